@@ -1,0 +1,41 @@
+# make study   set up .venv and run the study in config.yaml     make test   run the tests
+# make bench   measure speed                                     make lint   check style
+# make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
+
+PYTHON ?= python3
+CORES ?= all
+VENV := .venv
+BIN := $(VENV)/bin
+STUDY ?=
+
+.PHONY: study test bench lint lock clean
+
+study: $(VENV)/study.stamp
+	@$(BIN)/python workflow/run.py --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
+
+test: $(VENV)/dev.stamp
+	@$(BIN)/python -m pytest -n 2 --dist loadscope
+
+bench: $(VENV)/dev.stamp
+	@$(BIN)/python -m benchmarks
+
+lint: $(VENV)/dev.stamp
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/snakefmt --check Snakefile workflow/rules
+	@$(BIN)/snakemake --lint
+
+$(VENV)/study.stamp: envs/requirements.txt pyproject.toml
+	@workflow/setup.sh $(PYTHON) $(VENV) envs/requirements.txt
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/study.stamp envs/requirements-dev.txt
+	@workflow/setup.sh $(PYTHON) $(VENV) envs/requirements-dev.txt
+	@touch $@
+
+lock:
+	cd envs && for name in requirements requirements-dev; do \
+	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	    $$name.in -o $$name.txt || exit 1; done
+
+clean:
+	rm -rf results .snakemake

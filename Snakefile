@@ -1,0 +1,40 @@
+"""dpstudy: reproducible studies of differentially private image classification.
+
+snakemake --cores all                                    the study in config.yaml
+snakemake --cores all --configfile studies/NAME.yaml     another study, instead of it
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+# Only where no study is given: Snakemake would merge the two.
+if not workflow.configfiles:
+
+    configfile: "config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/dedup.smk"
+include: "workflow/rules/pretrain.smk"
+include: "workflow/rules/features.smk"
+include: "workflow/rules/stats.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/report.smk"
+
+
+localrules:
+    all,
+
+
+rule all:
+    default_target: True
+    input:
+        final_targets(),
+
+
+onsuccess:
+    announce(final_targets())

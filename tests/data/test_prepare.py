@@ -1,0 +1,152 @@
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.datasets import load_digits
+
+from dpstudy.data import shards
+from dpstudy.data.prepare import data_root, prepare_manifest, prepare_shard, split_names
+from dpstudy.data.reader import Rows
+from dpstudy.data.readers import READERS, open_reader
+from dpstudy.data.records import Records
+from dpstudy.errors import StudyError
+from dpstudy.files import write_table
+
+DIGITS = {"reader": "digits", "splits": {"test": 0.2, "validation": 0.1}, "shards": 3}
+
+
+def prepare(folder, options, root, split, name="digits", private=True):
+    paths = [folder / split / f"part-{shard:05d}.parquet" for shard in range(options.get("shards", 1))]
+    for shard, path in enumerate(paths):
+        prepare_shard(name, options, root, split, shard, path, private)
+    prepare_manifest(name, options, root, split, paths, folder / split / "manifest.json", private)
+    return shards.load(folder / split)
+
+
+def test_digits_end_to_end(tmp_path):
+    splits = {split: prepare(tmp_path, DIGITS, tmp_path, split) for split in split_names(DIGITS)}
+    assert list(splits) == ["train", "validation", "test"]
+    assert sum(len(records) for records in splits.values()) == 1797
+    bunch = load_digits()
+    seen = set()
+    for records in splits.values():
+        for name, image, label in zip(records.ids, records.images, records.labels, strict=True):
+            row = int(name.removeprefix("digits-"))
+            np.testing.assert_array_equal(image[..., 0], np.floor(bunch.images[row] * 255 / 16 + 0.5))
+            assert label == bunch.target[row]
+            seen.add(row)
+    assert len(seen) == 1797
+    manifest = shards.read_manifest(tmp_path / "train")
+    assert manifest["classes"] == list("0123456789") and manifest["image_shape"] == [8, 8, 1]
+    rows = manifest["rows"]
+    assert [shard["rows"] for shard in manifest["shards"]] == [
+        (shard + 1) * rows // 3 - shard * rows // 3 for shard in range(3)
+    ]
+
+
+def test_the_number_of_shards_changes_no_row_and_reruns_are_byte_identical(tmp_path):
+    three = prepare(tmp_path / "three", DIGITS, tmp_path, "test")
+    one = prepare(tmp_path / "one", {**DIGITS, "shards": 1}, tmp_path, "test")
+    np.testing.assert_array_equal(three.ids, one.ids)
+    np.testing.assert_array_equal(three.images, one.images)
+    prepare(tmp_path / "again", DIGITS, tmp_path, "test")
+    for file in (tmp_path / "three" / "test").iterdir():
+        again = tmp_path / "again" / "test" / file.name
+        assert hashlib.sha256(file.read_bytes()).digest() == hashlib.sha256(again.read_bytes()).digest()
+
+
+def test_pools_that_share_subjects_are_merged_over_all_shards(tmp_path):
+    for pool, count in (("train", 60), ("test", 25)):
+        ids, subjects = [f"{pool}{row}" for row in range(count)], [f"p{row // 2}" for row in range(count)]
+        columns = {"id": ids, "label": [row % 2 for row in range(count)], "subject": subjects}
+        write_table(tmp_path / f"{pool}.parquet", pa.table(columns))
+    options = {"reader": "labels", "location": ".", "classes": 2, "shards": 4, "splits": {"test": 0.4}}
+    train, test = (
+        prepare(tmp_path / "out", {**options, "unit": "subject"}, tmp_path, split) for split in ("train", "test")
+    )
+    names = [*train.ids, *test.ids]
+    assert len(names) == len(set(names)) == 85
+    assert not set(train.subjects) & set(test.subjects)
+    for records in (train, test):
+        assert {name.rstrip("0123456789") for name in records.ids} == {"train", "test"}
+        for name, label in zip(records.ids, records.labels, strict=True):
+            assert label == int(name[-1]) % 2
+
+
+@pytest.mark.parametrize(
+    ("splits", "private", "names"),
+    [
+        ({"test": 0.2}, True, ("train", "test")),
+        ({"test": 0.2, "validation": 0.1}, True, ("train", "validation", "test")),
+        (None, True, ("train", "test")),
+        ({"test": 0}, True, ("train",)),
+        ({"validation": 0.1}, False, ("train", "validation")),
+        ({"test": 0.2, "validation": 0}, False, ("train", "test")),
+        (None, False, ("train",)),
+    ],
+)
+def test_split_names_without_opening_the_data(splits, private, names):
+    assert split_names({"reader": "no such", "splits": splits}, private) == names
+
+
+def test_public_sets_have_no_test_split_by_default(tmp_path):
+    options = {"reader": "digits"}
+    assert len(prepare(tmp_path, options, tmp_path, "train", private=False)) == 1797
+    with pytest.raises(StudyError, match="data set 'digits': splits: .* give the fraction `test`"):
+        prepare(tmp_path, options, tmp_path, "train", private=True)
+
+
+def test_bad_options_are_refused(tmp_path, refused):
+    refused({**DIGITS, "reader": "digit"}, tmp_path, "reader 'digit' does not exist", "image_folder")
+    refused({**DIGITS, "shards": 0}, tmp_path, "shards: 0")
+    refused({**DIGITS, "shards": 2000}, tmp_path, "rows for 2000 shards")
+    refused({**DIGITS, "unit": "subject"}, tmp_path, "give `subject_column`")
+    refused({**DIGITS, "unit": "person"}, tmp_path, "unit: 'person'")
+    refused({**DIGITS, "splits": {"test": 0.00001}}, tmp_path, "no row falls into the split 'test'")
+    refused({**DIGITS, "splits": {"test": 0.2}}, tmp_path, "no split 'validation'", split="validation")
+    with pytest.raises(StudyError, match="shard 3 does not exist"):
+        prepare_shard("digits", DIGITS, tmp_path, "train", 3, tmp_path / "x.parquet", True)
+
+
+class _Faulty:
+    """A reader that breaks its promise: one label is out of range."""
+
+    classes, multi_label, pools = ["a", "b"], False, ("all",)
+
+    def rows(self, pool):
+        return Rows(np.array([f"id{row}" for row in range(50)], dtype=object))
+
+    def read(self, pool, indices):
+        labels = np.array([2 if index == 20 else 0 for index in indices], np.int32)
+        return Records(self.rows(pool).ids[indices], np.zeros((len(indices), 2, 2, 1), np.uint8), labels)
+
+
+def test_a_label_out_of_range_never_reaches_a_shard(tmp_path, refused, monkeypatch):
+    monkeypatch.setattr("dpstudy.data.prepare.open_reader", lambda name, options, root: _Faulty())
+    refused({"splits": {"test": 0}}, tmp_path, "row 20 has label 2")
+
+
+def test_a_full_disk_leaves_no_shard(tmp_path, monkeypatch):
+    def full_disk(*arguments, **options):
+        arguments[1].write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", full_disk)
+    with pytest.raises(StudyError, match="the disk is full"):
+        prepare_shard("digits", DIGITS, tmp_path, "train", 0, tmp_path / "out" / "part-00000.parquet", True)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_the_environment_overrides_the_data_root(monkeypatch):
+    monkeypatch.delenv("DPSTUDY_DATA", raising=False)
+    assert str(data_root("data")) == "data"
+    monkeypatch.setenv("DPSTUDY_DATA", "elsewhere")
+    assert str(data_root("data")) == "elsewhere"
+
+
+def test_every_registered_reader_can_be_imported(tmp_path):
+    for name in READERS:
+        if name not in ("digits", "glyphs"):
+            with pytest.raises(StudyError):
+                open_reader(name, {"reader": name, "location": "nowhere"}, tmp_path)

@@ -1,0 +1,113 @@
+import hashlib
+
+import numpy as np
+import pytest
+
+from dpstudy.data.reader import Rows
+from dpstudy.data.splits import assign
+from dpstudy.errors import StudyError
+
+FRACTIONS = {"test": 0.2, "validation": 0.1}
+
+
+def rows(names, subjects=None):
+    return Rows(
+        np.array(list(names), dtype=object), None if subjects is None else np.array(list(subjects), dtype=object)
+    )
+
+
+def split_of(rows_by_pool, splits, salt="s"):
+    """id -> split."""
+    return {
+        rows_by_pool[pool].ids[index]: name
+        for name, parts in assign(rows_by_pool, splits, salt).items()
+        for pool, indices in parts
+        for index in indices
+    }
+
+
+def test_every_row_in_exactly_one_split_and_fractions_are_met():
+    source = {"all": rows(f"id{i}" for i in range(20000))}
+    parts = assign(source, FRACTIONS, "s")
+    assert list(parts) == ["train", "validation", "test"]
+    sizes = {name: sum(len(indices) for _, indices in split) for name, split in parts.items()}
+    assert sum(sizes.values()) == 20000 == len(split_of(source, FRACTIONS))
+    for name, fraction in {"test": 0.2, "validation": 0.1, "train": 0.7}.items():
+        assert abs(sizes[name] - 20000 * fraction) < 5 * np.sqrt(20000 * fraction * (1 - fraction))
+
+
+def test_a_split_is_a_function_of_the_salted_id_alone():
+    expected = {}
+    for name in (f"id{i}" for i in range(300)):
+        place = int(hashlib.sha256(b"s\0" + name.encode()).hexdigest()[:16], 16) / 2**64
+        expected[name] = "test" if place < 0.2 else "validation" if place < 0.3 else "train"
+    assert split_of({"all": rows(expected)}, FRACTIONS) == expected
+
+
+def test_adding_removing_and_reordering_records_moves_no_other():
+    names = [f"id{i}" for i in range(500)]
+    before = split_of({"all": rows(names)}, FRACTIONS)
+    shuffled = list(np.random.default_rng(0).permutation([*names[1:], "new"]))
+    after = split_of({"all": rows(shuffled)}, FRACTIONS)
+    assert {name: before[name] for name in names[1:]} == {name: after[name] for name in names[1:]}
+    assert split_of({"all": rows(names)}, FRACTIONS, salt="other") != before
+
+
+def test_a_subject_is_never_in_two_splits():
+    subjects = [f"p{i % 97}" for i in range(1000)]
+    source = {"all": rows((f"id{i}" for i in range(1000)), subjects)}
+    seen = {}
+    for name, split in split_of(source, FRACTIONS).items():
+        seen.setdefault(subjects[int(name[2:])], set()).add(split)
+    assert all(len(splits) == 1 for splits in seen.values())
+    assert {split for splits in seen.values() for split in splits} == {"train", "validation", "test"}
+
+
+def test_own_test_pool_is_kept_and_validation_comes_from_train():
+    source = {"train": rows(f"a{i}" for i in range(200)), "test": rows(f"b{i}" for i in range(50))}
+    placed = split_of(source, {"validation": 0.3})
+    assert {name for name, split in placed.items() if split == "test"} == set(source["test"].ids)
+    assert {name[0] for name, split in placed.items() if split == "validation"} == {"a"}
+    assert list(assign(source, {}, "s")) == ["train", "test"]
+    assert list(assign(source, {"test": 0}, "s")) == ["train"]
+    with pytest.raises(StudyError, match="own; leave out `test`"):
+        assign(source, {"test": 0.2}, "s")
+
+
+def test_pools_that_share_a_subject_are_refused_or_merged():
+    source = {
+        "train": rows((f"a{i}" for i in range(100)), (f"p{i % 40}" for i in range(100))),
+        "test": rows((f"b{i}" for i in range(40)), (f"p{i + 39}" for i in range(40))),
+    }
+    with pytest.raises(StudyError, match="subject 'p39' stands in both"):
+        assign(source, {}, "s")
+    placed = split_of(source, {"test": 0.3})
+    assert len(placed) == 140
+    assert {name[0] for name, split in placed.items() if split == "test"} == {"a", "b"}
+    assert placed["a39"] == placed["a79"] == placed["b0"]
+    assert list(assign(source, {"test": 0}, "s")) == ["train"]  # the shared subject's test rows are not used
+
+
+@pytest.mark.parametrize(
+    ("splits", "message"),
+    [
+        ({}, "give the fraction `test`"),
+        ({"test": 1.0}, "test is 1.0"),
+        ({"test": -0.1}, "test is -0.1"),
+        ({"test": "0.2"}, "test is '0.2'"),
+        ({"test": True}, "test is True"),
+        ({"test": float("nan")}, "test is nan"),
+        ({"test": 0.5, "validation": 0.5}, "nothing for train"),
+        ({"tset": 0.2}, "unknown key 'tset'"),
+    ],
+)
+def test_bad_fractions_are_refused(splits, message):
+    with pytest.raises(StudyError, match=message):
+        assign({"all": rows(f"id{i}" for i in range(100))}, splits, "s")
+
+
+def test_empty_splits_and_repeated_ids_are_refused():
+    with pytest.raises(StudyError, match="no row falls into the split"):
+        assign({"all": rows(["only"])}, {"test": 0.2}, "s")
+    with pytest.raises(StudyError, match="row 1 of the pool 'test': the id 'x' stands twice"):
+        assign({"train": rows(["x"]), "test": rows(["y", "x"])}, {}, "s")

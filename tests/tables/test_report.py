@@ -1,0 +1,146 @@
+import base64
+import re
+from html.parser import HTMLParser
+
+import pytest
+from dpstudy.errors import StudyError
+from dpstudy.files import write_json
+from dpstudy.tables.figures import build_figure
+from dpstudy.tables.report import build_report
+from dpstudy.tables.words import event_in_words, ledger_in_words, total_in_words
+
+PUBLISHED = {"paper": "tramer2021", "table": "1", "dataset": "MNIST", "model": "linear", "method": "DP-SGD"}
+TOTAL = {"delta": 1e-5, "cells": 14, "seeds": 42, "epsilon": None, "accountant": "RDP (dp-accounting)", "unbounded": 4}
+TOTAL |= {"epsilon_of_proved": 31.4159}
+TABLES = {
+    "all": {"caption": "<b>bold</b> & everything"},
+    "one": {
+        "caption": "Beside the paper",
+        "rows": [{"features": "scatternet", "entry": "dp-sgd", "label": "ScatterNet", "published": PUBLISHED}],
+    },
+}
+FIGURES = {"accuracy": {"dataset": "mnist", "title": "Accuracy on MNIST"}}
+VOID = {"meta", "img", "br", "link", "input"}
+
+
+class Page(HTMLParser):
+    """Collects the elements, and fails on a tag that closes another."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements, self.text = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def build(study, name="report"):
+    paths = [study.folder / f"accuracy.{kind}" for kind in ("pdf", "png", "csv")]
+    build_figure("accuracy", FIGURES["accuracy"], study.axes, study.summary, *paths)
+    page = study.folder / f"{name}.html"
+    build_report(
+        *("digits", study.axes, TABLES, FIGURES, study.summary, study.ledgers, {"accuracy": paths[1]}, page),
+        totals={"mnist": TOTAL},
+        dedup={"glyphs": "private"},
+        made_by={"config": "abc", "library": "def", "versions": {"numpy": "2.4.0"}},
+    )
+    return page.read_text(encoding="utf-8")
+
+
+def test_it_is_well_formed_and_fetches_nothing(study):
+    text = build(study)
+    page = Page(text)
+    assert not re.search(r"https?:|//[a-z]|@import|url\(", re.sub(r"base64,[^\"]*|^\s*//.*$", "", text, flags=re.M))
+    for tag, attributes in page.elements:
+        assert tag not in ("link", "iframe", "object", "base")
+        assert tag != "script" or not attributes
+        for key in ("src", "href"):
+            assert key not in attributes or attributes[key].startswith(("data:image/png;base64,", "#"))
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    links = {attributes["href"][1:] for tag, attributes in page.elements if tag == "a"}
+    assert links and links <= set(ids)
+
+
+def test_it_serves_phones_dark_mode_print_and_screen_readers(study):
+    text = build(study)
+    page = Page(text)
+    assert ("html", {"lang": "en"}) in page.elements
+    assert any(attributes.get("name") == "viewport" for _, attributes in page.elements)
+    assert all(needle in text for needle in ("prefers-color-scheme: dark", "@media print", "overflow-x: auto"))
+    images = [attributes for tag, attributes in page.elements if tag == "img"]
+    assert len(images) == 1 and "Accuracy on MNIST" in images[0]["alt"]
+    png = base64.b64decode(images[0]["src"].partition(",")[2])
+    assert png == (study.folder / "accuracy.png").read_bytes()
+
+
+def test_what_a_user_writes_is_escaped(study):
+    text = build(study)
+    assert "&lt;b&gt;bold&lt;/b&gt; &amp; everything" in text and "<b>" not in text
+
+
+def test_it_says_the_numbers_the_guarantees_and_the_spend(study):
+    words = re.sub(r"\s+", " ", "".join(Page(build(study)).text))
+    assert "97.1 ± 0.4 published 98.1 (−1.0)" in words
+    assert "≤ 1.199 proved" in words and "no guarantee" in words
+    assert "gradient: gaussian mechanism, noise multiplier 1.25 (sensitivity 0.1), released 375 times" in words
+    assert "Poisson sample with rate 0.06827" in words
+    assert "4 of the cells have no proved guarantee; without those, ε is at most 31.42" in words
+    assert "Private records that match a fixed public set are dropped" in words
+    assert "numpy2.4.0" in words.replace(" ", "")
+
+
+def test_a_second_build_gives_the_same_bytes(study):
+    assert build(study, "a") == build(study, "b")
+
+
+def test_a_missing_figure_is_named(study):
+    with pytest.raises(StudyError, match="figure accuracy: its PNG is missing"):
+        build_report(
+            *("digits", study.axes, {}, FIGURES, study.summary, study.ledgers, {}, study.folder / "x.html"),
+            totals={},
+            dedup={},
+            made_by={"config": "", "library": "", "versions": {}},
+        )
+    assert not (study.folder / "x.html").exists()
+
+
+def test_a_claimed_guarantee_is_not_told_as_a_proof(study):
+    words = ledger_in_words(study.ledger("2", 1.9) | {"guarantee": "claimed"})
+    assert "not proved" in words["summary"]
+    assert ledger_in_words(study.ledger("inf", None))["summary"] == "No privacy guarantee."
+
+
+def test_events_within_events():
+    inner = {"name": "fit", "mechanism": "gaussian", "noise_multiplier": 2, "sensitivity": 1, "count": 1}
+    inner |= {"sampling": "none", "sampling_rate": 1}
+    text = event_in_words(
+        {"name": "pick", "mechanism": "repeat-and-select", "count": 1, "sampling": "none", "events": [inner]}
+    )
+    assert "It repeats: fit: gaussian mechanism, noise multiplier 2 (sensitivity 1), released once" in text
+
+
+def test_a_bounded_total():
+    total = TOTAL | {"unbounded": 0, "epsilon": 12.3}
+    assert total_in_words(total | {"epsilon_of_proved": 12.3}).startswith(
+        "14 cells, 42 trained models: ε is at most 12.3"
+    )
+
+
+def test_where_a_column_mixes_guarantees_the_weaker_cells_are_marked(study):
+    assert '<span class="badge mixed">' not in build(study)
+    write_json(study.ledgers["mnist/pixels/ls/eps=2"], study.ledger("2", None))
+    text = build(study)
+    assert '<span class="badge mixed">mixed</span>' in text
+    assert re.search(r'92\.1 ± 0\.4 *<span class="badge none">none</span>', text.replace("\n", " "))

@@ -1,0 +1,165 @@
+"""Image files to uint8 arrays, one shape for a whole data set, and mosaics of equal tiles."""
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+
+_GREY_MODES = ("1", "L", "LA")
+_COLOUR_MODES = ("RGB", "RGBA", "RGBX", "P", "PA", "CMYK", "YCbCr")
+MOSAIC_COLUMNS = 10
+
+
+@contextlib.contextmanager
+def opened(path: Path, where: str) -> Iterator:
+    """Open an image file with Pillow (its header only, until the pixels are used).
+
+    Raises:
+        StudyError: opening or decoding fails: no such file, no image, damaged, or of a size meant to exhaust memory.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as image:
+                yield image
+    except StudyError:
+        raise
+    except FileNotFoundError:
+        raise StudyError(f"{where}: no such file: {path}") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise StudyError(f"{where}: {path} is refused as a decompression bomb ({error})") from None
+    except UnidentifiedImageError:
+        raise StudyError(f"{where}: {path} is not an image, or is damaged") from None
+    except Exception as error:  # decoders raise almost anything on damaged bytes
+        raise StudyError(f"{where}: {path} cannot be decoded ({error or type(error).__name__})") from None
+
+
+def decode(path: Path, where: str, size: tuple[int, int] | None, channels: int | None) -> np.ndarray:
+    """One image as (H, W, C) uint8, resized (bilinear, aspect not kept) to `size` and converted to `channels`.
+
+    Where `size` or `channels` is None, the image keeps its own; transparency is dropped.
+
+    Raises:
+        StudyError: the file is missing or damaged, or has more than 8 bits a channel.
+    """
+    from PIL import Image
+
+    with opened(path, where) as image:
+        if image.mode not in _GREY_MODES + _COLOUR_MODES:
+            raise StudyError(f"{where}: {path} has pixels of mode {image.mode}; convert it to 8 bits a channel")
+        grey = image.mode in _GREY_MODES if channels is None else channels == 1
+        image = image.convert("L" if grey else "RGB")
+        if size is not None and image.size != (size[1], size[0]):
+            image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+        pixels = np.asarray(image)
+    return pixels[..., np.newaxis] if grey else pixels
+
+
+def decode_all(paths: list[Path], where: list[str], size: tuple[int, int] | None, channels: int | None) -> np.ndarray:
+    """Images of one shape as (n, H, W, C) uint8, n >= 1; arguments as for `decode`.
+
+    Raises:
+        StudyError: as for `decode`, or an image's shape differs from the first one's.
+    """
+    images = None
+    for row, (path, place) in enumerate(zip(paths, where, strict=True)):
+        image = decode(path, place, size, channels)
+        if images is None:
+            images = np.empty((len(paths), *image.shape), np.uint8)
+        if image.shape != images.shape[1:]:
+            raise StudyError(
+                f"{place}: {path} has shape {image.shape}, but {paths[0].name} has {images.shape[1:]};"
+                " give `size` and `channels` to bring them to one shape"
+            )
+        images[row] = image
+    return images
+
+
+def image_options(options: dict) -> tuple[tuple[int, int] | None, int | None]:
+    """The options `size` ([H, W]) and `channels` (1 or 3), each None where absent.
+
+    Raises:
+        StudyError: they are no such numbers.
+    """
+    channels = options.get("channels")
+    if channels not in (None, 1, 3):
+        raise StudyError(f"channels: {channels!r} is neither 1 (grey) nor 3 (RGB)")
+    return pair(options, "size"), channels
+
+
+def pair(options: dict, key: str) -> tuple[int, int] | None:
+    """The option `key` as (height, width), None where absent.
+
+    Raises:
+        StudyError: it is not two positive integers.
+    """
+    value = options.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple) or len(value) != 2 or any(type(v) is not int or v < 1 for v in value):
+        raise StudyError(f"{key}: {value!r} is not [height, width] in pixels")
+    return value[0], value[1]
+
+
+class Mosaic:
+    """Equal tiles in lossless images, 10 a row, row by row; tile i of the first image comes first.
+
+    Only headers are read here, and `read` decodes only the images that hold the tiles asked for.
+
+    Raises:
+        StudyError: an image is missing or damaged, or is not 10 tiles wide and a whole number of tiles high.
+    """
+
+    def __init__(self, paths: list[Path], tile: tuple[int, int]):
+        self._paths, self._tile = paths, tile
+        self._counts, modes = [], []
+        for path in paths:
+            with opened(path, "mosaic") as image:
+                (width, height), mode = image.size, image.mode
+            if mode not in ("L", "RGB"):
+                raise StudyError(f"{path}: a mosaic of mode {mode}; it must be 8-bit grey or RGB")
+            if width != MOSAIC_COLUMNS * tile[1] or height % tile[0]:
+                raise StudyError(
+                    f"{path}: {height}x{width} pixels are not {MOSAIC_COLUMNS} tiles of {tile[0]}x{tile[1]} wide"
+                    " and a whole number of tiles high"
+                )
+            self._counts.append(MOSAIC_COLUMNS * height // tile[0])
+            modes.append(mode)
+        differing = next((path for path, mode in zip(paths, modes, strict=True) if mode != modes[0]), None)
+        if differing is not None:
+            raise StudyError(f"{differing}: grey and RGB mosaics are mixed; {paths[0].name} is {modes[0]}")
+        self.shape = (*tile, 1 if modes[0] == "L" else 3)
+
+    def check_rows(self, rows: int, where: str) -> None:
+        """Check that the tiles are as many as `rows`; only the last row of tiles may be unfilled.
+
+        Raises:
+            StudyError: naming `where` and both numbers.
+        """
+        tiles = sum(self._counts)
+        if not tiles - MOSAIC_COLUMNS < rows <= tiles:
+            raise StudyError(
+                f"{where}: {rows} rows for {tiles} tiles ({self._paths[0].name} to {self._paths[-1].name})"
+            )
+
+    def read(self, indices: np.ndarray) -> np.ndarray:
+        """The tiles at `indices` as (n, H, W, C) uint8."""
+        indices = np.asarray(indices, np.int64)
+        height, width, channels = self.shape
+        tiles = np.empty((len(indices), *self.shape), np.uint8)
+        start = 0
+        for path, count in zip(self._paths, self._counts, strict=True):
+            here = np.flatnonzero((indices >= start) & (indices < start + count))
+            if len(here):
+                with opened(path, f"mosaic with rows {start} to {start + count - 1}") as image:
+                    pixels = np.asarray(image)
+                grid = pixels.reshape(-1, height, MOSAIC_COLUMNS, width, channels).swapaxes(1, 2)
+                tiles[here] = grid.reshape(-1, *self.shape)[indices[here] - start]
+            start += count
+        return tiles

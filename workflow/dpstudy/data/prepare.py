@@ -1,0 +1,117 @@
+"""From a data set's config entry to its shards: one call a shard, each a job of its own, then one for the manifest."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data.names import splits_of
+from dpstudy.data.reader import Reader
+from dpstudy.data.readers import open_reader
+from dpstudy.data.records import Records, concatenate
+from dpstudy.data.shards import write_manifest, write_shard
+from dpstudy.data.source import multi_labels, single_labels
+from dpstudy.data.splits import assign
+from dpstudy.errors import StudyError
+
+_SALT = "dpstudy split"
+_UNITS = ("record", "subject")
+
+
+def data_root(config_value: str) -> Path:
+    """The folder that data lie in: the environment variable DPSTUDY_DATA where it is set, else the config's."""
+    return Path(os.environ.get("DPSTUDY_DATA") or config_value)
+
+
+def prepare_shard(
+    dataset: str,
+    options: dict,
+    data_root: Path,
+    split: str,
+    shard: int,
+    path: str | os.PathLike,
+    private: bool,
+    change: Callable[[Records], Records] | None = None,
+) -> None:
+    """Read rows i*n//k to (i+1)*n//k of a split, for shard i of k (the option `shards`), and write them to `path`.
+
+    With `change`, the rows pass through it before they are written (a demonstration plants images so).
+
+    Raises:
+        StudyError: the data are missing or damaged, a label is out of range, or the split has fewer rows than shards.
+    """
+    with _named(dataset):
+        count = _shard_count(options)
+        if not 0 <= shard < count:
+            raise StudyError(f"shard {shard} does not exist; there are {count}")
+        reader = open_reader(options.get("reader"), options, data_root)
+        parts = _parts(reader, options, split, private)
+        rows = sum(len(indices) for _, indices in parts)
+        if rows < count:
+            raise StudyError(f"the split {split!r} has {rows} rows for {count} shards; lower `shards`")
+        records = _read(reader, parts, shard * rows // count, (shard + 1) * rows // count)
+        write_shard(path, change(records) if change else records, private)
+
+
+def prepare_manifest(
+    dataset: str,
+    options: dict,
+    data_root: Path,
+    split: str,
+    shard_paths: list[str | os.PathLike],
+    path: str | os.PathLike,
+    private: bool,
+) -> None:
+    """Write the manifest of a split whose shards are finished.
+
+    Raises:
+        StudyError: a shard is missing or damaged, or the shards do not fit together.
+    """
+    with _named(dataset):
+        classes = open_reader(options.get("reader"), options, data_root).classes
+        write_manifest(path, dataset=dataset, split=split, shard_paths=shard_paths, classes=classes, private=private)
+
+
+@contextlib.contextmanager
+def _named(dataset: str) -> Iterator[None]:
+    """Put the data set's name in front of a StudyError."""
+    try:
+        yield
+    except StudyError as error:
+        raise StudyError(f"data set {dataset!r}: {error}") from None
+
+
+def _shard_count(options: dict) -> int:
+    count = options.get("shards", 1)
+    if type(count) is not int or count < 1:
+        raise StudyError(f"shards: {count!r} is not a positive integer")
+    return count
+
+
+def _parts(reader: Reader, options: dict, split: str, private: bool) -> list[tuple[str, np.ndarray]]:
+    rows_by_pool = {pool: reader.rows(pool) for pool in reader.pools}
+    unit = options.get("unit", "record")
+    if unit not in _UNITS:
+        raise StudyError(f"unit: {unit!r} does not exist; it is record or subject")
+    if unit == "subject" and any(rows.subjects is None for rows in rows_by_pool.values()):
+        raise StudyError("unit is subject, but no subject is known of the records; give `subject_column`")
+    parts = assign(rows_by_pool, splits_of(options, private), _SALT)
+    if split not in parts:
+        raise StudyError(f"there is no split {split!r}; there are {', '.join(parts)}")
+    return parts[split]
+
+
+def _read(reader: Reader, parts: list[tuple[str, np.ndarray]], start: int, stop: int) -> Records:
+    """Rows `start` to `stop` - 1 of the parts put end to end, their labels checked."""
+    batches, first = [], 0
+    for pool, indices in parts:
+        chosen = indices[max(0, start - first) : max(0, stop - first)]
+        if len(chosen):
+            batches.append(reader.read(pool, chosen))
+        first += len(indices)
+    records = concatenate(batches)
+    check = multi_labels if reader.multi_label else single_labels
+    check(records.labels, reader.classes, "after splitting", first_row=start)
+    return records

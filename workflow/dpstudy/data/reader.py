@@ -1,0 +1,54 @@
+"""What every reader of a data set offers: its pools, the ids of their rows, and any rows on demand."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dpstudy.data.records import Records
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one pool, without their images.
+
+    Attributes:
+        ids: (n,) strings, unique over all pools of the data set.
+        subjects: (n,) strings naming the subject of each row, or None.
+    """
+
+    ids: np.ndarray
+    subjects: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Reader(Protocol):
+    """One opened data set. Reader modules define `open(options: dict, data_root: Path) -> Reader`.
+
+    Attributes:
+        classes: the label names, in label order.
+        multi_label: whether labels are 0/1 vectors rather than one class index.
+        pools: ("train", "test") where the source comes split, else ("all",).
+    """
+
+    classes: list[str]
+    multi_label: bool
+    pools: tuple[str, ...]
+
+    def rows(self, pool: str) -> Rows:
+        """The ids (and subjects) of `pool`, in the source's order; decodes no image."""
+        ...
+
+    def read(self, pool: str, indices: np.ndarray) -> Records:
+        """The rows of `pool` at `indices`, in that order; decodes only the images asked for."""
+        ...
+
+
+def numbered_ids(prefix: str, count: int) -> np.ndarray:
+    """(count,) strings such as "train-00017", for sources whose rows have no name but their place.
+
+    The place counts as a property of the record: the neighbouring data set leaves a gap and renumbers nothing.
+    """
+    return np.array([f"{prefix}-{row:05d}" for row in range(count)], dtype=object)

@@ -1,0 +1,33 @@
+"""The registry of readers: a name in the config's `reader` key, and the module that reads that format."""
+
+import importlib
+from pathlib import Path
+
+from dpstudy.data.reader import Reader
+from dpstudy.errors import StudyError
+
+READERS = {
+    "digits": "dpstudy.data.readers.digits",
+    "idx": "dpstudy.data.readers.idx",
+    "cifar": "dpstudy.data.readers.cifar",
+    "mosaics": "dpstudy.data.readers.mosaics",
+    "image_folder": "dpstudy.data.readers.image_folder",
+    "image_table": "dpstudy.data.readers.image_table",
+    "labels": "dpstudy.data.readers.labels",
+    "glyphs": "dpstudy.data.readers.glyphs",
+}
+
+
+def open_reader(name: str, options: dict, data_root: Path) -> Reader:
+    """Open a data set with the reader called `name`.
+
+    Args:
+        options: the data set's entry in the config.
+        data_root: the folder that `location` is relative to.
+
+    Raises:
+        StudyError: there is no such reader, or the data are missing or damaged.
+    """
+    if name not in READERS:
+        raise StudyError(f"reader {name!r} does not exist; there are {', '.join(sorted(READERS))}")
+    return importlib.import_module(READERS[name]).open(options, Path(data_root))

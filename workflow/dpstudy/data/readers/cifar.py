@@ -1,0 +1,136 @@
+"""CIFAR-10 and CIFAR-100 (Krizhevsky, 2009) as published: the python batches or the binary format, 32x32 RGB.
+
+Binary: records of one label byte (CIFAR-100: a coarse, then a fine one) and 3,072 bytes of R, G and B planes. Python:
+pickled dictionaries with `data` (n, 3072) uint8 and `labels` or `fine_labels`. CIFAR-100 uses the fine labels.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data.pickles import read_batch
+from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.records import Records
+from dpstudy.data.source import check_names, class_names, location, read_bytes, read_text, single_labels
+from dpstudy.errors import StudyError
+
+_CIFAR10_CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+_PIXELS = 3 * 32 * 32
+
+
+@dataclass(frozen=True)
+class _Variant:
+    label_bytes: int  # in a binary record; the last of them is the label
+    label_key: str  # in a python batch
+    train: tuple[str, ...]
+    test: str
+
+
+_VARIANTS = {
+    "cifar10": _Variant(1, "labels", tuple(f"data_batch_{part}" for part in range(1, 6)), "test_batch"),
+    "cifar100": _Variant(2, "fine_labels", ("train",), "test"),
+}
+
+
+def open(options: dict, data_root: Path) -> Reader:
+    """Open the batches in `location`.
+
+    Options: `variant` (cifar10 or cifar100), `format` (python or binary), `classes` (default: CIFAR-10's ten names;
+    for CIFAR-100 those of the file `meta` or `fine_label_names.txt`).
+
+    Raises:
+        StudyError: a batch is missing or damaged, or the batches of the train pool differ in size.
+    """
+    variant, format_name = options.get("variant", "cifar10"), options.get("format", "python")
+    if variant not in _VARIANTS:
+        raise StudyError(f"reader 'cifar': variant {variant!r} does not exist; it is cifar10 or cifar100")
+    if format_name not in ("python", "binary"):
+        raise StudyError(f"reader 'cifar': format {format_name!r} does not exist; it is python or binary")
+    folder = location(options, data_root)
+    return _Cifar(folder, _VARIANTS[variant], format_name == "binary", _classes(options, folder, variant))
+
+
+def _classes(options: dict, folder: Path, variant: str) -> list[str]:
+    if options.get("classes") is not None or variant == "cifar10":
+        return class_names(options, _CIFAR10_CLASSES)
+    names, meta = folder / "fine_label_names.txt", folder / "meta"
+    if names.is_file():
+        found = [line for line in read_text(names).splitlines() if line]
+    elif meta.is_file():
+        raw = read_batch(meta).get("fine_label_names")
+        found = [name.decode("latin1") if isinstance(name, bytes) else str(name) for name in raw or []]
+    else:
+        return class_names(options)
+    check_names(found, str(folder))
+    return found
+
+
+class _Cifar:
+    pools = ("train", "test")
+    multi_label = False
+
+    def __init__(self, folder: Path, variant: _Variant, binary: bool, classes: list[str]):
+        self.classes = classes
+        self._variant, self._binary = variant, binary
+        suffix = ".bin" if binary else ""
+        self._files = {
+            "train": [folder / f"{name}{suffix}" for name in variant.train],
+            "test": [folder / f"{variant.test}{suffix}"],
+        }
+        self._counts = {pool: [self._count(path) for path in files] for pool, files in self._files.items()}
+        # published batches are of one size, so a batch cut short at the end of a record shows here
+        for path, count in zip(self._files["train"], self._counts["train"], strict=True):
+            if count != self._counts["train"][0]:
+                raise StudyError(
+                    f"{path}: {count} rows, but {self._files['train'][0].name} has {self._counts['train'][0]}:"
+                    " one of them is truncated"
+                )
+
+    def rows(self, pool: str) -> Rows:
+        return Rows(numbered_ids(pool, sum(self._counts[pool])))
+
+    def read(self, pool: str, indices: np.ndarray) -> Records:
+        indices = np.asarray(indices, np.int64)
+        images = np.empty((len(indices), 32, 32, 3), np.uint8)
+        labels = np.empty(len(indices), np.int32)
+        start = 0
+        for path, count in zip(self._files[pool], self._counts[pool], strict=True):
+            here = np.flatnonzero((indices >= start) & (indices < start + count))
+            if len(here):
+                pixels, batch_labels = self._batch(path)
+                planes = pixels[indices[here] - start].reshape(-1, 3, 32, 32)
+                images[here] = planes.transpose(0, 2, 3, 1)
+                labels[here] = batch_labels[indices[here] - start]
+            start += count
+        return Records(self.rows(pool).ids[indices], images, labels)
+
+    def _count(self, path: Path) -> int:
+        if not self._binary:
+            return len(self._batch(path)[0])
+        if not path.is_file():
+            raise StudyError(f"{path}: no such file")
+        record = self._variant.label_bytes + _PIXELS
+        count, rest = divmod(path.stat().st_size, record)
+        if rest or not count:
+            raise StudyError(
+                f"{path}: truncated in row {count}: its size is not a multiple of the {record} of a record"
+            )
+        return count
+
+    def _batch(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
+        if self._binary:
+            self._count(path)
+            table = np.frombuffer(read_bytes(path), np.uint8).reshape(-1, self._variant.label_bytes + _PIXELS)
+            pixels, labels = table[:, self._variant.label_bytes :], table[:, self._variant.label_bytes - 1]
+        else:
+            content = read_batch(path)
+            pixels, labels = content.get("data"), content.get(self._variant.label_key)
+            if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.shape[1:] != (_PIXELS,):
+                raise StudyError(f"{path}: its key `data` is not a uint8 array of shape (rows, {_PIXELS})")
+            if not isinstance(labels, list) or any(type(label) is not int for label in labels):
+                raise StudyError(f"{path}: its key `{self._variant.label_key}` is not a list of integers")
+            if len(labels) != len(pixels) or not labels:
+                raise StudyError(f"{path}: {len(labels)} labels for {len(pixels)} images")
+            labels = np.array(labels)
+        return pixels, single_labels(labels, self.classes, str(path))

@@ -1,0 +1,112 @@
+"""A CSV or parquet table of image paths, labels, subjects and groups; or of the tiles of one mosaic.
+
+Rows keep the table's order and are counted from 0. An image's id is its path; paths are relative to the location.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data.images import Mosaic, decode_all, image_options, pair
+from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.records import Records
+from dpstudy.data.source import check_names, class_names, inside, location
+from dpstudy.data.table import TextTable, read_text_table
+from dpstudy.errors import StudyError
+
+
+def open(options: dict, data_root: Path) -> Reader:
+    """Open the table named by `table` in `location`.
+
+    Options: `path_column` (needed without `mosaic`); `label_column` of class names, with `classes`, or `label_columns`,
+    one 0/1 column a finding; `subject_column`; `group_columns`; `size` and `channels` (to resize and convert);
+    `mosaic` and `tile`: row i is tile i of that image.
+
+    Raises:
+        StudyError: a column is missing or has a missing value, a class is unknown, a path stands twice or leaves the
+            location.
+    """
+    folder = location(options, data_root)
+    if not options.get("table"):
+        raise StudyError("reader 'image_table': the key `table` (a CSV or parquet file in `location`) is missing")
+    return _Table(folder, read_text_table(inside(folder, str(options["table"]), "table")), options)
+
+
+class _Table:
+    pools = ("all",)
+
+    def __init__(self, folder: Path, table: TextTable, options: dict):
+        self._folder, self._table = folder, table
+        self._size, self._channels = image_options(options)
+        self.multi_label = options.get("label_columns") is not None
+        if self.multi_label == (options.get("label_column") is not None):
+            raise StudyError("reader 'image_table': give either `label_column` or `label_columns`")
+        if self.multi_label:
+            self.classes, self._labels = _findings(table, options)
+        else:
+            # not taken from the rows: which classes there are would then depend on private records
+            self.classes = class_names(options)
+            self._labels = table.class_indices(options["label_column"], self.classes)
+        subject, groups = options.get("subject_column"), options.get("group_columns") or []
+        self._subjects = None if subject is None else table.column(subject)
+        self._groups = {name: table.column(name) for name in groups}
+        self._paths = _paths(folder, table, options)
+        self._ids = numbered_ids("row", table.rows) if self._paths is None else self._paths
+        self._mosaic = None
+        if options.get("mosaic"):
+            self._mosaic = Mosaic([inside(folder, str(options["mosaic"]), "mosaic")], _tile(options))
+            self._mosaic.check_rows(table.rows, str(table.path))
+
+    def rows(self, pool: str) -> Rows:
+        return Rows(self._ids, self._subjects)
+
+    def read(self, pool: str, indices: np.ndarray) -> Records:
+        return Records(
+            ids=self._ids[indices],
+            images=self._images(indices),
+            labels=self._labels[indices],
+            subjects=None if self._subjects is None else self._subjects[indices],
+            groups={name: values[indices] for name, values in self._groups.items()},
+        )
+
+    def _images(self, indices: np.ndarray) -> np.ndarray:
+        if self._mosaic is not None:
+            return self._mosaic.read(indices)
+        paths = [self._folder / self._paths[index] for index in indices]
+        return decode_all(paths, [self._table.where(index) for index in indices], self._size, self._channels)
+
+
+def _tile(options: dict) -> tuple[int, int]:
+    tile = pair(options, "tile")
+    if tile is None or options.get("size") is not None or options.get("channels") is not None:
+        raise StudyError("reader 'image_table': `mosaic` needs `tile` ([height, width]), and neither size nor channels")
+    return tile
+
+
+def _paths(folder: Path, table: TextTable, options: dict) -> np.ndarray | None:
+    if options.get("path_column") is None:
+        if options.get("mosaic"):
+            return None
+        raise StudyError("reader 'image_table': the key `path_column` is missing")
+    first, paths = {}, []
+    for row, text in enumerate(table.column(options["path_column"])):
+        path = inside(folder, text, table.where(row)).relative_to(folder).as_posix()
+        if first.setdefault(path, row) != row:
+            raise StudyError(f"{table.where(row)}: the path {path!r} stands in row {first[path]} too")
+        paths.append(path)
+    return np.array(paths, dtype=object)
+
+
+def _findings(table: TextTable, options: dict) -> tuple[list[str], np.ndarray]:
+    columns = [str(name) for name in options["label_columns"]]
+    check_names(columns, "label_columns")
+    classes = class_names(options, columns)
+    if len(classes) != len(columns):
+        raise StudyError(f"classes: {len(classes)} names for {len(columns)} label_columns")
+    labels = np.empty((table.rows, len(columns)), np.int8)
+    for place, name in enumerate(columns):
+        for row, text in enumerate(table.column(name)):
+            if text not in ("0", "1", "0.0", "1.0"):
+                raise StudyError(f"{table.where(row)}: {text!r} in the column {name!r}; it must be 0 or 1")
+            labels[row, place] = text[0] == "1"
+    return classes, labels

@@ -1,0 +1,92 @@
+"""Labels without images, for a data set whose features the user brings.
+
+In `location` stand `{split}_labels.npy`, (n,) class indices or (n, m) zeros and ones, or `{split}.parquet` with the
+column `label` (class indices, or names as strings) or `labels` (lists of 0/1) and optionally `id`, `subject` and
+`group_*`. The splits are train and test, or all.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.records import Records
+from dpstudy.data.source import check_unique, class_names, location, multi_labels, read_npy, single_labels
+from dpstudy.data.table import read_text_table
+from dpstudy.errors import StudyError
+from dpstudy.files import read_table
+
+_GROUP = "group_"
+
+
+def open(options: dict, data_root: Path) -> Reader:
+    """Open the label files in `location`.
+
+    Options: `classes` (a list, or their number; default: the lines of classes.txt).
+
+    Raises:
+        StudyError: files are missing or damaged, a label is out of range, or an id stands twice.
+    """
+    folder = location(options, data_root)
+    classes = class_names(options, file=folder / "classes.txt")
+    pools = ("all",) if _file(folder, "all") else ("train", "test")
+    files = {pool: _file(folder, pool) for pool in pools}
+    for pool, file in files.items():
+        if file is None:
+            raise StudyError(f"{folder / pool}_labels.npy: no such file, nor {pool}.parquet")
+    return _Labels({pool: _read(file, pool, classes) for pool, file in files.items()}, classes, folder)
+
+
+class _Labels:
+    def __init__(self, records: dict[str, Records], classes: list[str], folder: Path):
+        self.classes, self.pools = classes, tuple(records)
+        kinds = {(pool.multi_label, pool.subjects is None, tuple(pool.groups)) for pool in records.values()}
+        if len(kinds) > 1:
+            raise StudyError(f"{folder}: train and test differ in the kind of labels, or in subject or group columns")
+        self.multi_label = records[self.pools[0]].multi_label
+        self._records = records
+
+    def rows(self, pool: str) -> Rows:
+        return Rows(self._records[pool].ids, self._records[pool].subjects)
+
+    def read(self, pool: str, indices: np.ndarray) -> Records:
+        return self._records[pool].take(indices)
+
+
+def _file(folder: Path, pool: str) -> Path | None:
+    return next((file for file in (folder / f"{pool}_labels.npy", folder / f"{pool}.parquet") if file.exists()), None)
+
+
+def _read(file: Path, pool: str, classes: list[str]) -> Records:
+    if file.suffix == ".npy":
+        return _checked(file, read_npy(file), None, None, {}, pool, classes)
+    raw = read_table(file)
+    wanted = [name for name in raw.column_names if name in ("id", "label", "subject") or name.startswith(_GROUP)]
+    table = read_text_table(file, wanted)
+    if "labels" in raw.column_names:
+        labels = _matrix(file, raw.column("labels").to_pylist(), classes)
+    elif "label" in raw.column_names and pa.types.is_integer(raw.schema.field("label").type):
+        labels = table.column("label").astype(np.int64)
+    else:
+        labels = table.class_indices("label", classes)
+    ids = table.column("id") if "id" in table.columns else None
+    subjects = table.column("subject") if "subject" in table.columns else None
+    groups = {name.removeprefix(_GROUP): table.column(name) for name in wanted if name.startswith(_GROUP)}
+    return _checked(file, labels, ids, subjects, groups, pool, classes)
+
+
+def _matrix(file: Path, rows: list, classes: list[str]) -> np.ndarray:
+    for row, values in enumerate(rows):
+        if values is None or len(values) != len(classes) or None in values:
+            raise StudyError(f"{file}: row {row} has the labels {values}, not {len(classes)} of 0 or 1")
+    return np.array(rows)
+
+
+def _checked(file, labels, ids, subjects, groups, pool, classes) -> Records:
+    if labels.size == 0:
+        raise StudyError(f"{file}: no rows")
+    labels = multi_labels(labels, classes, str(file)) if labels.ndim == 2 else single_labels(labels, classes, str(file))
+    ids = numbered_ids(pool, len(labels)) if ids is None else ids
+    check_unique(ids, str(file))
+    return Records(ids, None, labels, subjects, groups)

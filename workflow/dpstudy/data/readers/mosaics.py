@@ -1,0 +1,53 @@
+"""Lossless mosaics (WebP or PNG): `{pool}_00.webp`, ... with tiles 10 a row, and `{pool}_labels.npy`."""
+
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data.images import Mosaic, pair
+from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.records import Records
+from dpstudy.data.source import class_names, location, read_npy, single_labels
+from dpstudy.errors import StudyError
+
+_SUFFIXES = (".webp", ".png")
+
+
+def open(options: dict, data_root: Path) -> Reader:
+    """Open the mosaics in `location`: pools train and test where both have labels, else the pool all.
+
+    Options: `tile` ([H, W], default [32, 32]), `classes` (default: the lines of classes.txt).
+
+    Raises:
+        StudyError: mosaics or labels are missing or damaged, or their numbers of rows differ.
+    """
+    folder = location(options, data_root)
+    classes = class_names(options, file=folder / "classes.txt")
+    pools = ("all",) if (folder / "all_labels.npy").exists() else ("train", "test")
+    return _Mosaics(folder, pools, pair(options, "tile") or (32, 32), classes)
+
+
+class _Mosaics:
+    multi_label = False
+
+    def __init__(self, folder: Path, pools: tuple[str, ...], tile: tuple[int, int], classes: list[str]):
+        self.classes, self.pools = classes, pools
+        self._mosaics, self._labels = {}, {}
+        for pool in pools:
+            file = folder / f"{pool}_labels.npy"
+            self._labels[pool] = single_labels(read_npy(file), classes, str(file))
+            paths = [path for path in folder.glob(f"{pool}_*") if path.suffix in _SUFFIXES]
+            paths.sort(key=lambda path: (len(path.stem), path.stem))  # _99 before _100
+            if not paths:
+                raise StudyError(f"{folder / pool}_00.webp: no such mosaic, neither .webp nor .png")
+            self._mosaics[pool] = Mosaic(paths, tile)
+            self._mosaics[pool].check_rows(len(self._labels[pool]), str(file))
+        shapes = {pool: mosaic.shape for pool, mosaic in self._mosaics.items()}
+        if len(set(shapes.values())) > 1:
+            raise StudyError(f"{folder}: the pools' images differ in shape: {shapes}")
+
+    def rows(self, pool: str) -> Rows:
+        return Rows(numbered_ids(pool, len(self._labels[pool])))
+
+    def read(self, pool: str, indices: np.ndarray) -> Records:
+        return Records(self.rows(pool).ids[indices], self._mosaics[pool].read(indices), self._labels[pool][indices])

@@ -1,0 +1,203 @@
+"""Image shards: parquet files of raw uint8 images with their labels, and the manifest that vouches for them.
+
+The manifest holds the SHA-256 and the row count of each shard, and every read checks both.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
+import pyarrow.parquet as parquet
+
+from dpstudy.data.records import Records, concatenate
+from dpstudy.errors import StudyError
+from dpstudy.files import read_json, read_table, write_json, write_table
+
+_MANIFEST_KEYS = (
+    "dataset", "split", "rows", "classes", "multi_label", "image_shape", "columns", "private", "shards",
+)  # fmt: skip
+_GROUP = "group_"
+_ARROW_CHUNK_BYTES = 1 << 30  # an arrow `binary` array indexes its bytes with 32 bits
+
+
+def write_shard(path: str | os.PathLike, records: Records, private: bool) -> None:
+    """Write `records` as one parquet shard; with `private`, readable by its owner alone."""
+    columns = {"id": pa.array(records.ids.tolist(), pa.string())}
+    shape = None
+    if records.images is not None:
+        shape = list(records.images.shape[1:])
+        columns["image"] = _binary_column(records.images)
+    if records.multi_label:
+        columns["labels"] = pa.array(list(records.labels), pa.list_(pa.int8()))
+    else:
+        columns["label"] = pa.array(records.labels, pa.int32())
+    if records.subjects is not None:
+        columns["subject"] = pa.array(records.subjects.tolist(), pa.string())
+    for name, values in records.groups.items():
+        columns[_GROUP + name] = pa.array(values.tolist(), pa.string())
+    table = pa.table(columns).replace_schema_metadata({"image_shape": json.dumps(shape)})
+    write_table(path, table, private)
+
+
+def _binary_column(images: np.ndarray) -> pa.ChunkedArray:
+    size = int(np.prod(images.shape[1:]))
+    rows = max(1, _ARROW_CHUNK_BYTES // max(1, size))
+    chunks = []
+    for start in range(0, len(images), rows):
+        part = np.ascontiguousarray(images[start : start + rows])
+        offsets = np.arange(len(part) + 1, dtype=np.int32) * np.int32(size)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(part)]
+        chunks.append(pa.Array.from_buffers(pa.binary(), len(part), buffers))
+    return pa.chunked_array(chunks, pa.binary())
+
+
+def write_manifest(
+    path: str | os.PathLike,
+    *,
+    dataset: str,
+    split: str,
+    shard_paths: list[str | os.PathLike],
+    classes: list[str],
+    private: bool,
+) -> None:
+    """Describe the finished shards of one split, in order.
+
+    With `private`, every column is listed as holding values of private records.
+
+    Raises:
+        StudyError: the shards differ in columns or image shape, or an id stands twice in the split.
+    """
+    shards, schema, seen = [], None, set()
+    for shard in map(Path, shard_paths):
+        content = _read_bytes(shard)
+        table, shard_schema = _parse(shard, content, ["id"])
+        schema = schema or shard_schema
+        if not shard_schema.equals(schema, check_metadata=True):
+            raise StudyError(f"{shard}: its columns or image shape differ from those of {shard_paths[0]}")
+        ids = table.column("id").to_pylist()
+        twice = next((name for name in ids if name in seen or seen.add(name)), None)
+        if twice is not None:
+            raise StudyError(f"{shard}: the id {twice!r} stands twice in {dataset}/{split}; ids must be unique")
+        shards.append({"file": shard.name, "rows": len(ids), "sha256": hashlib.sha256(content).hexdigest()})
+    columns = {column.name: str(column.type) for column in schema}
+    manifest = {
+        "dataset": dataset,
+        "split": split,
+        "rows": len(seen),
+        "classes": list(classes),
+        "multi_label": "labels" in columns,
+        "image_shape": json.loads(schema.metadata[b"image_shape"]),
+        "columns": columns,
+        "private": list(columns) if private else [],
+        "shards": shards,
+    }
+    write_json(path, manifest)
+
+
+def read_manifest(folder: str | os.PathLike) -> dict:
+    """Read `folder`/manifest.json.
+
+    Raises:
+        StudyError: it is missing, damaged, or not the manifest of image shards.
+    """
+    path = Path(folder) / "manifest.json"
+    manifest = read_json(path)
+    missing = [key for key in _MANIFEST_KEYS if not isinstance(manifest, dict) or key not in manifest]
+    if missing:
+        raise StudyError(f"{path}: no key {missing[0]!r}; delete the folder and run the study again")
+    return manifest
+
+
+def read_shard(folder: str | os.PathLike, file: str, manifest: dict) -> Records:
+    """Read one shard named by `manifest`, after checking its SHA-256 and its row count.
+
+    Raises:
+        StudyError: the shard is missing, is not in the manifest, or has changed since the manifest was written.
+    """
+    path = Path(folder) / file
+    entry = next((shard for shard in manifest["shards"] if shard["file"] == file), None)
+    if entry is None:
+        raise StudyError(f"{path}: not a shard of {manifest['dataset']}/{manifest['split']} by its manifest")
+    content = _read_bytes(path)
+    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        raise StudyError(f"{path}: its SHA-256 differs from the manifest's; delete it and run the study again")
+    table, _ = _parse(path, content)
+    if table.num_rows != entry["rows"]:
+        raise StudyError(f"{path}: {table.num_rows} rows, but the manifest says {entry['rows']}")
+    return _records(table, manifest)
+
+
+def load(folder: str | os.PathLike) -> Records:
+    """Every shard of `folder`, checked and put together in order.
+
+    Raises:
+        StudyError: as for `read_manifest` and `read_shard`.
+    """
+    manifest = read_manifest(folder)
+    return concatenate([read_shard(folder, shard["file"], manifest) for shard in manifest["shards"]])
+
+
+def keep(records: Records, kept_path: str | os.PathLike, dataset: str, split: str) -> Records:
+    """The rows of `records` that the de-duplication kept: ids that `kept_path` lists for this data set and split.
+
+    Raises:
+        StudyError: `kept_path` is missing, damaged, or lacks a column.
+    """
+    table = read_table(kept_path)
+    missing = {"dataset", "split", "id"} - set(table.column_names)
+    if missing:
+        raise StudyError(f"{kept_path}: no column {min(missing)!r}; delete it and run the study again")
+    here = compute.and_(compute.equal(table["dataset"], dataset), compute.equal(table["split"], split))
+    kept = set(table["id"].filter(here).to_pylist())
+    return records.take(np.fromiter((name in kept for name in records.ids), bool, len(records)))
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+
+
+def _parse(path: Path, content: bytes, columns: list[str] | None = None) -> tuple[pa.Table, pa.Schema]:
+    """The table, or these columns of it, and the schema of the whole."""
+    try:
+        file = parquet.ParquetFile(pa.BufferReader(content))
+        return file.read(columns), file.schema_arrow
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise StudyError(f"{path}: damaged parquet file ({reason}); delete it and run the study again") from None
+
+
+def _records(table: pa.Table, manifest: dict) -> Records:
+    images = None
+    if manifest["image_shape"] is not None:
+        shape = (-1, *manifest["image_shape"])
+        chunks = [_chunk_bytes(chunk) for chunk in table.column("image").chunks] or [np.empty(0, np.uint8)]
+        images = np.concatenate(chunks).reshape(shape if table.num_rows else (0, *shape[1:]))
+    if manifest["multi_label"]:
+        flat = table.column("labels").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        labels = np.array(flat, np.int8).reshape(table.num_rows, len(manifest["classes"]))
+    else:
+        labels = np.array(table.column("label").to_numpy(), np.int32)
+    names = table.column_names
+    return Records(
+        ids=_strings(table, "id"),
+        images=images,
+        labels=labels,
+        subjects=_strings(table, "subject") if "subject" in names else None,
+        groups={name.removeprefix(_GROUP): _strings(table, name) for name in names if name.startswith(_GROUP)},
+    )
+
+
+def _chunk_bytes(chunk: pa.BinaryArray) -> np.ndarray:
+    offsets = np.frombuffer(chunk.buffers()[1], np.int32, len(chunk) + 1, chunk.offset * 4)
+    return np.frombuffer(chunk.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
+
+
+def _strings(table: pa.Table, column: str) -> np.ndarray:
+    return np.array(table.column(column).to_pylist(), dtype=object)

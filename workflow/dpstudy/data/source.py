@@ -1,0 +1,169 @@
+"""What the readers share: where the files lie, which classes there are, and labels that are checked."""
+
+import gzip
+import zlib
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+
+
+def location(options: dict, data_root: Path) -> Path:
+    """The folder that the option `location` names, relative to `data_root`.
+
+    Raises:
+        StudyError: there is no such option, or no such folder.
+    """
+    if not options.get("location"):
+        raise StudyError(f"reader {options.get('reader')!r}: the key `location` (a folder below data_root) is missing")
+    folder = Path(data_root) / str(options["location"])
+    if not folder.is_dir():
+        raise StudyError(f"{folder}: no such folder; mend `location`, `data_root` or the variable DPSTUDY_DATA")
+    return folder
+
+
+def inside(folder: Path, relative: str, where: str) -> Path:
+    """`folder`/`relative`, where `relative` may not leave the folder.
+
+    Raises:
+        StudyError: `relative` is empty, absolute, or climbs by "..".
+    """
+    path = PurePosixPath(relative.replace("\\", "/"))
+    if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in relative or path.parts[0].endswith(":"):
+        raise StudyError(f"{where}: the path {relative!r} leaves {folder}; paths must be relative to it, without '..'")
+    return folder / path
+
+
+def class_names(options: dict, default: list[str] | None = None, file: Path | None = None) -> list[str]:
+    """The label names: the option `classes` (a list, or a number of classes), else `file` (one a line), else `default`.
+
+    Raises:
+        StudyError: no source names them, or a name is empty or stands twice.
+    """
+    given = options.get("classes")
+    where = "classes"
+    if isinstance(given, int) and not isinstance(given, bool):
+        names = [str(index) for index in range(given)]
+    elif given is not None and not isinstance(given, list | tuple):
+        raise StudyError(f"classes: {given!r} is neither a list of names nor a number of classes")
+    elif given is not None:
+        names = [str(name) for name in given]
+    elif file is not None and file.is_file():
+        names, where = read_text(file).splitlines(), str(file)
+    elif default is not None:
+        names = list(default)
+    else:
+        raise StudyError(f"reader {options.get('reader')!r}: name the classes, in label order, in the key `classes`")
+    check_names(names, where)
+    return names
+
+
+def check_names(names: list[str], where: str) -> None:
+    """Check that there are names, and that none is empty or stands twice.
+
+    Raises:
+        StudyError: naming the culprit.
+    """
+    if not names:
+        raise StudyError(f"{where}: no class at all")
+    seen = set()
+    for row, name in enumerate(names):
+        if not name.strip():
+            raise StudyError(f"{where}: class {row} has an empty name")
+        if name in seen:
+            raise StudyError(f"{where}: the class {name!r} stands twice; class names must be unique")
+        seen.add(name)
+
+
+def single_labels(values: np.ndarray, classes: list[str], where: str, first_row: int = 0) -> np.ndarray:
+    """(n,) integers as int32 class indices; rows are counted from `first_row` in messages.
+
+    Raises:
+        StudyError: a label is no integer, or lies outside 0 .. len(classes) - 1.
+    """
+    values = np.asarray(values)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise StudyError(f"{where}: labels must be one integer a row, not {values.dtype} of shape {values.shape}")
+    wrong = np.flatnonzero((values < 0) | (values >= len(classes)))
+    if len(wrong):
+        row = wrong[0]
+        raise StudyError(
+            f"{where}: row {first_row + row} has label {values[row]}, but the {len(classes)} classes are"
+            f" 0 to {len(classes) - 1}"
+        )
+    return values.astype(np.int32)
+
+
+def multi_labels(values: np.ndarray, classes: list[str], where: str, first_row: int = 0) -> np.ndarray:
+    """(n, m) zeros and ones as int8; rows are counted from `first_row` in messages.
+
+    Raises:
+        StudyError: there are not m = len(classes) columns, or a value is neither 0 nor 1.
+    """
+    values = np.asarray(values)
+    if values.ndim != 2 or values.shape[1] != len(classes) or values.dtype.kind not in "iufb":
+        raise StudyError(f"{where}: labels are {values.dtype} of shape {values.shape}, not (rows, {len(classes)}) 0/1")
+    wrong = np.argwhere((values != 0) & (values != 1))
+    if len(wrong):
+        row, column = wrong[0]
+        raise StudyError(
+            f"{where}: row {first_row + row} has {values[row, column]} for {classes[column]!r}; it must be 0 or 1"
+        )
+    return values.astype(np.int8)
+
+
+def check_unique(ids: np.ndarray, where: str) -> None:
+    """Check that no id stands twice.
+
+    Raises:
+        StudyError: naming the id and both rows.
+    """
+    first = {}
+    for row, name in enumerate(ids):
+        if first.setdefault(name, row) != row:
+            raise StudyError(f"{where}: rows {first[name]} and {row} have the same id {name!r}; ids must be unique")
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file.
+
+    Raises:
+        StudyError: it is missing or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+
+
+def read_bytes(path: Path, count: int = -1) -> bytes:
+    """The first `count` bytes of a file (all of them by default), decompressed if its name ends in .gz.
+
+    Raises:
+        StudyError: it is missing, or its gzip stream is damaged or cut short.
+    """
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            return file.read(count)
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise StudyError(f"{path}: damaged or truncated gzip file ({error}); fetch it again") from None
+
+
+def read_npy(path: Path) -> np.ndarray:
+    """The array of a .npy file; one that would need unpickling is refused.
+
+    Raises:
+        StudyError: it is missing, damaged, or holds Python objects.
+    """
+    try:
+        with open(path, "rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except (ValueError, EOFError, OSError) as error:
+        raise StudyError(f"{path}: damaged or truncated .npy file ({error})") from None

@@ -1,0 +1,105 @@
+"""A CSV or parquet table as columns of strings, with errors that name the row and the line."""
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data.source import read_text
+from dpstudy.errors import StudyError
+from dpstudy.files import read_table
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Columns of strings (empty where a value is missing), rows counted from 0.
+
+    Attributes:
+        columns: name -> (n,) strings.
+        lines: the line of each row in a CSV file, None for parquet.
+    """
+
+    path: Path
+    columns: dict[str, np.ndarray]
+    rows: int
+    lines: list[int] | None = None
+
+    def where(self, row: int) -> str:
+        """How an error message names `row`."""
+        line = f" (line {self.lines[row]})" if self.lines else ""
+        return f"{self.path}: row {row}{line}"
+
+    def column(self, name: str) -> np.ndarray:
+        """The (n,) strings of one column.
+
+        Raises:
+            StudyError: there is no such column, or a value is missing.
+        """
+        if name not in self.columns:
+            raise StudyError(f"{self.path}: no column {name!r}; there are {', '.join(self.columns)}")
+        values = self.columns[name]
+        missing = np.flatnonzero(values == "")
+        if len(missing):
+            raise StudyError(f"{self.where(missing[0])}: no value in the column {name!r}")
+        return values
+
+    def class_indices(self, name: str, classes: list[str]) -> np.ndarray:
+        """The (n,) int32 places in `classes` of the class names in the column `name`.
+
+        Raises:
+            StudyError: as for `column`, or a value is not one of the classes.
+        """
+        index = {value: label for label, value in enumerate(classes)}
+        values = self.column(name)
+        for row, value in enumerate(values):
+            if value not in index:
+                raise StudyError(f"{self.where(row)}: unknown class {value!r}; the classes are {', '.join(classes)}")
+        return np.array([index[value] for value in values], np.int32)
+
+
+def read_text_table(path: Path, columns: list[str] | None = None) -> TextTable:
+    """Read a table: parquet if its name ends so (then only `columns`, if given), else CSV (UTF-8, commas, a header).
+
+    Raises:
+        StudyError: it is missing, damaged, empty, or a line has another number of values than the header.
+    """
+    table = _read_parquet(path, columns) if path.suffix == ".parquet" else _read_csv(path)
+    if not table.rows:
+        raise StudyError(f"{path}: no rows")
+    return table
+
+
+def _read_csv(path: Path) -> TextTable:
+    lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    rows, numbers = [], []
+    try:
+        header = next(lines, [])
+        if len(set(header)) < len(header) or not header:
+            raise StudyError(f"{path}: its header names a column twice, or is empty: {', '.join(header)}")
+        for values in lines:
+            if values and len(values) != len(header):
+                raise StudyError(f"{path}: line {lines.line_num} has {len(values)} values for {len(header)} columns")
+            if values:
+                rows.append(values)
+                numbers.append(lines.line_num)
+    except csv.Error as error:
+        raise StudyError(f"{path}: line {lines.line_num} is not CSV ({error})") from None
+    columns = {name: np.array([row[place].strip() for row in rows], dtype=object) for place, name in enumerate(header)}
+    return TextTable(path, columns, len(rows), numbers)
+
+
+def _read_parquet(path: Path, columns: list[str] | None) -> TextTable:
+    table = read_table(path, columns)
+    texts = {
+        name: np.array([_text(value) for value in table.column(name).to_pylist()], dtype=object)
+        for name in table.column_names
+    }
+    return TextTable(path, texts, table.num_rows)
+
+
+def _text(value: object) -> str:
+    if value is None or value != value:  # NaN is how pandas writes a missing value
+        return ""
+    return str(int(value)) if isinstance(value, bool) else str(value).strip()

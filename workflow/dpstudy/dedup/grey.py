@@ -1,0 +1,27 @@
+"""Images of any size and colour brought to small grey squares of one size, each by itself."""
+
+import numpy as np
+
+LARGEST_SIDE = 16
+_LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R BT.601
+
+
+def common_side(*shapes: tuple[int, int, int]) -> int:
+    """The side of the squares on which images of these shapes (H, W, C) are compared: nothing is enlarged."""
+    return min(LARGEST_SIDE, *(min(shape[:2]) for shape in shapes))
+
+
+def grey_squares(images: np.ndarray, side: int) -> np.ndarray:
+    """Images (n, H, W, C) uint8 as (n, side, side) float32 grey levels, smoothed before they are made smaller."""
+    weights = _LUMA if images.shape[3] == 3 else np.full(images.shape[3], 1 / images.shape[3], np.float32)
+    grey = sum(images[..., channel] * weights[channel] for channel in range(images.shape[3]))
+    rows, columns = _shrink(images.shape[1], side), _shrink(images.shape[2], side)
+    return rows @ grey @ columns.T  # one small product an image, so that no image's result depends on the others
+
+
+def _shrink(source: int, target: int) -> np.ndarray:
+    """A (target, source) matrix of triangular weights; the identity where target = source."""
+    scale = source / target
+    centres = (np.arange(target) + 0.5) * scale
+    weights = np.maximum(0, 1 - np.abs(np.arange(source) + 0.5 - centres[:, None]) / max(scale, 1))
+    return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)

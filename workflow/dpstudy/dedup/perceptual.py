@@ -1,0 +1,62 @@
+"""Near copies: images whose grey squares correlate, as they are, mirrored, or shifted by a pixel of the square.
+
+A 64-bit perceptual hash is too coarse for images of 8 x 8 pixels, where one class already looks much alike, so the
+squares themselves are compared. Correlation ignores brightness and contrast. Under a shift only the overlap of the two
+squares is compared, so that what came in at the border does not matter.
+"""
+
+import numpy as np
+
+from dpstudy.dedup.grey import grey_squares
+
+_CHUNK = 4096  # rows per side of one matrix product
+_SLACK = 1e-3  # candidates this far below the threshold are scored again, exactly
+_SHIFTS = [(down, right) for down in (0, -1, 1) for right in (0, -1, 1)]
+
+
+def near_pairs(
+    public: np.ndarray, private: np.ndarray, side: int, threshold: float
+) -> dict[tuple[int, int], float]:
+    """The pairs (public row, private row) whose correlation reaches `threshold` under some variant, and the largest.
+
+    Args:
+        public, private: images (n, H, W, C) uint8.
+        side: of the grey squares, in pixels.
+        threshold: in (0, 1].
+
+    A pair's score depends on its two images alone, to the last bit: the matrix product only finds candidates, since
+    its rounding may depend on the other rows.
+    """
+    first, second = grey_squares(public, side), grey_squares(private, side)
+    scores: dict[tuple[int, int], float] = {}
+    for left, right in _variants(first, second):
+        for start in range(0, len(left), _CHUNK):
+            for begin in range(0, len(right), _CHUNK):
+                product = left[start : start + _CHUNK] @ right[begin : begin + _CHUNK].T
+                rows, columns = np.nonzero(product >= threshold - _SLACK)
+                rows, columns = rows + start, columns + begin
+                exact = (left[rows].astype(np.float64) * right[columns]).sum(axis=1)
+                for row, column, score in zip(rows.tolist(), columns.tolist(), exact.tolist(), strict=True):
+                    if score >= threshold:
+                        scores[row, column] = max(score, scores.get((row, column), 0.0))
+    return dict(sorted(scores.items()))
+
+
+def _variants(first: np.ndarray, second: np.ndarray):
+    """Pairs of (n, pixels) unit vectors whose products are the correlations under each variant."""
+    yield _standardise(first[:, :, ::-1]), _standardise(second)
+    for down, right in _SHIFTS:
+        yield _standardise(_overlap(first, down, right)), _standardise(_overlap(second, -down, -right))
+
+
+def _overlap(squares: np.ndarray, down: int, right: int) -> np.ndarray:
+    side = squares.shape[1]
+    return squares[:, max(down, 0) : side + min(down, 0), max(right, 0) : side + min(right, 0)]
+
+
+def _standardise(squares: np.ndarray) -> np.ndarray:
+    """Mean 0 and norm 1 for each square; a square of one grey level becomes 0 and correlates with nothing."""
+    flat = np.ascontiguousarray(squares).reshape(len(squares), -1).astype(np.float64)
+    flat -= flat.mean(axis=1, keepdims=True)
+    norm = np.sqrt((flat**2).sum(axis=1, keepdims=True))
+    return np.where(norm > 1e-3, flat / np.maximum(norm, 1e-3), 0).astype(np.float32)

@@ -1,0 +1,31 @@
+"""Statistics over the seeds of a cell."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpstudy.evaluation.metrics import METRICS
+
+
+def aggregate(seed_rows: list[dict]) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Mean, median and standard deviation of each metric over the rows of one cell, one row a seed.
+
+    Raises:
+        ValueError: no rows, rows of several splits, or rows that do not all have the same metrics.
+    """
+    if not seed_rows:
+        raise ValueError("no seeds to aggregate")
+    if len({row.get("split") for row in seed_rows}) > 1:
+        raise ValueError("rows of several splits cannot be aggregated together")
+    names = [name for name in METRICS if name in seed_rows[0]]
+    if any([name for name in METRICS if name in row] != names for row in seed_rows):
+        raise ValueError("every seed must have the same metrics")
+    columns = {name: mean_median_std([row[name] for row in seed_rows]) for name in names}
+    return tuple({name: values[i] for name, values in columns.items()} for i in range(3))
+
+
+def mean_median_std(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean, median and sample standard deviation (divisor n - 1; 0 for a single value)."""
+    array = np.asarray(values, dtype=np.float64)
+    spread = float(np.std(array, ddof=1)) if len(array) > 1 else 0.0
+    return float(np.mean(array)), float(np.median(array)), spread

@@ -1,0 +1,138 @@
+"""The summary of a study: one line per cell, seed, metric and group, gathered from each cell's metrics.json."""
+
+import csv
+import os
+from pathlib import Path
+
+import pyarrow as pa
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evaluation.metrics import METRICS
+from dpstudy.files import read_json, read_table, write_table
+
+SCHEMA = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("features", pa.string()),
+        ("entry", pa.string()),
+        ("method", pa.string()),
+        ("epsilon", pa.string()),
+        ("seed", pa.int64()),
+        ("split", pa.string()),
+        ("metric", pa.string()),
+        ("group", pa.string()),  # empty: the whole split
+        ("value", pa.float64()),
+    ]
+)
+_AXES = ("dataset", "features", "entry", "epsilon")
+
+
+def cell_name(dataset: str, features: str, entry: str, epsilon: str) -> str:
+    """The name of a cell, which is its path below results/cells."""
+    return f"{dataset}/{features}/{entry}/eps={epsilon}"
+
+
+def check_made_by(metrics: dict, expected: dict) -> None:
+    """Refuse a cell that another config or another version of the library made.
+
+    Args:
+        metrics: the content of a metrics.json.
+        expected: the hashes that the cell must bear, such as {"config": ..., "library": ...}.
+
+    Raises:
+        StudyError: a hash is missing or differs.
+    """
+    made_by = metrics.get("made_by", {})
+    for key, value in expected.items():
+        if made_by.get(key) != value:
+            name = cell_name(*(metrics.get(axis) for axis in _AXES))
+            raise StudyError(f"cell {name}: stale, its {key} is not the present one; run snakemake again to remake it")
+
+
+def summarise(cells: list[dict]) -> pa.Table:
+    """One line per cell, seed, metric and group; the cells in the order given, which is that of the config.
+
+    Args:
+        cells: each {"dataset", "features", "entry", "epsilon", "metrics": path of its metrics.json} and optionally
+            "expected", what `check_made_by` compares with.
+
+    Raises:
+        StudyError: a metrics.json is missing, damaged, stale, or belongs to another cell; a cell is listed twice.
+    """
+    rows, seen = [], set()
+    for cell in cells:
+        name = cell_name(*(cell[axis] for axis in _AXES))
+        if name in seen:
+            raise StudyError(f"cell {name}: listed twice; each combination may stand once in `cells`")
+        seen.add(name)
+        metrics = read_json(cell["metrics"])
+        for axis in _AXES:
+            if metrics.get(axis) != cell[axis]:
+                raise StudyError(
+                    f"{cell['metrics']}: its {axis} is {metrics.get(axis)!r}, not {cell[axis]!r}; "
+                    "delete the file and run snakemake again"
+                )
+        check_made_by(metrics, cell.get("expected", {}))
+        rows.extend(_rows(metrics))
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def write_summary(cells: list[dict], csv_path: str | os.PathLike, parquet_path: str | os.PathLike) -> None:
+    """Write the summary of `cells` (see `summarise`) as CSV and as parquet."""
+    table = summarise(cells)
+    write_csv(csv_path, table.column_names, zip(*(column.to_pylist() for column in table.columns), strict=True))
+    write_table(parquet_path, table)
+
+
+def read_summary(path: str | os.PathLike) -> list[dict]:
+    """The rows of a summary, from the CSV or the parquet file.
+
+    Raises:
+        StudyError: the file is missing, damaged, or has other columns.
+    """
+    if Path(path).suffix == ".parquet":
+        table = read_table(path)
+        columns, rows = table.column_names, table.to_pylist()
+    else:
+        try:
+            with open(path, encoding="utf-8", newline="") as file:
+                reader = csv.DictReader(file)
+                rows, columns = list(reader), reader.fieldnames
+        except FileNotFoundError:
+            raise StudyError(f"{path}: no such file") from None
+    if columns != SCHEMA.names:
+        raise StudyError(f"{path}: its columns are {columns}, not {SCHEMA.names}; delete it and run snakemake again")
+    try:
+        return [row | {"seed": int(row["seed"]), "value": float(row["value"])} for row in rows]
+    except (TypeError, ValueError) as error:
+        raise StudyError(f"{path}: damaged ({error}); delete it and run snakemake again") from None
+
+
+def values_by_cell(summary: list[dict], metric: str, split: str = "test") -> dict[str, list[float]]:
+    """Cell name -> the metric's value on the whole split for each seed, in the summary's order.
+
+    Raises:
+        StudyError: no cell has this metric.
+    """
+    values: dict[str, list[float]] = {}
+    for row in summary:
+        if (row["metric"], row["split"], row["group"]) == (metric, split, ""):
+            values.setdefault(cell_name(*(row[axis] for axis in _AXES)), []).append(row["value"])
+    if summary and not values:
+        there = sorted({row["metric"] for row in summary if row["split"] == split})
+        raise StudyError(f"metric {metric!r}: no cell has it on the {split} split; there are {', '.join(there)}")
+    return values
+
+
+def _rows(metrics: dict) -> list[dict]:
+    cell = {key: metrics[key] for key in ("dataset", "features", "entry", "method", "epsilon")}
+    rows = []
+    for run in metrics["seeds"]:
+        for group, values in {"": run, **run.get("groups", {})}.items():
+            rows.extend(
+                cell | {"seed": run["seed"], "split": run["split"], "metric": m, "group": group, "value": values[m]}
+                for m in METRICS
+                if m in values
+            )
+    return rows

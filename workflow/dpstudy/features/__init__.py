@@ -1,0 +1,50 @@
+"""Feature extractors: a name in the config, and the module that is imported only when it is used.
+
+A module has `open(options, *, backbone_folder=None) -> Extractor`. `images` has no module (networks read the images),
+and `precomputed` reads what the user brings, row by row, instead of computing from images.
+"""
+
+import importlib
+import os
+from typing import Protocol
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+
+EXTRACTORS = {
+    "pixels": "dpstudy.features.pixels",
+    "scatternet": "dpstudy.features.scatternet",
+    "backbone": "dpstudy.features.backbone",
+}
+
+
+class Extractor(Protocol):
+    """Turns images into features; a record's features depend on that record alone."""
+
+    def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, ...]:
+        """The layout of one record's features, (K, H, W) or (d,), for images (H, W, C).
+
+        Raises:
+            StudyError: such images do not suit this extractor.
+        """
+        ...
+
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        """Images (n, H, W, C) uint8, n at least 1, to float32 features (n, *shape)."""
+        ...
+
+
+def open_extractor(options: dict, backbone_folder: str | os.PathLike | None = None) -> Extractor:
+    """The extractor that a feature set's config entry names.
+
+    Raises:
+        StudyError: it does not exist, or it computes nothing from images (`images`, `precomputed`).
+    """
+    name = options.get("extractor")
+    if name in ("images", "precomputed"):
+        raise StudyError(f"extractor {name!r} computes no features from images")
+    if name not in EXTRACTORS:
+        choices = ", ".join(sorted([*EXTRACTORS, "images", "precomputed"]))
+        raise StudyError(f"extractor {name!r} does not exist; there are {choices}")
+    return importlib.import_module(EXTRACTORS[name]).open(options, backbone_folder=backbone_folder)

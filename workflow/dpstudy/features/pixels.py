@@ -1,0 +1,26 @@
+"""The scaled pixels themselves as features, channel by channel."""
+
+import numpy as np
+
+from dpstudy.features.scaling import check_scaling, scale
+
+
+class Pixels:
+    """Features (C, H, W): the scaled image."""
+
+    def __init__(self, scaling: str):
+        self.scaling = scaling
+
+    def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """(C, H, W) for images (H, W, C)."""
+        check_scaling(self.scaling, image_shape[2])
+        return (image_shape[2], image_shape[0], image_shape[1])
+
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        """(n, H, W, C) uint8 to (n, C, H, W) float32."""
+        return np.ascontiguousarray(scale(images, self.scaling).transpose(0, 3, 1, 2))
+
+
+def open(options: dict, *, backbone_folder=None) -> Pixels:
+    """The extractor; option `scaling` (unit or imagenet, unit where absent)."""
+    return Pixels(options.get("scaling", "unit"))

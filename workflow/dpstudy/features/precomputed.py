@@ -1,0 +1,78 @@
+"""Features that the user brings: {split}.npy with rows in the data set's order, or {split}.parquet with ids."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+from dpstudy.files import read_table
+
+
+def read_rows(folder: str | os.PathLike, split: str, ids: list[str], start: int, stop: int) -> np.ndarray:
+    """Features (stop - start, d), float, of rows `start` to `stop` - 1 of a split.
+
+    Args:
+        folder: holds {split}.parquet (columns `id` and `features`, any order) or {split}.npy ((n, d), row order).
+        ids: all n ids of the split, in row order.
+
+    Raises:
+        StudyError: the file is missing or damaged, an id is missing, unknown or stands twice, the number of rows is
+            another, or the features are not floating-point numbers of one length.
+    """
+    table, array = Path(folder) / f"{split}.parquet", Path(folder) / f"{split}.npy"
+    if table.exists() and array.exists():
+        raise StudyError(f"{folder}: both {table.name} and {array.name} are there; keep one")
+    if table.exists():
+        return _from_table(table, ids, start, stop)
+    if array.exists():
+        return _from_array(array, len(ids), start, stop)
+    raise StudyError(f"{folder}: neither {table.name} nor {array.name} is there; put the features of this split there")
+
+
+def _from_array(path: Path, rows: int, start: int, stop: int) -> np.ndarray:
+    try:
+        features = np.lib.format.open_memmap(path, mode="r")  # never unpickles
+    except (ValueError, EOFError, OSError) as error:
+        raise StudyError(f"{path}: not a readable .npy file ({error})") from None
+    if features.ndim != 2:
+        raise StudyError(f"{path}: features have shape {features.shape}; they must be (rows, dimensions)")
+    if len(features) != rows:
+        raise StudyError(f"{path}: {len(features)} rows, but the split has {rows} records")
+    return _floats(np.array(features[start:stop]), path)
+
+
+def _from_table(path: Path, ids: list[str], start: int, stop: int) -> np.ndarray:
+    table = read_table(path)
+    for column in ("id", "features"):
+        if column not in table.column_names:
+            raise StudyError(f"{path}: no column {column!r}; it needs `id` and `features`")
+    names = [str(name) for name in table.column("id").to_pylist()]
+    places = {name: row for row, name in enumerate(names)}
+    if len(places) < len(names):
+        twice = next(name for row, name in enumerate(names) if places[name] != row)
+        raise StudyError(f"{path}: the id {twice!r} stands twice; ids must be unique")
+    unknown = places.keys() - set(ids)
+    if unknown:
+        raise StudyError(f"{path}: the id {min(unknown)!r} is not in this split of the data set")
+    missing = next((name for name in ids if name not in places), None)
+    if missing is not None:
+        raise StudyError(f"{path}: no features for the id {missing!r}; every record of the split needs a row")
+    column = table.column("features").combine_chunks()
+    try:
+        lengths = column.value_lengths() if hasattr(column, "value_lengths") else None
+    except NotImplementedError:
+        lengths = None
+    return _floats(_matrix(column, lengths, [places[name] for name in ids[start:stop]], path), path)
+
+
+def _matrix(column, lengths, rows: list[int], path: Path) -> np.ndarray:
+    if column.null_count:
+        raise StudyError(f"{path}: row {column.is_null().to_pylist().index(True)} has no features")
+    return np.array(column.take(rows).to_pylist())
+
+
+def _floats(features: np.ndarray, path: Path) -> np.ndarray:
+    if features.dtype.kind != "f":
+        raise StudyError(f"{path}: features are {features.dtype}; they must be floating-point numbers")
+    return features

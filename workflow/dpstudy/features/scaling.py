@@ -1,0 +1,30 @@
+"""Input scaling: from grey levels 0..255 to what an extractor takes."""
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+
+_IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], np.float32)
+_IMAGENET_STD = np.array([0.229, 0.224, 0.225], np.float32)
+SCALINGS = ("unit", "imagenet")
+
+
+def check_scaling(scaling: str, channels: int) -> None:
+    """Check that `scaling` exists and suits images of so many channels.
+
+    Raises:
+        StudyError: it does not.
+    """
+    if scaling not in SCALINGS:
+        raise StudyError(f"scaling {scaling!r} does not exist; there are {', '.join(SCALINGS)}")
+    if scaling == "imagenet" and channels != 3:
+        raise StudyError(f"scaling 'imagenet' needs 3 channels (RGB), the images have {channels}; use 'unit'")
+
+
+def scale(images: np.ndarray, scaling: str) -> np.ndarray:
+    """Images (n, H, W, C) uint8 as float32 in [0, 1] (`unit`), or then standardised per channel (`imagenet`).
+
+    `imagenet` uses the mean and standard deviation of ImageNet's RGB channels, which are public constants.
+    """
+    scaled = images.astype(np.float32) / 255
+    return (scaled - _IMAGENET_MEAN) / _IMAGENET_STD if scaling == "imagenet" else scaled

@@ -1,0 +1,163 @@
+"""Files that are whole or absent: every output is written under a temporary name and renamed."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+
+_READ_BLOCK = 1 << 20
+
+
+@contextlib.contextmanager
+def atomic(path: str | os.PathLike, private: bool = False) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; rename it to `path` on success, remove it on failure.
+
+    Temporary files that a killed process left behind for the same output are removed first.
+    With `private`, the file is readable by its owner alone (it holds values of private records).
+
+    Raises:
+        StudyError: the disk is full, or the folder cannot be written to.
+    """
+    path = Path(path)
+    with _clear_disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for leftover in path.parent.glob(f".{path.name}.*.tmp"):
+            leftover.unlink(missing_ok=True)
+        temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
+        try:
+            if private:
+                os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
+            yield temporary
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextlib.contextmanager
+def _clear_disk_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # pyarrow and safetensors wrap the operating system's error in their own
+        text = str(error)
+        number = getattr(error, "errno", None)
+        if number in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in text:
+            raise StudyError(f"{path}: the disk is full; free some space and run the same command again") from error
+        if number in (errno.EACCES, errno.EROFS, errno.EPERM):
+            raise StudyError(f"{path}: cannot be written ({os.strerror(number)}); make its folder writable") from error
+        raise
+
+
+def write_json(path: str | os.PathLike, content: object) -> None:
+    """Write `content` as indented JSON; NaN and infinities are refused (ValueError)."""
+    text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
+    with atomic(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: str | os.PathLike) -> dict:
+    """Read a JSON file.
+
+    Raises:
+        StudyError: the file is missing or is not JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise StudyError(f"{path}: not valid JSON ({error}); delete it and run the study again") from None
+
+
+def write_table(path: str | os.PathLike, table, private: bool = False) -> None:
+    """Write a pyarrow Table as parquet (zstd)."""
+    import pyarrow.parquet as parquet
+
+    with atomic(path, private) as temporary:
+        parquet.write_table(table, temporary, compression="zstd")
+
+
+def read_table(path: str | os.PathLike, columns: list[str] | None = None):
+    """Read a parquet file as a pyarrow Table.
+
+    Raises:
+        StudyError: the file is missing or damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        return parquet.read_table(path, columns=columns, partitioning=None)
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise StudyError(f"{path}: damaged parquet file ({reason}); delete it and run the study again") from None
+
+
+def write_tensors(
+    path: str | os.PathLike, tensors: dict[str, np.ndarray], metadata: dict[str, str] | None = None, private: bool = False
+) -> None:
+    """Write numpy arrays as safetensors, with string metadata.
+
+    Raises:
+        ValueError: a tensor holds NaN or infinity; no such value reaches a file.
+    """
+    from safetensors.numpy import save_file
+
+    for name, tensor in tensors.items():
+        if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
+            raise ValueError(f"{path}: tensor {name!r} holds a NaN or an infinity")
+    contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    with atomic(path, private) as temporary:
+        save_file(contiguous, temporary, metadata=metadata)
+
+
+def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    """Read every tensor of a safetensors file.
+
+    Raises:
+        StudyError: the file is missing or damaged.
+    """
+    return _read_safetensors(path)[0]
+
+
+def read_tensor_metadata(path: str | os.PathLike) -> dict[str, str]:
+    """The string metadata of a safetensors file."""
+    return _read_safetensors(path, tensors=False)[1]
+
+
+def _read_safetensors(path, tensors: bool = True):
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            names = list(file.keys()) if tensors else []
+            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except (SafetensorError, OSError) as error:
+        raise StudyError(f"{path}: damaged safetensors file ({error}); delete it and run the study again") from None
+
+
+def sha256(path: str | os.PathLike) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal.
+
+    Raises:
+        StudyError: the file is missing.
+    """
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(_READ_BLOCK):
+                digest.update(block)
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    return digest.hexdigest()

@@ -1,0 +1,84 @@
+"""Methods: each is one module with `Parameters`, `plan`, `prepare` and `fit`.
+
+A method is found by its name: a module of this package, or a Python entry point in the group "dpstudy.methods".
+"""
+
+import importlib
+import importlib.metadata
+import importlib.util
+from dataclasses import fields
+from types import ModuleType
+
+from dpstudy.errors import StudyError
+
+ENTRY_POINTS = "dpstudy.methods"
+
+
+def module_name(name: str) -> str:
+    """The import path of the method called `name`.
+
+    Raises:
+        StudyError: no such method.
+    """
+    path = f"{__name__}.{name}"
+    if name.isidentifier() and importlib.util.find_spec(path) is not None:
+        return path
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        if entry.name == name:
+            return entry.value
+    raise StudyError(f"method {name!r}: there is none of that name")
+
+
+def load(name: str) -> ModuleType:
+    """The module of the method called `name`."""
+    module = importlib.import_module(module_name(name))
+    if not hasattr(module, "Parameters"):
+        raise StudyError(f"method {name!r}: there is none of that name")
+    return module
+
+
+def parameters(name: str, options: dict):
+    """The method's `Parameters` from plain values.
+
+    Raises:
+        StudyError: an unknown hyper-parameter, or one that is missing.
+    """
+    kind = load(name).Parameters
+    known = [field.name for field in fields(kind)]
+    for key in options:
+        if key not in known:
+            raise StudyError(f"method {name!r}: unknown hyper-parameter {key!r}; it has {', '.join(known)}")
+    try:
+        return kind(**options)
+    except TypeError as error:
+        raise StudyError(f"method {name!r}: {str(error).split(') ')[-1]}") from None
+
+
+def fit(name: str, features, labels, *, epsilon, delta: float, seed: int = 0, noise: str = "seeded", **options):
+    """Train a method on arrays, without the workflow.
+
+    Args:
+        name: a method, such as "least_squares".
+        features: (n, d) floats; n is taken to be public.
+        labels: (n,) class indices, or (n, m) zeros and ones.
+        epsilon: target, a number or a string such as "0.5" or "inf".
+        delta: in (0, 1).
+        seed: of the noise in "seeded" mode.
+        noise: "seeded" or "secure".
+        options: the method's hyper-parameters, and `classes`, `positives`, `shape`, `sanitise`, `accounting`,
+            `unit` where the defaults do not fit.
+
+    Returns:
+        Result with `model` and `ledger`.
+
+    Raises:
+        StudyError: unknown method or hyper-parameter, an unreachable epsilon, labels out of range.
+    """
+    from dpstudy.methods.api import fit as run
+
+    return run(name, features, labels, epsilon=epsilon, delta=delta, seed=seed, noise=noise, **options)
+
+
+def predict(model, features):
+    """(n, m) scores of (n, d) features; the largest is the predicted class."""
+    return model.scores(features)

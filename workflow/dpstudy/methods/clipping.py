@@ -1,0 +1,53 @@
+"""Clipping of records to a bounded norm, and the encoding of their labels."""
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+
+
+def clip_rows(features: np.ndarray, norm: float) -> np.ndarray:
+    """Scale each row of (n, d) `features` down to at most Euclidean `norm`; a row with a NaN or infinity becomes zero.
+
+    An infinite `norm` does not clip. The result is float32 and its norms never exceed `norm` by more than rounding
+    (the scale is rounded towards zero).
+    """
+    features = np.asarray(features, dtype=np.float32)
+    squared = np.einsum("nd,nd->n", features, features, dtype=np.float64)
+    broken = ~np.isfinite(squared)
+    if not broken.any() and (np.isinf(norm) or not (squared > norm**2).any()):
+        return features
+    with np.errstate(divide="ignore"):
+        scale = np.minimum(1.0, norm / np.sqrt(squared)) if np.isfinite(norm) else np.ones_like(squared)
+    scale[scale < 1] *= 1 - 1e-6
+    scale[broken] = 0
+    clipped = features * scale[:, None].astype(np.float32)
+    clipped[broken] = 0
+    return clipped
+
+
+def one_hot(labels: np.ndarray, classes: int, positives: int = 1) -> np.ndarray:
+    """(n, m) float32 of 0 and 1 from class indices (n,), or from a checked 0/1 matrix (n, m).
+
+    Raises:
+        StudyError: a label outside 0..m-1, an entry that is not 0 or 1, or a record with more than `positives`
+            positive labels: the bound on its contribution would not hold.
+    """
+    labels = np.asarray(labels)
+    if labels.ndim == 2:
+        if labels.shape[1] != classes:
+            raise StudyError(f"labels have {labels.shape[1]} columns where {classes} classes are declared")
+        if not np.isin(labels, (0, 1)).all():
+            raise StudyError("a multi-label entry is neither 0 nor 1")
+        excess = np.flatnonzero(labels.sum(1) > positives)
+        if excess.size:
+            raise StudyError(
+                f"row {excess[0]}: {int(labels[excess[0]].sum())} positive labels where at most {positives} are declared "
+                "(`positives`): raise it, or drop labels"
+            )
+        return labels.astype(np.float32)
+    outside = np.flatnonzero((labels < 0) | (labels >= classes))
+    if outside.size:
+        raise StudyError(f"row {outside[0]}: label {labels[outside[0]]} lies outside 0..{classes - 1}")
+    encoded = np.zeros((len(labels), classes), dtype=np.float32)
+    encoded[np.arange(len(labels)), labels] = 1
+    return encoded

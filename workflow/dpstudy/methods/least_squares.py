@@ -1,0 +1,162 @@
+"""Private least squares from noisy sufficient statistics.
+
+Two variants, both from one pass over the records (sufficient_statistics.py):
+
+`published` is DP-LS, mehta2023 Algorithm 3: theta_j = [A_j + alpha G + lambda I]^-1 b_j, with noise of multiplier s
+on each of G, all A_j together and all b_j together.
+
+`improved` releases (G, b) only: theta_j = [floor(G) + lambda I]^-1 b_j.
+    Proof. Adding or removing x (|x| <= C) with at most k positives changes G by x x^T, whose Frobenius norm is at
+    most C^2, and b by y x^T, of norm at most sqrt(k) C. Gaussian releases of multipliers s_G and s_b compose to
+    mu^2 = 1/s_G^2 + 1/s_b^2 exactly; everything after them is post-processing.
+The share of mu^2 that G gets is a constant. lambda comes from the known noise level: half the spectral norm
+sqrt(2d) s_G C^2 of the symmetric noise (Wigner's semicircle, off-diagonal standard deviation s_G C^2/sqrt(2)), so
+nothing is left to tune. Targets can be centred for free: b - (1/m) 1 (sum_j b_j) is a function of the released b.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.spectral import solve_floored, solve_ridge
+from dpstudy.methods.sufficient_statistics import Statistics, accumulate
+from dpstudy.models.linear import LinearModel
+from dpstudy.privacy.calibration import calibrate
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.noise import NoiseSource, symmetric_gaussian
+
+_SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Hyper-parameters of least squares.
+
+    Attributes:
+        variant: "published" or "improved".
+        clipping_norm: C, the bound on a record's feature norm.
+        alpha: weight of the Gram in the published system.
+        ridge: lambda for sums over records, or "known-noise".
+        gram_share: share of mu^2 spent on G (improved).
+        center_targets: subtract the mean over classes from b (improved).
+    """
+
+    variant: str = "improved"
+    clipping_norm: float = 1.0
+    alpha: float = 1.0
+    ridge: float | str = "known-noise"
+    gram_share: float = 0.2
+    center_targets: bool = True
+
+    @property
+    def per_class(self) -> bool:
+        """Whether the class Grams A_j are needed."""
+        return self.variant == "published"
+
+
+def clipping(parameters: Parameters, problem: Problem) -> float:
+    """The norm that the statistics are clipped to; infinite where nothing is clipped."""
+    return parameters.clipping_norm if problem.clipped else math.inf
+
+
+def plan(parameters: Parameters, problem: Problem) -> Plan:
+    """Calibrate the noise to the budget; see the module's proof for the sensitivities."""
+    if not problem.noised:
+        return Plan((), {"gram": 0.0, "targets": 0.0, "class_grams": 0.0})
+
+    def events_at(scale: float) -> tuple[Event, ...]:
+        return tuple(event.scaled(scale) for event in _unit_events(parameters, problem))
+
+    scale = calibrate(events_at, problem.budget)
+    events = events_at(scale)
+    noise = {event.name: event.noise_multiplier * event.sensitivity for event in events}
+    facts = {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events}
+    return Plan(events, noise, facts)
+
+
+def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
+    """The releases with a total mu of 1 (improved), or a multiplier of 1 each (published)."""
+    norm, root = parameters.clipping_norm, math.sqrt(problem.positives)
+    if parameters.variant == "published":
+        return (
+            Event("gram", "gaussian", 1.0, norm**2),
+            Event("class_grams", "gaussian", 1.0, root * norm**2),
+            Event("targets", "gaussian", 1.0, root * norm),
+        )
+    share = parameters.gram_share
+    return (
+        Event("gram", "gaussian", 1 / math.sqrt(share), norm**2),
+        Event("targets", "gaussian", 1 / math.sqrt(1 - share), root * norm),
+    )
+
+
+def prepare(batches, parameters: Parameters, problem: Problem) -> Statistics:
+    """The private sums that `fit` needs, in one pass over (features, labels) batches."""
+    return accumulate(
+        batches, problem.classes, clipping(parameters, problem), problem.positives, per_class=parameters.per_class
+    )
+
+
+def fit(statistics: Statistics, parameters: Parameters, problem: Problem, plan: Plan, source: NoiseSource) -> Fit:
+    """Release the noisy statistics of one seed and solve."""
+    released = release(statistics, parameters, plan, source)
+    return Fit(solve(released, parameters, plan))
+
+
+def release(
+    statistics: Statistics, parameters: Parameters, plan: Plan, source: NoiseSource
+) -> dict[str, np.ndarray]:
+    """The noisy statistics: the only function here that sees private sums and whose result leaves."""
+    noisy = {"gram": statistics.gram, "targets": statistics.targets}
+    if parameters.per_class:
+        noisy["class_grams"] = statistics.class_grams
+    if not plan.events:
+        return noisy
+    dim = len(statistics.gram)
+    noisy["gram"] = statistics.gram + symmetric_gaussian(source, "gram", dim, plan.noise["gram"])
+    noisy["targets"] = statistics.targets + source.gaussian(
+        "targets", statistics.targets.shape, plan.noise["targets"]
+    )
+    if parameters.per_class:
+        noisy["class_grams"] = np.stack(
+            [
+                matrix + symmetric_gaussian(source, "class_grams", dim, plan.noise["class_grams"], tensor=str(index))
+                for index, matrix in enumerate(statistics.class_grams)
+            ]
+        )
+    return noisy
+
+
+def solve(released: dict[str, np.ndarray], parameters: Parameters, plan: Plan) -> LinearModel:
+    """Weights from released statistics: post-processing."""
+    gram, targets = released["gram"], released["targets"]
+    if parameters.variant == "published":
+        ridge = _ridge(parameters, gram, plan, _published_noise(parameters, plan))
+        weights = np.concatenate(
+            [
+                solve_ridge(matrix + parameters.alpha * gram, ridge, targets[index : index + 1])
+                for index, matrix in enumerate(released["class_grams"])
+            ]
+        )
+    else:
+        if parameters.center_targets:
+            targets = targets - targets.mean(0)
+        weights = solve_floored(gram, _ridge(parameters, gram, plan, plan.noise["gram"]), targets)
+    return LinearModel(weights, np.zeros(len(weights), np.float32), metadata={"method": "least_squares"})
+
+
+def _published_noise(parameters: Parameters, plan: Plan) -> float:
+    """Standard deviation of the noise on the diagonal of A_j + alpha G."""
+    return math.hypot(plan.noise["class_grams"], parameters.alpha * plan.noise["gram"])
+
+
+def _ridge(parameters: Parameters, gram: np.ndarray, plan: Plan, std: float) -> float:
+    """lambda: as given, or half the spectral norm of the noise; never below a trace-relative floor."""
+    dim = len(gram)
+    floor = _SMALLEST_RIDGE * max(float(np.trace(gram)) / dim, 1e-12)
+    if parameters.ridge != "known-noise":
+        return max(float(parameters.ridge), floor)
+    share = 1.0 if parameters.variant == "published" else 0.5  # without a floor on the eigenvalues, twice as much
+    return max(share * math.sqrt(2 * dim) * std, floor)

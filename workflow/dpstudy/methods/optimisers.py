@@ -1,0 +1,41 @@
+"""First-order optimisers on a released (already noisy) gradient: post-processing."""
+
+import torch
+
+
+class Momentum:
+    """v <- momentum v + g; w <- w - rate v. With momentum 0 plain gradient descent."""
+
+    def __init__(self, rate: float, momentum: float, shape, device):
+        self.rate, self.momentum = rate, momentum
+        self.velocity = torch.zeros(shape, device=device)
+
+    def step(self, weights: torch.Tensor, gradient: torch.Tensor) -> None:
+        """Update `weights` in place."""
+        self.velocity.mul_(self.momentum).add_(gradient)
+        weights.sub_(self.velocity, alpha=self.rate)
+
+
+class Adam:
+    """Adam with its published constants and bias correction (Kingma and Ba 2015, Algorithm 1)."""
+
+    def __init__(self, rate: float, shape, device, decay1: float = 0.9, decay2: float = 0.999, floor: float = 1e-8):
+        self.rate, self.decay1, self.decay2, self.floor = rate, decay1, decay2, floor
+        self.first, self.second = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
+        self.count = 0
+
+    def step(self, weights: torch.Tensor, gradient: torch.Tensor) -> None:
+        """Update `weights` in place."""
+        self.count += 1
+        self.first.mul_(self.decay1).add_(gradient, alpha=1 - self.decay1)
+        self.second.mul_(self.decay2).addcmul_(gradient, gradient, value=1 - self.decay2)
+        first = self.first / (1 - self.decay1**self.count)
+        second = self.second / (1 - self.decay2**self.count)
+        weights.sub_(first / (second.sqrt() + self.floor), alpha=self.rate)
+
+
+def make_optimiser(name: str, rate: float, momentum: float, shape, device) -> Momentum | Adam:
+    """The optimiser called `name`: "sgd", "momentum" or "adam"."""
+    if name == "adam":
+        return Adam(rate, shape, device)
+    return Momentum(rate, momentum if name == "momentum" else 0.0, shape, device)

@@ -1,0 +1,80 @@
+"""What every method is told: the public facts of the problem, and what it gives back."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dpstudy.errors import StudyError
+from dpstudy.models.linear import LinearModel
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.events import Event
+
+SANITISE = ("full", "clip", "none")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Public facts about one cell; no number here may depend on private records beyond the public n.
+
+    Attributes:
+        n: public number of training units.
+        shape: layout of one record's features, (d,) or (K, H, W).
+        classes: m.
+        positives: the most positive labels a record may have (k).
+        budget: target epsilon, delta, accounting.
+        sanitise: "full"; "clip" (clips, adds no noise) and "none" (neither) give no guarantee. An infinite
+            target turns "full" into "none".
+    """
+
+    n: int
+    shape: tuple[int, ...]
+    classes: int
+    budget: Budget
+    positives: int = 1
+    sanitise: str = "full"
+
+    def __post_init__(self):
+        if self.sanitise not in SANITISE:
+            raise StudyError(f"sanitise {self.sanitise!r}: one of {', '.join(SANITISE)}")
+        if self.sanitise != "full" and self.budget.private:
+            raise StudyError(
+                f"sanitise: {self.sanitise} gives no guarantee, so epsilon must be 'inf', not {self.budget.epsilon!r}"
+            )
+
+    @property
+    def dim(self) -> int:
+        """d, the number of features."""
+        return math.prod(self.shape)
+
+    @property
+    def noised(self) -> bool:
+        """Whether noise is added."""
+        return self.sanitise == "full" and self.budget.private
+
+    @property
+    def clipped(self) -> bool:
+        """Whether contributions are clipped."""
+        return self.noised or self.sanitise == "clip"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a method will release, decided before any private record is read.
+
+    Attributes:
+        events: every noisy release of one seed; empty without noise.
+        noise: name of a quantity -> standard deviation of its noise, in the units of the released sum.
+        facts: hyper-parameters that follow from others (steps, noise multiplier), for metrics.json.
+    """
+
+    events: tuple[Event, ...]
+    noise: dict[str, float]
+    facts: dict[str, float | int | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A trained model, and for stepped methods the public curve: (step, split, metric, value) rows."""
+
+    model: LinearModel
+    curve: Sequence[tuple[int, str, str, float]] = ()

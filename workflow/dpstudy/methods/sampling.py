@@ -1,0 +1,34 @@
+"""Which records take part in a step."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+
+def batches(
+    rows: int, rate: float, steps: int, sampling: str, generator: np.random.Generator
+) -> Iterator[torch.Tensor | None]:
+    """Yield `steps` index tensors; None stands for all rows.
+
+    "poisson" takes each row independently with probability `rate` (a batch may be empty). "shuffle" cuts a fresh
+    permutation into batches of round(rows x rate), dropping the remainder, so that a row takes part at most once
+    an epoch.
+    """
+    if rate == 1.0:
+        for _ in range(steps):
+            yield None
+    elif sampling == "poisson":
+        for _ in range(steps):
+            yield torch.from_numpy(np.flatnonzero(generator.random(rows, dtype=np.float64) < rate))
+    else:
+        yield from _shuffled(rows, max(1, round(rows * rate)), steps, generator)
+
+
+def _shuffled(rows: int, size: int, steps: int, generator: np.random.Generator) -> Iterator[torch.Tensor]:
+    per_epoch = max(1, rows // size)
+    for step in range(steps):
+        if step % per_epoch == 0:
+            order = generator.permutation(rows)
+        place = step % per_epoch
+        yield torch.from_numpy(order[place * size : (place + 1) * size])

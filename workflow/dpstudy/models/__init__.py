@@ -1,0 +1,1 @@
+"""Models: what training produces and prediction needs."""

@@ -1,0 +1,126 @@
+"""From events to epsilon, by several accountants.
+
+`certify` is the one way to an epsilon: exact Gaussian composition where no event is subsampled, privacy loss
+distributions (PLD) otherwise. RDP and zCDP stand beside it as independent, looser bounds.
+dp-accounting is imported only where a subsampled event needs it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from dpstudy.privacy import gaussian
+from dpstudy.privacy.events import Event, unamplified
+
+# Small epsilon needs large orders, large epsilon orders near 1 (below 1.7 the subsampled bound rarely converges).
+RDP_ORDERS = (
+    *(1.75 + x / 4 for x in range(38)),
+    *range(12, 128),
+    *(2**k + j * 2 ** (k - 2) for k in range(7, 14) for j in range(4)),
+)
+_COARSE_ORDERS = tuple(sorted({round(2 ** (k / 2)) for k in range(2, 29)}))
+_PLD_RELATIVE_INTERVAL = 0.5e-4  # of a bound that can be twice the epsilon
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certified epsilon (infinite where there is no guarantee), who certified it, and the other bounds.
+
+    `epsilon_by` maps exact, pld, rdp, zcdp to a bound, or to None where that accountant is undefined
+    or was not asked.
+    """
+
+    epsilon: float
+    accountant: str
+    adjacency: str
+    epsilon_by: dict[str, float | None]
+
+
+def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Certificate:
+    """Certify the epsilon of `events` composed adaptively.
+
+    With `complete`, every accountant that is defined is asked; without, only the certifying one (and the
+    free closed forms).
+    """
+    events = tuple(events)
+    by: dict[str, float | None] = {"exact": None, "pld": None, "rdp": None, "zcdp": None}
+    shuffled = any(event.sampling == "shuffle" for event in events)
+    adjacency = "zero-out" if shuffled else "add-remove-one"
+    if any(event.noise_multiplier == 0 for event in events):
+        return Certificate(math.inf, "none", adjacency, by)
+    if unamplified(events):
+        by["exact"] = gaussian.epsilon_of(gaussian.composed_mu(events), delta)
+        by["zcdp"] = zcdp_epsilon(events, delta)
+        if complete and not shuffled:
+            by["pld"] = pld_epsilon(events, delta)
+            by["rdp"] = rdp_epsilon(events, delta)
+        return Certificate(by["exact"], "exact Gaussian DP", adjacency, by)
+    if shuffled:
+        raise ValueError("shuffled and Poisson-sampled events have no common adjacency: they cannot be composed")
+    by["pld"] = pld_epsilon(events, delta)
+    if complete:
+        by["rdp"] = rdp_epsilon(events, delta)
+    return Certificate(by["pld"], "PLD (dp-accounting)", adjacency, by)
+
+
+def zcdp_epsilon(events: Sequence[Event], delta: float) -> float:
+    """rho + 2 sqrt(rho ln(1/delta)), rho = mu^2/2 (Bun and Steinke 2016, Proposition 1.3); full batch only."""
+    if not unamplified(events):
+        raise ValueError("zCDP does not profit from subsampling")
+    rho = gaussian.composed_mu(events) ** 2 / 2
+    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
+
+
+def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
+    """Renyi DP with the improved conversion (Canonne, Kamath and Steinke 2020), over RDP_ORDERS."""
+    return float(_rdp_accountant(events, RDP_ORDERS).get_epsilon(delta))
+
+
+def rough_epsilon(events: Sequence[Event], delta: float) -> float:
+    """An upper bound on epsilon in milliseconds, at most about twice the certified one: Renyi DP at few orders."""
+    return float(_rdp_accountant(events, _COARSE_ORDERS).get_epsilon(delta))
+
+
+def rdp_curve(events: Sequence[Event], orders: Sequence[float]) -> list[float]:
+    """The Renyi divergence bound at each of `orders` (all > 1), composed over `events`."""
+    return [float(value) for value in _rdp_accountant(events, orders).rdp]
+
+
+def _rdp_accountant(events: Sequence[Event], orders: Sequence[float]):
+    import logging
+
+    from dp_accounting.rdp import RdpAccountant
+
+    logging.getLogger("absl").setLevel(logging.ERROR)  # it warns of every order that it leaves out
+    accountant = RdpAccountant(orders)
+    for event in events:
+        accountant.compose(_dp_event(event), event.count)
+    return accountant
+
+
+def pld_epsilon(events: Sequence[Event], delta: float) -> float:
+    """Privacy loss distributions, discretised pessimistically at no more than 1e-4 of the epsilon.
+
+    With a coarser grid the bound is still valid but can exceed RDP's at small epsilon.
+    """
+    return _pld_epsilon(tuple(events), delta)
+
+
+@lru_cache(maxsize=1024)
+def _pld_epsilon(events: tuple[Event, ...], delta: float) -> float:
+    from dp_accounting.pld import PLDAccountant
+
+    accountant = PLDAccountant(value_discretization_interval=_PLD_RELATIVE_INTERVAL * rough_epsilon(events, delta))
+    for event in events:
+        accountant.compose(_dp_event(event), event.count)
+    return float(accountant.get_epsilon(delta))
+
+
+def _dp_event(event: Event):
+    import dp_accounting
+
+    release = dp_accounting.GaussianDpEvent(event.noise_multiplier)
+    if event.sampling == "poisson":
+        return dp_accounting.PoissonSampledDpEvent(event.sampling_rate, release)
+    return release

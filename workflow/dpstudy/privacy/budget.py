@@ -1,0 +1,56 @@
+"""The privacy budget of one seed of one cell: a target epsilon, spelled as in the config, and delta."""
+
+import math
+import re
+from dataclasses import dataclass
+
+from dpstudy.errors import StudyError
+
+EPSILON_PATTERN = r"^(inf|0\.[0-9]*[1-9]|[1-9][0-9]*(\.[0-9]*[1-9])?)$"
+
+
+def parse_epsilon(text: str) -> float:
+    """The number that an epsilon string stands for; each number has one spelling, since it names a folder.
+
+    >>> parse_epsilon("0.5"), parse_epsilon("inf")
+    (0.5, inf)
+
+    Raises:
+        StudyError: not a positive number in its shortest form, nor "inf".
+    """
+    if not re.match(EPSILON_PATTERN, str(text)):
+        raise StudyError(
+            f"epsilon {text!r}: must be 'inf' or a positive decimal number in its shortest form, such as '0.5', '1' or '2.93'"
+        )
+    return math.inf if text == "inf" else float(text)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one seed of one cell may spend.
+
+    Attributes:
+        epsilon: the target's spelling in the config, "inf" for no privacy.
+        delta: in (0, 1).
+        accounting: "certified", or the name of a paper whose own conversion calibrates the noise (for
+            comparison; the ledger certifies what that noise is worth).
+    """
+
+    epsilon: str
+    delta: float
+    accounting: str = "certified"
+
+    def __post_init__(self):
+        parse_epsilon(self.epsilon)
+        if not 0 < self.delta < 1:
+            raise StudyError(f"delta {self.delta!r}: must lie between 0 and 1")
+
+    @property
+    def target(self) -> float:
+        """The target epsilon as a number."""
+        return parse_epsilon(self.epsilon)
+
+    @property
+    def private(self) -> bool:
+        """Whether there is a finite target."""
+        return not math.isinf(self.target)

@@ -1,0 +1,99 @@
+"""How much noise a budget asks for."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from dpstudy.errors import StudyError
+from dpstudy.privacy import gaussian
+from dpstudy.privacy.accounting import certify, rough_epsilon
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.events import Event, unamplified
+from dpstudy.privacy.published import CONVERSIONS
+
+_TOLERANCE = 1e-4  # relative, in epsilon, always on the safe side
+_EXACT_TOLERANCE = 1e-9  # where epsilon is a closed form
+_LARGEST_LOG_SCALE = 20.0
+_SMALLEST_SUBSAMPLED = 0.3  # accountants are slow and loose below
+
+
+def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> float:
+    """The smallest noise scale, to 1e-4 in epsilon, whose events spend at most the budget.
+
+    Args:
+        events_at: maps a noise scale > 0 to the events of one seed; more scale, less epsilon. Events that do
+            not depend on the scale (a normalisation with its own noise) are part of what is composed.
+        budget: a finite target; with `accounting` other than "certified" the paper's conversion decides.
+
+    Returns:
+        The scale. The epsilon it certifies is never above the target.
+
+    Raises:
+        StudyError: no scale reaches the target, because the fixed events alone cost more.
+    """
+    if not budget.private:
+        raise ValueError("an infinite epsilon needs no calibration")
+    epsilon_of = _conversion(budget)
+    subsampled = not unamplified(events_at(1.0))
+    tolerance = _TOLERANCE if subsampled or budget.accounting != "certified" else _EXACT_TOLERANCE
+
+    def excess(scale: float, bound=epsilon_of) -> float:  # log(epsilon / goal); the goal lies just below the target
+        epsilon = bound(events_at(scale), budget.delta)
+        return math.log(max(epsilon, 1e-300) / budget.target) + tolerance / 2
+
+    guess = _first_guess(events_at, budget)
+    if subsampled and budget.accounting == "certified":
+        guess = _solve(lambda scale: excess(scale, rough_epsilon), guess, 1.5, budget, tolerance)
+    scale = _solve(excess, guess, 1.1, budget, tolerance)
+    while epsilon_of(events_at(scale), budget.delta) > budget.target:  # the root finder stopped on the wrong side
+        scale *= 1 + tolerance
+    return scale
+
+
+def _conversion(budget: Budget) -> Callable[[Sequence[Event], float], float]:
+    if budget.accounting == "certified":
+        return lambda events, delta: certify(events, delta).epsilon
+    if budget.accounting not in CONVERSIONS:
+        raise StudyError(
+            f"accounting {budget.accounting!r}: unknown; one of 'certified', {', '.join(map(repr, CONVERSIONS))}"
+        )
+    return CONVERSIONS[budget.accounting]
+
+
+def _first_guess(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> float:
+    """The scale at which q sqrt(T)/s composes to the target's mu: the central limit of subsampled Gaussians."""
+    goal = gaussian.mu_of(budget.target, budget.delta)
+    unit = 0.0
+    for event in events_at(1.0):
+        rate = event.sampling_rate if event.sampling == "poisson" else 1.0
+        participations = event.epochs if event.sampling == "shuffle" else event.count
+        unit += participations * (rate / max(event.noise_multiplier, 1e-12)) ** 2
+    guess = math.sqrt(unit) / goal
+    return guess if unamplified(events_at(1.0)) else max(guess, _SMALLEST_SUBSAMPLED)
+
+
+def _solve(excess: Callable[[float], float], guess: float, step: float, budget: Budget, tolerance: float) -> float:
+    """The root of a decreasing function of log(scale), bracketed from a guess."""
+    from scipy.optimize import brentq  # late: the closed form for full batches needs only a few evaluations
+
+    values: dict[float, float] = {}
+
+    def at(logarithm: float) -> float:
+        if logarithm not in values:
+            values[logarithm] = excess(math.exp(logarithm))
+        return values[logarithm]
+
+    low = high = math.log(guess)
+    width = math.log(step)
+    if at(guess_log := low) > 0:
+        while at(high := high + width) > 0:
+            low, width = high, 2 * width
+            if high > _LARGEST_LOG_SCALE:
+                raise StudyError(
+                    f"epsilon {budget.epsilon} at delta {budget.delta:g} cannot be reached: the releases whose noise is "
+                    "fixed (such as a normalisation) already cost more; raise their noise multiplier or the epsilon"
+                )
+    else:
+        high = guess_log
+        while at(low := low - width) <= 0:
+            high, width = low, 2 * width
+    return math.exp(brentq(at, low, high, xtol=tolerance / 20, rtol=1e-12))

@@ -1,0 +1,79 @@
+"""Privacy events: which noisy releases touched private records."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+MECHANISMS = ("gaussian",)
+SAMPLINGS = ("none", "poisson", "shuffle")
+
+
+@dataclass(frozen=True)
+class Event:
+    """`count` releases of one mechanism, the unit that accountants compose.
+
+    Attributes:
+        name: what is released; the noise source counts its draws under the same name.
+        mechanism: one of MECHANISMS.
+        noise_multiplier: noise standard deviation / L2 sensitivity (0: no noise, no guarantee).
+        sensitivity: L2 sensitivity of the released sum, in the units of the release.
+        count: how often it is released.
+        sampling: "none" (full batch), "poisson" (each unit independently with `sampling_rate`), or "shuffle"
+            (fixed batches of a shuffled pass: each unit takes part in `epochs` of the `count` releases).
+        sampling_rate: public probability q of taking part in one release.
+        epochs: for "shuffle" only, how many releases one unit takes part in.
+    """
+
+    name: str
+    mechanism: str
+    noise_multiplier: float
+    sensitivity: float
+    count: int = 1
+    sampling: str = "none"
+    sampling_rate: float = 1.0
+    epochs: int | None = None
+
+    def __post_init__(self):
+        if self.mechanism not in MECHANISMS:
+            raise ValueError(f"event {self.name!r}: unknown mechanism {self.mechanism!r}, one of {MECHANISMS}")
+        if self.sampling not in SAMPLINGS:
+            raise ValueError(f"event {self.name!r}: unknown sampling {self.sampling!r}, one of {SAMPLINGS}")
+        if not self.noise_multiplier >= 0:
+            raise ValueError(f"event {self.name!r}: noise_multiplier must be >= 0, got {self.noise_multiplier}")
+        if not self.sensitivity > 0:
+            raise ValueError(f"event {self.name!r}: sensitivity must be > 0, got {self.sensitivity}")
+        if not (isinstance(self.count, int) and self.count >= 1):
+            raise ValueError(f"event {self.name!r}: count must be an integer >= 1, got {self.count!r}")
+        if not 0 < self.sampling_rate <= 1:
+            raise ValueError(f"event {self.name!r}: sampling_rate must lie in (0, 1], got {self.sampling_rate}")
+        if (self.sampling == "shuffle") != (self.epochs is not None):
+            raise ValueError(f"event {self.name!r}: epochs goes with shuffle sampling, and only with it")
+
+    def scaled(self, factor: float) -> "Event":
+        """The same event with its noise multiplied by `factor`."""
+        return replace(self, noise_multiplier=self.noise_multiplier * factor)
+
+    def to_json(self) -> dict:
+        """The event as the ledger holds it (design: ledger.json, `events`)."""
+        content = {
+            "name": self.name,
+            "mechanism": self.mechanism,
+            "noise_multiplier": self.noise_multiplier,
+            "sensitivity": self.sensitivity,
+            "count": self.count,
+            "sampling": self.sampling,
+            "sampling_rate": self.sampling_rate,
+        }
+        if self.epochs is not None:
+            content["params"] = {"epochs": self.epochs}
+        return content
+
+    @classmethod
+    def from_json(cls, content: dict) -> "Event":
+        """The inverse of `to_json`."""
+        fields = {key: value for key, value in content.items() if key != "params"}
+        return cls(**fields, epochs=content.get("params", {}).get("epochs"))
+
+
+def unamplified(events: Iterable[Event]) -> bool:
+    """Whether no event relies on subsampling, so that exact Gaussian composition applies."""
+    return all(event.sampling != "poisson" or event.sampling_rate == 1.0 for event in events)

@@ -1,0 +1,133 @@
+"""The ledger: the list of noisy releases that touched private records, and what they are worth.
+
+Epsilon is never typed: it is computed here, from the events.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.events import Event
+
+SEEDED = "Noise was drawn from a seeded generator: reproducible research, not for release."
+
+
+def build_ledger(
+    events: Sequence[Event],
+    budget: Budget,
+    *,
+    n: int,
+    unit: str,
+    noise: str,
+    not_accounted: Sequence[str] = (),
+    no_guarantee: str | None = None,
+) -> dict:
+    """The ledger of one seed (design: ledger.json).
+
+    Args:
+        events: every release of one seed; empty where nothing was noised.
+        budget: target and delta.
+        n: public number of units.
+        unit: "record" or "subject".
+        noise: "seeded" or "secure".
+        not_accounted: what the events do not cover, a sentence each.
+        no_guarantee: why there is none (shared noise, clipping without noise); None where the events are the
+            whole story.
+    """
+    certificate = certify(events, budget.delta, complete=True) if events else None
+    epsilon = certificate.epsilon if certificate else math.inf
+    open_questions = list(not_accounted)
+    if no_guarantee:
+        open_questions.insert(0, no_guarantee)
+    if noise == "seeded":
+        open_questions.append(SEEDED)
+    proved = not math.isinf(epsilon) and no_guarantee is None
+    return {
+        "scope": "one seed",
+        "adjacency": certificate.adjacency if certificate else "add-remove-one",
+        "unit": unit,
+        "n": n,
+        "delta": budget.delta,
+        "target_epsilon": budget.epsilon,
+        "epsilon": epsilon if proved else None,
+        "accountant": certificate.accountant if proved else "none",
+        "epsilon_by": (
+            {name: _finite(value) for name, value in certificate.epsilon_by.items()}
+            if proved
+            else dict.fromkeys(("exact", "pld", "rdp", "zcdp"))
+        ),
+        "events": [event.to_json() for event in events],
+        "noise": noise,
+        "not_accounted": open_questions,
+        "guarantee": "proved" if proved else "none",
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def check_releases(events: Sequence[Event], drawn: Mapping[str, int]) -> None:
+    """Hold the ledger against what the noise source drew.
+
+    Raises:
+        RuntimeError: a release without an event, or as many draws as the events do not say. The run's output
+            must then not be written.
+    """
+    declared = Counter()
+    for event in events:
+        declared[event.name] += event.count
+    if declared != Counter(drawn):
+        raise RuntimeError(f"the ledger declares the releases {dict(declared)}, the noise source drew {dict(drawn)}")
+
+
+def total(ledgers: Sequence[tuple[dict, int]], delta: float) -> dict:
+    """What would be spent on one data set if every seed of every cell were published.
+
+    Args:
+        ledgers: (ledger, number of seeds) of each cell.
+        delta: of the data set.
+
+    Returns:
+        {"delta", "cells", "seeds", "epsilon", "accountant", "unbounded"}: epsilon is None where a cell without a
+        proved guarantee makes the total infinite; "unbounded" counts such cells and "epsilon_of_proved" composes
+        the others.
+    """
+    proved = [(ledger, seeds) for ledger, seeds in ledgers if ledger["guarantee"] == "proved"]
+    unbounded = len(ledgers) - len(proved)
+    epsilon, accountant = _composed(proved, delta) if proved else (0.0, "none")
+    return {
+        "delta": delta,
+        "cells": len(ledgers),
+        "seeds": sum(seeds for _, seeds in ledgers),
+        "epsilon": None if unbounded else _finite(epsilon),
+        "accountant": accountant,
+        "unbounded": unbounded,
+        "epsilon_of_proved": _finite(epsilon),
+    }
+
+
+def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, str]:
+    """Exact Gaussian composition of the full-batch releases; with subsampled ones, RDP of everything."""
+    from dpstudy.privacy.accounting import rdp_epsilon
+    from dpstudy.privacy.events import unamplified
+
+    events: Counter[Event] = Counter()
+    for ledger, seeds in proved:
+        for content in ledger["events"]:
+            events[Event.from_json(content | {"name": "", "sensitivity": 1.0})] += seeds
+    if unamplified(events):
+        repeated = [_repeat(event, times) for event, times in events.items()]
+        return certify(repeated, delta).epsilon, "exact Gaussian DP"
+    if any(event.sampling == "shuffle" for event in events):
+        return math.inf, "none (shuffled and Poisson-sampled cells have no common adjacency)"
+    return rdp_epsilon([_repeat(event, times) for event, times in events.items()], delta), "RDP (dp-accounting)"
+
+
+def _repeat(event: Event, times: int) -> Event:
+    from dataclasses import replace
+
+    epochs = event.epochs * times if event.epochs is not None else None
+    return replace(event, count=event.count * times, epochs=epochs)

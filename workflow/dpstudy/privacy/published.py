@@ -1,0 +1,36 @@
+"""The papers' own conversions from noise to epsilon, for comparison with what can be certified.
+
+None of these certifies anything: a ledger's epsilon always comes from `accounting.certify`.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from dpstudy.privacy.accounting import rdp_curve, rdp_epsilon, zcdp_epsilon
+from dpstudy.privacy.events import Event
+
+# tramer2021 used the orders of the library of its day (Opacus 0.9).
+_TRAMER_ORDERS = tuple([1 + x / 10.0 for x in range(1, 100)] + list(range(12, 64)))
+
+
+def mehta2023(events: Sequence[Event], delta: float) -> float:
+    """rho + 2 sqrt(rho ln(1/delta)) on full-batch releases (mehta2023, appendix B; released code)."""
+    return zcdp_epsilon(events, delta)
+
+
+def tramer2021(events: Sequence[Event], delta: float) -> float:
+    """Renyi DP with the conversion epsilon(alpha) + ln(1/delta)/(alpha - 1) (tramer2021, Lemma B.4)."""
+    curve = rdp_curve(events, _TRAMER_ORDERS)
+    return min(rdp + math.log(1 / delta) / (order - 1) for order, rdp in zip(_TRAMER_ORDERS, curve, strict=True))
+
+
+def de2022(events: Sequence[Event], delta: float) -> float:
+    """Renyi DP with the improved conversion (de2022, section 2)."""
+    return rdp_epsilon(events, delta)
+
+
+CONVERSIONS: dict[str, Callable[[Sequence[Event], float], float]] = {
+    "mehta2023": mehta2023,
+    "tramer2021": tramer2021,
+    "de2022": de2022,
+}

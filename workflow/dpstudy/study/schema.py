@@ -1,0 +1,98 @@
+"""Reading and filling the JSON schemas of workflow/schemas."""
+
+import copy
+import functools
+import importlib.metadata
+from pathlib import Path
+
+import yaml
+
+from dpstudy.errors import StudyError
+
+FOLDER = Path(__file__).parents[2] / "schemas"
+_FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@functools.cache
+def schema(name: str) -> dict:
+    """The schema workflow/schemas/{name}.schema.yaml."""
+    return yaml.load((FOLDER / f"{name}.schema.yaml").read_text(encoding="utf-8"), Loader=_FAST_LOADER)
+
+
+def method_names() -> list[str]:
+    """Every method that has a schema, those of other packages (entry points "dpstudy.methods") included."""
+    own = [path.name.removesuffix(".schema.yaml") for path in (FOLDER / "methods").glob("*.schema.yaml")]
+    return sorted({*own, *(entry.name for entry in importlib.metadata.entry_points(group="dpstudy.methods"))})
+
+
+@functools.cache
+def method_schema(name: str) -> dict:
+    """The schema of one method's entries, with the keys that every entry has.
+
+    A method of another package brings its schema as its module's SCHEMA.
+    """
+    if (FOLDER / "methods" / f"{name}.schema.yaml").exists():
+        content = copy.deepcopy(schema(f"methods/{name}"))
+    else:
+        (entry,) = importlib.metadata.entry_points(group="dpstudy.methods", name=name)
+        content = copy.deepcopy(entry.load().SCHEMA)
+    content["properties"] |= {
+        "sanitise": {
+            "enum": ["full", "clip", "none"],
+            "default": "full",
+            "description": "clip: no noise; none: neither. Both only at epsilon inf.",
+        },
+        "accounting": {"enum": schema("config")["properties"]["accounting"]["enum"]},
+        "tuned_on": {"type": "string", "default": "nothing"},
+    }
+    return content
+
+
+def fill_defaults(content: object, node: dict, root: dict) -> None:
+    """Fill the defaults of `node` into `content`, in place and recursively."""
+    while "$ref" in node:
+        target = root
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        node = _merged(target, {key: value for key, value in node.items() if key != "$ref"})
+    if isinstance(content, dict):
+        for key, child in node.get("properties", {}).items():
+            if key not in content and "default" in child:
+                content[key] = copy.deepcopy(child["default"])
+            elif key not in content and "$ref" in child:
+                default = _default(child, root)
+                if default is not None:
+                    content[key] = default
+            if key in content:
+                fill_defaults(content[key], child, root)
+        extra = node.get("additionalProperties")
+        if isinstance(extra, dict):
+            for key in content.keys() - node.get("properties", {}).keys():
+                fill_defaults(content[key], extra, root)
+    elif isinstance(content, list) and isinstance(node.get("items"), dict):
+        for item in content:
+            fill_defaults(item, node["items"], root)
+
+
+def _default(node: dict, root: dict):
+    target = root
+    for part in node["$ref"].removeprefix("#/").split("/"):
+        target = target[part]
+    return copy.deepcopy(target.get("default"))
+
+
+def _merged(below: dict, above: dict) -> dict:
+    return below | above | {"properties": below.get("properties", {}) | above.get("properties", {})}
+
+
+def check(content: object, name: str, where: str) -> None:
+    """Hold a document (a ledger, metrics) against its schema.
+
+    Raises:
+        StudyError: it does not fit; names the place.
+    """
+    from jsonschema import Draft202012Validator
+
+    for error in Draft202012Validator(schema(name)).iter_errors(content):
+        place = ".".join(map(str, error.absolute_path)) or "the document"
+        raise StudyError(f"{where}: {place}: {error.message}")

@@ -1,0 +1,1 @@
+"""Tables, figures and the report: built from cells, and set beside the published numbers."""

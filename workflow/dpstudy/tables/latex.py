@@ -1,0 +1,164 @@
+"""Tables as LaTeX (booktabs is the only package needed) and as CSV."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.summary import read_summary
+from dpstudy.files import atomic
+from dpstudy.tables.layout import Cell, Column, Table, lay_out
+from dpstudy.tables.numbers import signed, upper_bound
+
+CSV_HEADER = (
+    *("dataset", "features", "entry", "epsilon", "certified_epsilon", "guarantee", "statistic"),
+    *("ours", "std", "seeds", "published", "published_std", "difference"),
+)
+_MARKS = {"claimed": r"$^{\dagger}$", "none": r"$^{\ddagger}$"}
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{character: f"\\{character}" for character in "{}$&#_%"},
+    **{"ε": r"$\varepsilon$", "δ": r"$\delta$", "σ": r"$\sigma$", "μ": r"$\mu$", "λ": r"$\lambda$", "ρ": r"$\rho$"},
+    **{"∞": r"$\infty$", "≤": r"$\leq$", "≥": r"$\geq$", "±": r"$\pm$", "×": r"$\times$", "−": "$-$", "–": "--"},
+}
+
+
+def build_table(
+    name: str,
+    spec: dict,
+    study_axes: Mapping[str, list[str]],
+    summary_path: str | os.PathLike,
+    ledgers: Mapping[str, str | os.PathLike],
+    tex_path: str | os.PathLike,
+    csv_path: str | os.PathLike,
+) -> None:
+    """Write one table as .tex (a table float, to be \\input) and as .csv (one line per cell). See `lay_out`."""
+    table = lay_out(name, spec, study_axes, read_summary(summary_path), ledgers)
+    write_csv(csv_path, CSV_HEADER, (_csv_row(cell, table) for row in table.rows for cell in row.cells))
+    with atomic(tex_path) as temporary:
+        Path(temporary).write_text(to_latex(table), encoding="utf-8")
+
+
+def escape(text: str) -> str:
+    """Text as LaTeX prints it literally; the usual Greek letters and relations become mathematics."""
+    return "".join(_ESCAPES.get(character, character) for character in text)
+
+
+def to_latex(table: Table) -> str:
+    """The table as a LaTeX float."""
+    columns = table.columns
+    wide = len(columns) > 5
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        r"\footnotesize" if wide else r"\small",
+        rf"\setlength{{\tabcolsep}}{{{'3pt' if wide else '4pt'}}}",
+        rf"\caption{{{escape(table.caption)}}}",
+        rf"\label{{tab:{table.name}}}",
+        rf"\begin{{tabular}}{{l{'c' * len(columns)}}}",
+        r"\toprule",
+        _line([r"target $\varepsilon$", *(_epsilon(column.epsilon) for column in columns)]),
+        _line([r"\quad certified $\varepsilon\leq$", *(_certified(column) for column in columns)]),
+        _line([r"\quad guarantee", *(column.guarantee or "--" for column in columns)]),
+    ]
+    for dataset in table.datasets:
+        lines.append(r"\midrule")
+        if len(table.datasets) > 1:
+            lines.append(rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\textit{{{escape(dataset)}}}}} \\")
+        for row in (row for row in table.rows if row.dataset == dataset):
+            pairs = list(zip(row.cells, columns, strict=True))
+            lines.append(_line([escape(row.label), *(_ours(*pair, table.digits, wide) for pair in pairs)]))
+            if row.has_published:
+                lines.append(_line([r"\quad published", *(_published(cell, table, wide) for cell in row.cells)]))
+    if not table.rows:
+        lines.append(r"\midrule")
+    lines += [r"\bottomrule", r"\end{tabular}", *_notes(table), r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: list[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _epsilon(epsilon: str) -> str:
+    return r"$\infty$" if epsilon == "inf" else epsilon
+
+
+def _certified(column: Column) -> str:
+    return "--" if column.certified is None else upper_bound(column.certified)
+
+
+def _ours(cell: Cell, column: Column, digits: int, wide: bool) -> str:
+    if cell.ours is None:
+        return "--"
+    value, mark = f"{cell.ours:.{digits}f}", _MARKS.get(mark_of(cell, column), "")
+    if cell.seeds == 1:
+        return value + mark
+    spread = rf"$\pm$ {cell.std:.{digits}f}"
+    return value + (_aside(spread) if wide else f" {spread}") + mark
+
+
+def _aside(text: str) -> str:
+    return rf"{{\scriptsize\,{text}}}"
+
+
+def mark_of(cell: Cell, column: Column) -> str:
+    """The guarantee that the cell must be marked with: its column mixes several, and it has not the strongest."""
+    return cell.guarantee if column.guarantee == "mixed" and cell.guarantee in _MARKS else ""
+
+
+def _published(cell: Cell, table: Table, wide: bool) -> str:
+    if cell.published is None:
+        return ""
+    if cell.published.value is None:
+        return rf"$\leq$ {cell.published.at_most:g}"
+    if cell.difference is None:
+        return cell.published.text
+    difference = f"(${signed(cell.difference, table.digits)}$)"
+    return cell.published.text + (_aside(difference) if wide else f" {difference}")
+
+
+def notes(table: Table) -> list[str]:
+    """What a reader must know to read the table, a sentence each, without markup."""
+    seeds = sorted({cell.seeds for row in table.rows for cell in row.cells if cell.seeds})
+    counts = " or ".join(map(str, seeds)) or "no"
+    metric = METRICS[table.metric]
+    sentences = [f"{metric[0].upper()}{metric[1:]}: {table.statistic} ± standard deviation over {counts} seeds."]
+    if any(cell.ours is None for row in table.rows for cell in row.cells):
+        sentences.append("– marks a missing cell.")
+    if table.sources:
+        sentences.append(f"Published: {'; '.join(table.sources)}; in brackets ours minus published.")
+    if table.has_bounds:
+        sentences.append("Where only a bound is published, the paper prints the cell as at most 20 %.")
+    return sentences
+
+
+def marks(table: Table) -> dict[str, str]:
+    """The guarantees that cells are marked with, and what they mean."""
+    meanings = {"claimed": "guarantee claimed by its authors, not proved", "none": "no guarantee"}
+    pairs = [pair for row in table.rows for pair in zip(row.cells, table.columns, strict=True)]
+    used = {mark_of(cell, column) for cell, column in pairs}
+    return {mark: text for mark, text in meanings.items() if mark in used}
+
+
+def _notes(table: Table) -> list[str]:
+    sentences = [escape(sentence) for sentence in notes(table)]
+    sentences += [f"{_MARKS[mark]} {text}." for mark, text in marks(table).items()]
+    return [r"\par\smallskip", rf"\begin{{minipage}}{{\linewidth}}\footnotesize {' '.join(sentences)}\end{{minipage}}"]
+
+
+def _csv_row(cell: Cell, table: Table) -> tuple:
+    published = cell.published
+    return (
+        *(cell.dataset, cell.features, cell.entry, cell.epsilon, cell.certified, cell.guarantee, table.statistic),
+        *(cell.ours, cell.std, cell.seeds),
+        None if published is None else published.value if published.value is not None else f"<={published.at_most:g}",
+        published and published.std,
+        None if cell.difference is None else round(cell.difference, 6),
+    )

@@ -1,0 +1,34 @@
+"""How numbers are printed in tables and in the report."""
+
+import math
+from decimal import ROUND_CEILING, Decimal
+
+from dpstudy.evaluation.metrics import PERCENT
+
+
+def decimals(std: float | None, metric: str) -> int:
+    """Digits after the point: as many as show the first digit of `std`, within what the metric deserves."""
+    fewest, most = (1, 2) if metric in PERCENT else (3, 4)
+    if not std:
+        return fewest
+    return min(max(fewest, -math.floor(math.log10(std))), most)
+
+
+def signed(value: float, digits: int) -> str:
+    """A difference with its sign; what rounds to zero has none. The minus is the ASCII one."""
+    text = f"{value:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text
+
+
+def upper_bound(value: float) -> str:
+    """A positive number rounded up to four significant digits, so that the printed bound stays one."""
+    exact = Decimal(repr(float(value)))  # what the ledger says, not the binary digits behind it
+    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - 3), rounding=ROUND_CEILING)
+    return f"{rounded.normalize():f}"
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """A number with `digits` significant digits and no trailing zeros; large whole numbers in full."""
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.{digits}g}"

@@ -1,0 +1,169 @@
+"""The report: one HTML file that opens offline, with the tables, the figures and each cell's ledger in words."""
+
+import base64
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.summary import cell_name, read_summary
+from dpstudy.files import atomic, read_json
+from dpstudy.tables.latex import mark_of, marks, notes
+from dpstudy.tables.layout import Cell, Column, Table, lay_out
+from dpstudy.tables.numbers import signed, upper_bound
+from dpstudy.tables.words import GUARANTEES, dedup_in_words, ledger_in_words, total_in_words
+
+TEMPLATES = Path(__file__).parents[2] / "report"
+
+
+def build_report(
+    study: str,
+    study_axes: Mapping[str, list[str]],
+    tables: Mapping[str, dict],
+    figures: Mapping[str, dict],
+    summary_path: str | os.PathLike,
+    ledgers: Mapping[str, str | os.PathLike],
+    figure_paths: Mapping[str, str | os.PathLike],
+    html_path: str | os.PathLike,
+    *,
+    totals: Mapping[str, dict],
+    dedup: Mapping[str, str],
+    made_by: Mapping[str, object],
+    question: str = "",
+) -> None:
+    """Write the report.
+
+    Args:
+        study: name of the study.
+        study_axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
+        tables, figures: the config's `tables` and `figures`.
+        summary_path: summary.csv or summary.parquet.
+        ledgers: cell name -> path of its ledger.json, in config order.
+        figure_paths: figure name -> path of its PNG.
+        html_path: what is written.
+        totals: data set -> what it would spend in all (`total_in_words`).
+        dedup: public set -> mode, "private" or "public": what is dropped where the two sets match.
+        made_by: {"config": hash, "library": hash, "versions": {package: version}}.
+        question: what the study asks, a sentence.
+
+    Raises:
+        StudyError: as `lay_out`; a figure is missing.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    summary = read_summary(summary_path)
+    laid_out = [lay_out(name, spec, study_axes, summary, ledgers) for name, spec in tables.items()]
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("report.html.j2").render(
+        study=study,
+        question=question or _question(study_axes),
+        seeds=len({row["seed"] for row in summary}),
+        axes=study_axes,
+        tables=[_table(table) for table in laid_out],
+        figures=[_figure(name, spec, study_axes, figure_paths) for name, spec in figures.items()],
+        ledgers=_ledgers(study_axes, ledgers),
+        guarantees=GUARANTEES,
+        totals={dataset: total_in_words(total) for dataset, total in totals.items()},
+        dedup={public: dedup_in_words(drop) for public, drop in dedup.items()},
+        made_by=made_by,
+    )
+    with atomic(html_path) as temporary:
+        Path(temporary).write_text(page, encoding="utf-8")
+
+
+def _question(axes: Mapping[str, list[str]]) -> str:
+    return (
+        f"How accurate are {_list(axes['entries'])} on {_list(axes['datasets'])} under differential privacy, "
+        f"with {_list(axes['features'])} as features?"
+    )
+
+
+def _list(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _table(table: Table) -> dict:
+    """A laid-out table as strings."""
+    return {
+        "name": table.name,
+        "caption": table.caption or table.name,
+        "several": len(table.datasets) > 1,
+        "columns": [
+            {
+                "epsilon": "∞" if column.epsilon == "inf" else column.epsilon,
+                "certified": "–" if column.certified is None else f"≤ {upper_bound(column.certified)}",
+                "guarantee": column.guarantee,
+            }
+            for column in table.columns
+        ],
+        "rows": [
+            {
+                "dataset": row.dataset,
+                "label": row.label,
+                "cells": [_cell(cell, column, table) for cell, column in zip(row.cells, table.columns, strict=True)],
+            }
+            for row in table.rows
+        ],
+        "notes": notes(table),
+        "marks": marks(table),
+    }
+
+
+def _cell(cell: Cell, column: Column, table: Table) -> dict:
+    published, digits = cell.published, table.digits
+    beside = difference = ""
+    if published is not None:
+        beside = f"≤ {published.at_most:g}" if published.value is None else published.text
+    if cell.difference is not None:
+        difference = signed(cell.difference, digits).replace("-", "−")
+    certified = "no certified ε" if cell.certified is None else f"certified ε ≤ {upper_bound(cell.certified)}"
+    return {
+        "order": "" if cell.ours is None else repr(cell.ours),
+        "value": "–" if cell.ours is None else f"{cell.ours:.{digits}f}",
+        "std": f"{cell.std:.{digits}f}" if cell.seeds > 1 else "",
+        "published": beside,
+        "difference": difference,
+        "mark": mark_of(cell, column),
+        "title": "no such cell" if cell.ours is None else f"{certified}; {cell.seeds} seeds",
+    }
+
+
+def _figure(name: str, spec: dict, axes: Mapping, paths: Mapping) -> dict:
+    try:
+        content = Path(paths[name]).read_bytes()
+    except (KeyError, FileNotFoundError):
+        raise StudyError(f"figure {name}: its PNG is missing; run snakemake again to remake it") from None
+    metric = METRICS[spec.get("metric", "top1")]
+    title = spec.get("title") or name
+    kinds, entries = _list(spec.get("features", axes["features"])), _list(spec.get("entries", axes["entries"]))
+    return {
+        "name": name,
+        "caption": f"{title}: {metric} against the target ε; mean over seeds, bars are one standard deviation.",
+        "alt": f"{title}: {metric} against the privacy budget epsilon for {entries} on {kinds}; "
+        "the numbers stand in the tables.",
+        "png": base64.b64encode(content).decode("ascii"),
+    }
+
+
+def _ledgers(axes: Mapping[str, list[str]], paths: Mapping[str, str | os.PathLike]) -> list[dict]:
+    """The ledgers in words, grouped by (data set, features, entry), in config order."""
+    groups = []
+    for dataset in axes["datasets"]:
+        for features in axes["features"]:
+            for entry in axes["entries"]:
+                named = [(e, cell_name(dataset, features, entry, e)) for e in axes["epsilons"]]
+                cells = [
+                    {"epsilon": "∞" if e == "inf" else e, **ledger_in_words(read_json(paths[name]))}
+                    for e, name in named
+                    if name in paths
+                ]
+                if cells:
+                    groups.append({"dataset": dataset, "features": features, "entry": entry, "cells": cells})
+    return groups

@@ -1,0 +1,109 @@
+"""Ledgers and de-duplication in plain words, for the report."""
+
+from dpstudy.tables.numbers import significant, upper_bound
+
+GUARANTEES = {
+    "proved": "The releases below cover everything that touched private records, apart from what is named.",
+    "claimed": "The authors claim this guarantee; it is not proved.",
+    "none": "No privacy guarantee.",
+}
+_ADJACENCY = {
+    "add-remove-one": "adding or removing one {unit}",
+    "replace-one": "replacing one {unit}",
+    "zero-out": "blanking one {unit}",
+}
+_UNITS = {"record": "record", "subject": "subject (all records of one person)"}
+_ACCOUNTANTS = {"exact": "exact", "pld": "PLD", "rdp": "RDP", "zcdp": "zCDP"}
+_DEDUP = {
+    "private": "Private records that match a fixed public set are dropped: a rule per record, which costs no privacy.",
+    "public": (
+        "Public records that match private ones are dropped, as in the papers: what is pre-trained on the rest then "
+        "depends on private records, which no ledger accounts for."
+    ),
+}
+
+
+def event_in_words(event: dict) -> str:
+    """One event of a ledger as a sentence."""
+    count = event["count"]
+    text = f"{event['name']}: {event['mechanism']} mechanism"
+    if event.get("noise_multiplier") is not None:
+        text += f", noise multiplier {significant(event['noise_multiplier'])}"
+    if event.get("sensitivity") is not None:
+        text += f" (sensitivity {significant(event['sensitivity'])})"
+    text += f", released {'once' if count == 1 else f'{count} times'}, {_sampling(event)}."
+    inner = " ".join(event_in_words(part) for part in event.get("events", ()))
+    return f"{text} It repeats: {inner}" if inner else text
+
+
+def _sampling(event: dict) -> str:
+    rate = event.get("sampling_rate")
+    if event["sampling"] == "none":
+        return "each time on all records"
+    if event["sampling"] == "shuffle":
+        return "on fixed batches of a shuffled pass (no amplification)"
+    kind = event["sampling"].replace("-", " ").replace("poisson", "Poisson")
+    return f"each time on a {kind} sample with rate {significant(rate)}"
+
+
+def ledger_in_words(ledger: dict) -> dict:
+    """A ledger as sentences.
+
+    Returns:
+        {"guarantee": name, "summary": sentence, "others": sentence or "", "events": [sentence],
+        "not_accounted": [sentence]}.
+    """
+    unit = _UNITS.get(ledger["unit"], ledger["unit"])
+    change = _ADJACENCY.get(ledger["adjacency"], ledger["adjacency"]).format(unit=unit)
+    if ledger["epsilon"] is None:
+        summary = GUARANTEES[ledger["guarantee"]]
+    else:
+        summary = (
+            f"ε ≤ {upper_bound(ledger['epsilon'])} at δ = {_delta(ledger['delta'])} against {change}, among "
+            f"{ledger['n']} (accountant: {_accountant(ledger['accountant'])}); target ε = {ledger['target_epsilon']}."
+        )
+        if ledger["guarantee"] != "proved":
+            summary += f" {GUARANTEES[ledger['guarantee']]}"
+    by = [
+        f"{_accountant(name)} {upper_bound(value)}" for name, value in ledger["epsilon_by"].items() if value is not None
+    ]
+    noise = {"seeded": "seeded (reproducible research, not for release)", "secure": "from the operating system"}
+    return {
+        "guarantee": ledger["guarantee"],
+        "summary": summary,
+        "others": f"ε by accountant: {', '.join(by)}." if by else "",
+        "events": [event_in_words(event) for event in ledger["events"]],
+        "noise": f"Noise: {noise.get(ledger['noise'], ledger['noise'])}. Scope: {ledger['scope']}.",
+        "not_accounted": list(ledger["not_accounted"]),
+    }
+
+
+def total_in_words(total: dict) -> str:
+    """What one data set would spend if every seed of every cell were published, as a sentence.
+
+    Args:
+        total: {"delta", "cells", "seeds", "epsilon", "accountant", "unbounded", "epsilon_of_proved"}.
+    """
+    runs = f"{total['cells']} cells, {total['seeds']} trained models"
+    bound = total["epsilon_of_proved"]
+    proved = "unknown" if bound is None else f"at most {upper_bound(bound)}" if bound > 0 else "0"
+    accountant = f"δ = {_delta(total['delta'])}, {_accountant(total['accountant'])}"
+    if not total["unbounded"]:
+        return f"{runs}: ε is {proved} in total ({accountant})."
+    return (
+        f"{runs}: unbounded, since {total['unbounded']} of the cells have no proved guarantee; "
+        f"without those, ε is {proved} ({accountant})."
+    )
+
+
+def dedup_in_words(drop: str) -> str:
+    """The mode of de-duplication as a sentence; how many records matched is private and stays out."""
+    return _DEDUP[drop]
+
+
+def _accountant(name: str) -> str:
+    return _ACCOUNTANTS.get(name, name)
+
+
+def _delta(delta: float | str) -> str:
+    return f"{float(delta):.2g}".replace("e-0", "e-")

@@ -1,0 +1,72 @@
+# Cells: one method entry at one epsilon on one feature set of one data set, for all seeds.
+
+CELL = "{dataset}/{features}/{entry}/eps={epsilon}"
+
+
+def training_data(wildcards):
+    """The private sums where the method solves from them (with the public facts of the split), else the features."""
+    statistics = statistics_of(as_cell(wildcards))
+    if statistics is None:
+        return feature_files(wildcards.dataset, wildcards.features, "train")
+    return [f"results/features/{wildcards.dataset}/{wildcards.features}/train/manifest.json", statistics]
+
+
+def cell_code(wildcards):
+    """The script, the method, and all they import."""
+    return code("train_cell.py", f"dpstudy.methods.{STUDY['methods'][wildcards.entry]['method']}")
+
+
+def dataset_facts(dataset):
+    """What a cell is told of its data set."""
+    return {key: STUDY["datasets"][dataset][key] for key in ("reader", "delta", "unit", "positives")}
+
+
+rule train_closed_form:
+    input:
+        train=training_data,
+        test=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "test"),
+        kept=lambda wildcards: kept_for(wildcards.features),
+        code=cell_code,
+    output:
+        metrics=f"results/cells/{CELL}/metrics.json",
+        ledger=f"results/cells/{CELL}/ledger.json",
+        model=f"results/cells/{CELL}/model.safetensors",
+    params:
+        options=options_of,
+        dataset=lambda wildcards: dataset_facts(wildcards.dataset),
+        seeds=STUDY["seeds"],
+        noise=STUDY["noise"],
+        metrics=STUDY["evaluation"]["metrics"],
+        not_accounted=lambda wildcards: not_accounted(wildcards.features),
+    log:
+        f"results/logs/train_closed_form/{CELL}.log",
+    benchmark:
+        f"results/benchmarks/train_closed_form/{CELL}.tsv"
+    wildcard_constraints:
+        entry=alternatives(entries_where(curve=False)),
+    threads: 1
+    resources:
+        mem_mb=memory(1000, 6),
+        runtime=120,
+    conda:
+        "../../envs/study.yaml"
+    script:
+        "../scripts/train_cell.py"
+
+
+use rule train_closed_form as train_stepped with:
+    output:
+        metrics=f"results/cells/{CELL}/metrics.json",
+        ledger=f"results/cells/{CELL}/ledger.json",
+        model=f"results/cells/{CELL}/model.safetensors",
+        curve=f"results/cells/{CELL}/curve.parquet",
+    log:
+        f"results/logs/train_stepped/{CELL}.log",
+    benchmark:
+        f"results/benchmarks/train_stepped/{CELL}.tsv"
+    wildcard_constraints:
+        entry=alternatives(entries_where(curve=True)),
+    resources:
+        mem_mb=memory(1500, 6),
+        runtime=240,
+        gpu=gpu(),

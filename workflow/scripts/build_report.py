@@ -1,0 +1,28 @@
+"""Build the study's page."""
+
+from dpstudy.files import read_json
+from dpstudy.job import job
+from dpstudy.study.provenance import library_hash, versions
+from dpstudy.tables.report import build_report
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        params, files = snakemake.params, snakemake.input
+        build_report(
+            params.study,
+            params.axes,
+            params.tables,
+            params.figures,
+            files.summary,
+            params.ledgers,
+            {name: f"results/figures/{name}.png" for name in params.figures},
+            snakemake.output[0],
+            totals=read_json(files.totals)["datasets"],
+            dedup=params.dedup,
+            made_by={
+                "config": params.config_hash,
+                "library": library_hash(files.code),
+                "versions": versions(),
+            },
+            question=params.question,
+        )

@@ -1,0 +1,13 @@
+"""Gather the metrics of the study's cells; refuse a cell that another config or library made."""
+
+from dpstudy.evaluation.summary import cell_name, write_summary
+from dpstudy.job import job
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        axes = ("dataset", "features", "entry", "epsilon")
+        cells = [
+            dict(zip(axes, names, strict=True), metrics=path, expected=snakemake.params.expected[cell_name(*names)])
+            for names, path in zip(snakemake.params.cells, snakemake.input.metrics, strict=True)
+        ]
+        write_summary(cells, snakemake.output.csv, snakemake.output.parquet)

@@ -1,0 +1,13 @@
+"""Add up what publishing every seed and cell of each private data set would spend."""
+
+from dpstudy.job import job
+from dpstudy.study.totals import write_totals
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        files = snakemake.input
+        cells = [
+            {"dataset": dataset, "ledger": ledger, "metrics": metrics}
+            for dataset, ledger, metrics in zip(snakemake.params.datasets, files.ledgers, files.metrics, strict=True)
+        ]
+        write_totals(cells, snakemake.params.deltas, snakemake.output[0])
