@@ -30,7 +30,7 @@ def holder() -> str | None:
 
 def main(arguments: list[str]) -> int:
     """Run the study; the exit status is Snakemake's."""
-    snakemake = [str(Path(sys.executable).with_name("snakemake"))]
+    snakemake = [str(Path(sys.executable).with_name("snakemake")), "--quiet", "rules"]
     if LOCKS.is_dir() and any(LOCKS.iterdir()):
         who = holder()
         if who:

@@ -7,12 +7,12 @@ The library can be used without the workflow:
     scores = predict(result.model, X_test)
 """
 
+import importlib
+
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str):
-    if name in ("fit", "predict"):  # late, so that importing a room does not import the methods
-        from dpstudy import methods
-
-        return getattr(methods, name)
+    if name in ("fit", "predict"):  # late and by name: the code of a room must not depend on that of the methods
+        return getattr(importlib.import_module("dpstudy.methods"), name)
     raise AttributeError(f"module 'dpstudy' has no attribute {name!r}")

@@ -1,11 +1,17 @@
 # Features of every image, shard by shard: an interrupted extraction continues where it stopped.
 
 
+def backbone_folder(wildcards):
+    """Where the backbone of a feature set lies; None for an extractor without one."""
+    backbone = STUDY["features"][wildcards.features].get("backbone")
+    return f"results/backbones/{backbone}" if backbone else None
+
+
 def extraction_inputs(wildcards):
     """The image shard with its manifest, and the backbone where the extractor has one."""
     folder = f"results/data/{wildcards.dataset}/{wildcards.split}"
-    backbone = STUDY["features"][wildcards.features].get("backbone")
-    network = [f"results/backbones/{backbone}/{name}" for name in ("model.safetensors", "card.json")] if backbone else []
+    network = backbone_folder(wildcards)
+    network = [f"{network}/{name}" for name in ("model.safetensors", "card.json")] if network else []
     return [f"{folder}/manifest.json", f"{folder}/part-{wildcards.shard}.parquet", *network]
 
 
@@ -22,6 +28,7 @@ rule extract_shard:
         shard="results/features/{dataset}/{features}/{split}/part-{shard}.parquet",
     params:
         options=lambda wildcards: STUDY["features"][wildcards.features],
+        backbone=backbone_folder,
     log:
         "results/logs/extract_shard/{dataset}/{features}/{split}/{shard}.log",
     benchmark:

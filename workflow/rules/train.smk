@@ -33,6 +33,7 @@ rule train_closed_form:
         model=f"results/cells/{CELL}/model.safetensors",
     params:
         options=options_of,
+        library=lambda wildcards: library_hash(cell_code(wildcards)),
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         seeds=STUDY["seeds"],
         noise=STUDY["noise"],

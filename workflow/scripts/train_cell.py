@@ -18,6 +18,7 @@ if __name__ == "__main__":
             metrics=params.metrics,
             not_accounted=params.not_accounted,
             code=list(files.code),
+            library=params.library,
         )
         inputs = CellInputs(
             train=f"{folder}/train",

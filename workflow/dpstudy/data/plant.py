@@ -28,7 +28,9 @@ def plant(records: Records, private_images: Records, count: int, seed: int) -> R
     if records.labels.shape[1:] != private_images.labels.shape[1:]:
         raise StudyError("plant: the public and the private data set have different kinds of label")
     if count > min(len(records), len(private_images)):
-        raise StudyError(f"plant: count is {count}, but there are {len(records)} public, {len(private_images)} private rows")
+        raise StudyError(
+            f"plant: count is {count}, but there are {len(records)} public, {len(private_images)} private rows"
+        )
     random = np.random.default_rng(seed)
     chosen = random.choice(len(private_images), size=count, replace=False)
     copies = np.stack([_copy(private_images.images[row], turn, random) for turn, row in enumerate(chosen)])

@@ -19,8 +19,13 @@ def exact_pairs(public: np.ndarray, private: np.ndarray, side: int) -> list[tupl
     Images of one shape are compared as they are, others as grey squares of `side`, rounded to whole levels.
     """
     if public.shape[1:] != private.shape[1:]:
-        public, private = (np.rint(grey_squares(images, side)).astype(np.uint8)[..., None] for images in (public, private))
+        public, private = _levels(public, side), _levels(private, side)
     rows_by_digest: dict[bytes, list[int]] = {}
     for row, digest in enumerate(digests(private)):
         rows_by_digest.setdefault(digest, []).append(row)
-    return [(first, second) for first, digest in enumerate(digests(public)) for second in rows_by_digest.get(digest, ())]
+    found = [rows_by_digest.get(digest, ()) for digest in digests(public)]
+    return [(first, second) for first, seconds in enumerate(found) for second in seconds]
+
+
+def _levels(images: np.ndarray, side: int) -> np.ndarray:
+    return np.rint(grey_squares(images, side)).astype(np.uint8)[..., None]

@@ -87,11 +87,10 @@ def resolve(
     if drop not in _MODES:
         raise StudyError(f"dedup: drop is {drop!r}; it must be private or public")
     matched = _matched(matches, drop)
-    dropping = private if drop == "private" else public
     kept: dict[str, list[str]] = {"dataset": [], "split": [], "id": []}
     for side in (public, private):
         for (dataset, split), records in side.items():
-            gone = matched.get((dataset, split), {}) if side is dropping else {}
+            gone = matched.get((dataset, split), {})
             ids = [name for name in map(str, records.ids) if name not in gone]
             kept["dataset"] += [dataset] * len(ids)
             kept["split"] += [split] * len(ids)

@@ -14,9 +14,7 @@ _SLACK = 1e-3  # candidates this far below the threshold are scored again, exact
 _SHIFTS = [(down, right) for down in (0, -1, 1) for right in (0, -1, 1)]
 
 
-def near_pairs(
-    public: np.ndarray, private: np.ndarray, side: int, threshold: float
-) -> dict[tuple[int, int], float]:
+def near_pairs(public: np.ndarray, private: np.ndarray, side: int, threshold: float) -> dict[tuple[int, int], float]:
     """The pairs (public row, private row) whose correlation reaches `threshold` under some variant, and the largest.
 
     Args:

@@ -47,7 +47,7 @@ def check_made_by(metrics: dict, expected: dict) -> None:
     for key, value in expected.items():
         if made_by.get(key) != value:
             name = cell_name(*(metrics.get(axis) for axis in _AXES))
-            raise StudyError(f"cell {name}: stale, its {key} is not the present one; run snakemake again to remake it")
+            raise StudyError(f"cell {name}: stale, its {key} is not the present one; delete results/cells/{name} and run snakemake again")
 
 
 def summarise(cells: list[dict]) -> pa.Table:

@@ -27,7 +27,7 @@ class Backbone:
         try:
             self._network.load_state_dict({name: torch.from_numpy(value) for name, value in tensors.items()})
         except RuntimeError:
-            raise StudyError(f"{folder}: model.safetensors and card.json do not fit; delete both and pre-train") from None
+            raise StudyError(f"{folder}: model.safetensors and card.json do not fit; delete both") from None
         self._network.eval()
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:
@@ -35,8 +35,8 @@ class Backbone:
         trained = tuple(self.card["image_shape"])
         if tuple(image_shape) != trained:
             raise StudyError(
-                f"backbone {self.card['backbone']!r} was trained on images (H, W, C) of {trained}, not {tuple(image_shape)};"
-                " choose a public set of the same size"
+                f"backbone {self.card['backbone']!r} was trained on images (H, W, C) of {trained}, not"
+                f" {tuple(image_shape)}; choose a public set of the same size"
             )
         return (self.card["options"]["embedding"],)
 

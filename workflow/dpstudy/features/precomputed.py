@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
 
 from dpstudy.errors import StudyError
 from dpstudy.files import read_table
@@ -58,18 +60,20 @@ def _from_table(path: Path, ids: list[str], start: int, stop: int) -> np.ndarray
     missing = next((name for name in ids if name not in places), None)
     if missing is not None:
         raise StudyError(f"{path}: no features for the id {missing!r}; every record of the split needs a row")
-    column = table.column("features").combine_chunks()
-    try:
-        lengths = column.value_lengths() if hasattr(column, "value_lengths") else None
-    except NotImplementedError:
-        lengths = None
-    return _floats(_matrix(column, lengths, [places[name] for name in ids[start:stop]], path), path)
+    return _floats(_matrix(table.column("features"), [places[name] for name in ids[start:stop]], path), path)
 
 
-def _matrix(column, lengths, rows: list[int], path: Path) -> np.ndarray:
+def _matrix(column: pa.ChunkedArray, rows: list[int], path: Path) -> np.ndarray:
+    if not (pa.types.is_list(column.type) or pa.types.is_fixed_size_list(column.type)):
+        raise StudyError(f"{path}: the column `features` is {column.type}; it must hold a list of numbers a row")
     if column.null_count:
         raise StudyError(f"{path}: row {column.is_null().to_pylist().index(True)} has no features")
-    return np.array(column.take(rows).to_pylist())
+    lengths = compute.list_value_length(column).to_numpy()
+    odd = np.flatnonzero(lengths != lengths[0])
+    if len(odd):
+        raise StudyError(f"{path}: row {odd[0]} has {lengths[odd[0]]} features, row 0 has {lengths[0]}")
+    values = column.take(pa.array(rows)).combine_chunks().flatten()
+    return values.to_numpy(zero_copy_only=False).reshape(len(rows), lengths[0])
 
 
 def _floats(features: np.ndarray, path: Path) -> np.ndarray:

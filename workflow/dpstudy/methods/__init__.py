@@ -74,8 +74,7 @@ def fit(name: str, features, labels, *, epsilon, delta: float, seed: int = 0, no
     Raises:
         StudyError: unknown method or hyper-parameter, an unreachable epsilon, labels out of range.
     """
-    from dpstudy.methods.api import fit as run
-
+    run = importlib.import_module("dpstudy.methods.api").fit  # by name: a cell's code does not include it
     return run(name, features, labels, epsilon=epsilon, delta=delta, seed=seed, noise=noise, **options)
 
 

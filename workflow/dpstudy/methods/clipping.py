@@ -4,23 +4,28 @@ import numpy as np
 
 from dpstudy.errors import StudyError
 
+LARGEST_NORM = 1e15  # beyond it float32 holds neither a norm's square nor the factor that clips it
+
 
 def clip_rows(features: np.ndarray, norm: float) -> np.ndarray:
-    """Scale each row of (n, d) `features` down to at most Euclidean `norm`; a row with a NaN or infinity becomes zero.
+    """Scale each row of (n, d) `features` down to at most Euclidean `norm`.
+
+    A row with a NaN, an infinity or a norm above LARGEST_NORM becomes zero.
 
     An infinite `norm` does not clip. The result is float32 and its norms never exceed `norm` by more than rounding
     (the scale is rounded towards zero).
     """
     features = np.asarray(features, dtype=np.float32)
     squared = np.einsum("nd,nd->n", features, features, dtype=np.float64)
-    broken = ~np.isfinite(squared)
+    broken = ~(squared <= LARGEST_NORM**2)
     if not broken.any() and (np.isinf(norm) or not (squared > norm**2).any()):
         return features
     with np.errstate(divide="ignore"):
         scale = np.minimum(1.0, norm / np.sqrt(squared)) if np.isfinite(norm) else np.ones_like(squared)
     scale[scale < 1] *= 1 - 1e-6
     scale[broken] = 0
-    clipped = features * scale[:, None].astype(np.float32)
+    with np.errstate(invalid="ignore"):  # infinity times zero, in rows that become zero next
+        clipped = features * scale[:, None].astype(np.float32)
     clipped[broken] = 0
     return clipped
 
@@ -45,6 +50,8 @@ def one_hot(labels: np.ndarray, classes: int, positives: int = 1) -> np.ndarray:
                 "(`positives`): raise it, or drop labels"
             )
         return labels.astype(np.float32)
+    if labels.dtype.kind not in "iu":
+        raise StudyError(f"labels are of type {labels.dtype}: class indices must be integers")
     outside = np.flatnonzero((labels < 0) | (labels >= classes))
     if outside.size:
         raise StudyError(f"row {outside[0]}: label {labels[outside[0]]} lies outside 0..{classes - 1}")

@@ -18,8 +18,9 @@ import torch
 
 from dpstudy.errors import StudyError
 from dpstudy.methods import private_normalisation
-from dpstudy.methods.clipping import one_hot
-from dpstudy.methods.optimisers import make_optimiser
+from dpstudy.methods.checks import count, one_of, positive
+from dpstudy.methods.clipping import LARGEST_NORM, one_hot
+from dpstudy.methods.optimisers import OPTIMISERS, make_optimiser
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.sampling import batches as sampled_batches
@@ -29,7 +30,9 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
 
 GRADIENT = "gradient"
-_BLOCK = 16384  # rows of one matrix product
+# Feature values of one block of rows. On a CPU 2 MB, so that a row gathered for the first matrix product is still in
+# cache for the second; on a GPU enough to keep it busy.
+_BLOCK_VALUES = {"cpu": 1 << 19, "cuda": 1 << 26}
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,19 @@ class Parameters:
             object.__setattr__(self, "normalisation", Normalisation(**self.normalisation))
         if (self.epochs is None) == (self.steps is None):
             raise StudyError("first_order: give either `epochs` or `steps`")
+        one_of("first_order", "optimiser", self.optimiser, OPTIMISERS)
+        one_of("first_order", "loss", self.loss, ("softmax", "sigmoid"))
+        one_of("first_order", "sampling", self.sampling, ("poisson", "shuffle"))
+        positive("first_order", learning_rate=self.learning_rate, clipping_norm=self.clipping_norm)
+        count("first_order", curve_points=self.curve_points)
+        if self.epochs is not None:
+            positive("first_order", epochs=self.epochs)
+        else:
+            count("first_order", steps=self.steps)
+        if self.batch_size != "full":
+            count("first_order", batch_size=self.batch_size)
+        if isinstance(self.bias, str):
+            one_of("first_order", "bias", self.bias, ("learned",))
 
     def rate(self, problem: Problem) -> float:
         """The sampling rate q."""
@@ -113,7 +129,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     scale = calibrate(events_at, problem.budget)
     events = events_at(scale)
     if parameters.sampling == "shuffle" and rate < 1.0:
-        passes = math.ceil(steps / max(1, math.floor(1 / rate)))
+        passes = math.ceil(steps / (problem.n // parameters.batch_size))
         events = (
             *fixed,
             Event(GRADIENT, "gaussian", scale, parameters.clipping_norm, steps, "shuffle", rate, epochs=passes),
@@ -169,7 +185,12 @@ def fit(
     steps = parameters.total_steps(problem)
     stops = {round(steps * point / parameters.curve_points) for point in range(1, parameters.curve_points + 1)}
     sampler = sampled_batches(
-        len(data.features), parameters.rate(problem), steps, parameters.sampling, source.sampling("batches")
+        len(data.features),
+        parameters.rate(problem),
+        steps,
+        parameters.sampling,
+        source.sampling("batches"),
+        slots=problem.n,
     )
     expected = parameters.rate(problem) * problem.n
     for step, index in enumerate(sampler, start=1):
@@ -194,43 +215,53 @@ class _Head:
         features = torch.from_numpy(data.features).to(self.device)
         if center is not None:
             features = (features - torch.from_numpy(center).to(self.device)).mul_(torch.from_numpy(scale).to(self.device))
-        self.alive = torch.isfinite(features.sum(1))
-        if not self.alive.all():
-            features = torch.where(self.alive[:, None], features, 0.0)
+        length = torch.linalg.vector_norm(features, dim=1)
+        alive = length <= LARGEST_NORM  # false for a NaN, too
+        if not alive.all():
+            features = torch.where(alive[:, None], features, 0.0)
         self.features = features
         self.targets = torch.from_numpy(data.targets).to(self.device)
         self.learned_bias = parameters.bias == "learned"
         self.fixed_bias = 0.0 if self.learned_bias else float(parameters.bias)
-        self.length = torch.sqrt(torch.linalg.vector_norm(features, dim=1) ** 2 + float(self.learned_bias))
         self.loss = parameters.loss
-        self.clip = parameters.clipping_norm if problem.clipped else math.inf
+        clip = parameters.clipping_norm if problem.clipped else math.inf
+        # A record is clipped where its residual is longer than this; a record that takes no part has 0.
+        self.longest = torch.where(alive, clip / torch.sqrt(length**2 + float(self.learned_bias)), 0.0)
+        # rows of a block; not fewer than classes, or fetching the weights anew for each block would dominate
+        self.block = max(problem.classes, _BLOCK_VALUES[self.device.type] // problem.dim)
         width = problem.dim + int(self.learned_bias)
         self.parameters = torch.zeros(problem.classes, width, device=self.device)
 
     def clipped_sum(self, index: torch.Tensor | None) -> torch.Tensor:
         """The sum over the chosen rows (None: all) of gradients clipped to norm C, shape of `parameters`."""
         total = torch.zeros_like(self.parameters)
+        dim = self.features.shape[1]
         rows = len(self.features) if index is None else len(index)
-        for start in range(0, rows, _BLOCK):
-            part = slice(start, min(rows, start + _BLOCK)) if index is None else index[start : start + _BLOCK]
-            x, y = self.features[part], self.targets[part]
-            residual = self._residual(x, y)
-            norm = torch.linalg.vector_norm(residual, dim=1) * self.length[part]
-            factor = torch.clamp(self.clip / norm.clamp_min(1e-30), max=1.0) * self.alive[part]
-            residual *= factor[:, None]
-            dim = x.shape[1]
-            total[:, :dim].addmm_(residual.T, x)
+        index = index if index is None else index.to(self.device)
+        for start in range(0, rows, self.block):
+            if index is None:
+                part = slice(start, start + self.block)
+                x = self.features[part]
+            else:
+                part = index[start : start + self.block]
+                x = self.features.index_select(0, part)
+            residual = self._residual(x, self.targets[part])
+            factor = (self.longest[part] / torch.linalg.vector_norm(residual, dim=0)).clamp_max_(1.0)
+            # NaN where weights are so large that a record's scores overflow, or from 0/0: the record contributes zero
+            residual.mul_(factor).nan_to_num_(0.0)
+            total[:, :dim].addmm_(residual, x)
             if self.learned_bias:
-                total[:, dim] += residual.sum(0)
+                total[:, dim] += residual.sum(1)
         return total
 
     def _residual(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """(m, rows): class by class, so that both matrix products read x row by row."""
         dim = x.shape[1]
-        bias = self.parameters[:, dim] if self.learned_bias else self.fixed_bias
-        logits = x @ self.parameters[:, :dim].T + bias
+        bias = self.parameters[:, dim:] if self.learned_bias else self.fixed_bias
+        logits = self.parameters[:, :dim] @ x.T + bias
         if self.loss == "softmax":
-            return torch.softmax(logits, 1) - y
-        return (torch.sigmoid(logits) - y) / y.shape[1]
+            return torch.softmax(logits, 0) - y.T
+        return (torch.sigmoid(logits) - y.T) / y.shape[1]
 
     def model(self, center, scale) -> LinearModel:
         """The released model at this step."""

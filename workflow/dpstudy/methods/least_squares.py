@@ -19,6 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpstudy.errors import StudyError
+from dpstudy.methods.checks import one_of, positive
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.spectral import solve_floored, solve_ridge
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
@@ -49,6 +51,16 @@ class Parameters:
     ridge: float | str = "known-noise"
     gram_share: float = 0.2
     center_targets: bool = True
+
+    def __post_init__(self):
+        one_of("least_squares", "variant", self.variant, ("improved", "published"))
+        positive("least_squares", clipping_norm=self.clipping_norm, gram_share=self.gram_share)
+        if self.gram_share >= 1:
+            raise StudyError(f"least_squares: gram_share {self.gram_share!r}: must lie between 0 and 1")
+        if self.alpha < 0:
+            raise StudyError(f"least_squares: alpha {self.alpha!r}: must be at least 0")
+        if self.ridge != "known-noise":
+            positive("least_squares", ridge=self.ridge)
 
     @property
     def per_class(self) -> bool:
@@ -100,7 +112,16 @@ def prepare(batches, parameters: Parameters, problem: Problem) -> Statistics:
 
 
 def fit(statistics: Statistics, parameters: Parameters, problem: Problem, plan: Plan, source: NoiseSource) -> Fit:
-    """Release the noisy statistics of one seed and solve."""
+    """Release the noisy statistics of one seed and solve.
+
+    Raises:
+        ValueError: the sums were clipped or labelled otherwise than the noise was planned for.
+    """
+    if (statistics.clipping_norm, statistics.positives) != (clipping(parameters, problem), problem.positives):
+        raise ValueError(
+            f"statistics with clipping norm {statistics.clipping_norm} and {statistics.positives} positives do not fit "
+            f"a plan for {clipping(parameters, problem)} and {problem.positives}"
+        )
     released = release(statistics, parameters, plan, source)
     return Fit(solve(released, parameters, plan))
 

@@ -2,6 +2,8 @@
 
 import torch
 
+OPTIMISERS = ("sgd", "momentum", "adam")
+
 
 class Momentum:
     """v <- momentum v + g; w <- w - rate v. With momentum 0 plain gradient descent."""

@@ -7,13 +7,14 @@ import torch
 
 
 def batches(
-    rows: int, rate: float, steps: int, sampling: str, generator: np.random.Generator
+    rows: int, rate: float, steps: int, sampling: str, generator: np.random.Generator, slots: int | None = None
 ) -> Iterator[torch.Tensor | None]:
     """Yield `steps` index tensors; None stands for all rows.
 
     "poisson" takes each row independently with probability `rate` (a batch may be empty). "shuffle" cuts a fresh
-    permutation into batches of round(rows x rate), dropping the remainder, so that a row takes part at most once
-    an epoch.
+    permutation of `slots` places (default: rows) into batches of round(slots x rate), dropping the remainder, so that
+    a row takes part at most once an epoch. With slots the public n, records that de-duplication dropped keep their
+    empty places: the number of batches in an epoch is what the accounting says, whatever was dropped.
     """
     if rate == 1.0:
         for _ in range(steps):
@@ -22,7 +23,9 @@ def batches(
         for _ in range(steps):
             yield torch.from_numpy(np.flatnonzero(generator.random(rows, dtype=np.float64) < rate))
     else:
-        yield from _shuffled(rows, max(1, round(rows * rate)), steps, generator)
+        places = rows if slots is None else slots
+        for index in _shuffled(places, max(1, round(places * rate)), steps, generator):
+            yield index[index < rows]
 
 
 def _shuffled(rows: int, size: int, steps: int, generator: np.random.Generator) -> Iterator[torch.Tensor]:

@@ -20,6 +20,7 @@ RDP_ORDERS = (
     *(2**k + j * 2 ** (k - 2) for k in range(7, 14) for j in range(4)),
 )
 _COARSE_ORDERS = tuple(sorted({round(2 ** (k / 2)) for k in range(2, 29)}))
+_SMALLEST_ROUGH = 1e-4  # bounds the memory of a grid
 _PLD_RELATIVE_INTERVAL = 0.5e-4  # of a bound that can be twice the epsilon
 
 
@@ -111,7 +112,10 @@ def pld_epsilon(events: Sequence[Event], delta: float) -> float:
 def _pld_epsilon(events: tuple[Event, ...], delta: float) -> float:
     from dp_accounting.pld import PLDAccountant
 
-    accountant = PLDAccountant(value_discretization_interval=_PLD_RELATIVE_INTERVAL * rough_epsilon(events, delta))
+    rough = rough_epsilon(events, delta)
+    if rough == 0:
+        return 0.0  # so little privacy loss that delta covers it: no grid is fine enough, and none is needed
+    accountant = PLDAccountant(value_discretization_interval=_PLD_RELATIVE_INTERVAL * max(rough, _SMALLEST_ROUGH))
     for event in events:
         accountant.compose(_dp_event(event), event.count)
     return float(accountant.get_epsilon(delta))

@@ -18,9 +18,10 @@ def parse_epsilon(text: str) -> float:
     Raises:
         StudyError: not a positive number in its shortest form, nor "inf".
     """
-    if not re.match(EPSILON_PATTERN, str(text)):
+    if not re.fullmatch(EPSILON_PATTERN[1:-1], str(text)):  # not match: "$" would let a final newline pass
         raise StudyError(
-            f"epsilon {text!r}: must be 'inf' or a positive decimal number in its shortest form, such as '0.5', '1' or '2.93'"
+            f"epsilon {text!r}: must be 'inf' or a positive decimal number in its shortest form, "
+            "such as '0.5', '1' or '2.93'"
         )
     return math.inf if text == "inf" else float(text)
 

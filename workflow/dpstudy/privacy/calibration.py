@@ -1,5 +1,6 @@
 """How much noise a budget asks for."""
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 
@@ -34,6 +35,11 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
         raise ValueError("an infinite epsilon needs no calibration")
     epsilon_of = _conversion(budget)
     subsampled = not unamplified(events_at(1.0))
+    if subsampled and budget.accounting == "mehta2023":
+        raise StudyError(
+            "accounting 'mehta2023': its conversion (zCDP) knows no sampling; "
+            "use batch_size: full, or accounting: certified"
+        )
     tolerance = _TOLERANCE if subsampled or budget.accounting != "certified" else _EXACT_TOLERANCE
 
     def excess(scale: float, bound=epsilon_of) -> float:  # log(epsilon / goal); the goal lies just below the target
@@ -42,7 +48,8 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
 
     guess = _first_guess(events_at, budget)
     if subsampled and budget.accounting == "certified":
-        guess = _solve(lambda scale: excess(scale, rough_epsilon), guess, 1.5, budget, tolerance)
+        with contextlib.suppress(StudyError):  # the loose bound may not reach what the certifying one does
+            guess = _solve(lambda scale: excess(scale, rough_epsilon), guess, 1.5, budget, tolerance)
     scale = _solve(excess, guess, 1.1, budget, tolerance)
     while epsilon_of(events_at(scale), budget.delta) > budget.target:  # the root finder stopped on the wrong side
         scale *= 1 + tolerance

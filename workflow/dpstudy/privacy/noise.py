@@ -46,8 +46,8 @@ class NoiseSource:
             raise RuntimeError(f"noise for release {name!r}, step {step}, tensor {tensor!r} was already drawn")
         self.drawn[name] += not tensors
         tensors.add(tensor)
-        if std < 0:
-            raise ValueError(f"release {name!r}: standard deviation must be >= 0, got {std}")
+        if not 0 <= std < np.inf:
+            raise ValueError(f"release {name!r}: standard deviation must be >= 0 and finite, got {std}")
         if self.mode == "secure":
             return _secure_normal(shape, std, dtype)
         stream = self._stream("noise", name, step, tensor)

@@ -30,7 +30,7 @@ class Cell:
         if options["sanitise"] == "full" and self.epsilon == "inf":
             options["sanitise"] = "none"
         options.setdefault("accounting", config["accounting"])
-        return options
+        return dict(sorted(options.items()))
 
 
 def matching(match: dict, key: str) -> list[str]:

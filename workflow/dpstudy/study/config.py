@@ -34,7 +34,16 @@ def load(raw: dict) -> dict:
     _check_overrides(config)
     if not unfold(config):
         raise StudyError("the study has no cell: no method entry reads what any feature set offers")
+    for kind in ("datasets", "public", "backbones", "features", "methods"):
+        config[kind] = {name: _sorted(entry) for name, entry in config[kind].items()}
     return config
+
+
+def _sorted(value: object) -> object:
+    """The same value with the keys of mappings in order, so that their order in the file reruns nothing."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def _validate(content: dict, rules: dict, prefix: str = "") -> None:
@@ -107,8 +116,7 @@ def _check_selection(place: str, spec: dict, config: dict) -> None:
 
 def _check_numbers(config: dict) -> None:
     for name, dataset in config["datasets"].items():
-        delta = float(dataset["delta"])
-        if not 0 < delta < 1:
+        if not 0 < _number(dataset["delta"]) < 1:
             raise StudyError(f"datasets.{name}.delta: {dataset['delta']!r} must lie between 0 and 1")
         splits = dataset["splits"]
         if splits.get("test", 0) + splits["validation"] >= 1:
@@ -118,6 +126,13 @@ def _check_numbers(config: dict) -> None:
                 f"datasets.{name}.unit: no method of this version bounds what a subject contributes, so a guarantee for "
                 "'subject' would be false; use 'record'"
             )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _check_overrides(config: dict) -> None:
@@ -139,6 +154,11 @@ def _check_overrides(config: dict) -> None:
         if key not in seen:
             seen.add(key)
             _validate(options, method_schema(options["method"]), f"methods.{cell.entry} (with overrides)")
+        if options["sanitise"] != "full" and cell.epsilon != "inf":
+            raise StudyError(
+                f"overrides: {cell.path}: sanitise {options['sanitise']!r} gives no guarantee, "
+                "so it fits epsilon 'inf' only"
+            )
 
 
 def data_root(config: dict) -> str:

@@ -38,6 +38,7 @@ class CellRequest:
         metrics: to report.
         not_accounted: what the study does outside the ledger, a sentence each.
         code: source files that the cell runs on.
+        library: their hash when the study was laid out.
     """
 
     cell: Cell
@@ -48,6 +49,7 @@ class CellRequest:
     metrics: Sequence[str]
     not_accounted: Sequence[str]
     code: Sequence[str]
+    library: str
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def made_by(request: CellRequest, data: dict[str, str]) -> dict:
     """What made this cell; the summary compares it with today's config and library."""
     return {
         "config": cell_fingerprint(request.options, request.dataset, request.seeds, request.noise, request.metrics),
-        "library": library_hash(request.code),
+        "library": request.library,
         "data": data,
         "versions": versions(),
     }
@@ -84,8 +86,11 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
         outputs: paths under the keys model, metrics, ledger, and curve for stepped methods.
 
     Raises:
-        StudyError: an unreachable epsilon, delta not below 1/n on own data, labels out of range, divergence.
+        StudyError: an unreachable epsilon, delta not below 1/n on own data, labels out of range, divergence; or the
+            library was edited since the study was laid out, so that nobody could say what made the cell.
     """
+    if library_hash(request.code) != request.library:
+        raise StudyError(f"cell {request.cell.path}: the library was edited while the study ran; run the same command again")
     manifest = shards.read_manifest(inputs.train)
     problem = _problem(request, manifest)
     method = methods.load(request.options["method"])

@@ -3,7 +3,8 @@
 Each image is made as scikit-learn's digits were: a two-level bitmap of four times the final side, stretched to its
 full height, then summed over blocks of 4 x 4 pixels. Fonts are not handwriting, so each glyph is rotated, slanted and
 bent by a smooth random field, its pen is made thicker or thinner, and some digits also take a form that hands use and
-digit glyphs lack (an open four, a seven with a bar, a one that is a plain stroke).
+digit glyphs lack (an open four, a seven with a bar, a one that is a plain stroke). These forms and the ranges below
+were chosen with scikit-learn's digits in view, which are public; chosen so for private images, they would not be free.
 Image i depends on (seed, i) only, hence not on how many images are made or in which order they are read.
 """
 

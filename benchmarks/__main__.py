@@ -1,0 +1,37 @@
+"""Run benchmarks: python -m benchmarks [head] [gram] [workflow] [cell] [--threads N] [--repeats N]."""
+
+import argparse
+import importlib
+import os
+import sys
+import time
+
+BENCHMARKS = {"head": "linear_head", "gram": "gram", "workflow": "workflow", "cell": "cell_cost"}
+
+
+def main() -> int:
+    """Parse the command line, fix the threads, and run what was asked for in a fixed order."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; default: all")
+    parser.add_argument("--threads", type=int, default=1, help="threads of every matrix product (default 1)")
+    parser.add_argument("--repeats", type=int, default=5, help="alternating repeats; medians are printed (default 5)")
+    options = parser.parse_args()
+    unknown = [name for name in options.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"unknown benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    if options.threads < 1 or options.repeats < 1:
+        parser.error("--threads and --repeats must be at least 1")
+    # BLAS libraries read these once, when they are loaded: hence before any import of numpy.
+    for name in ("OMP", "OPENBLAS", "MKL"):
+        os.environ[f"{name}_NUM_THREADS"] = str(options.threads)
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # CPU seconds are what is compared
+    for name, module in BENCHMARKS.items():
+        if name in (options.names or BENCHMARKS):
+            started = time.monotonic()
+            importlib.import_module(f"benchmarks.{module}").run(options.threads, options.repeats)
+            print(f"({name}: {time.monotonic() - started:.0f} s in all)\n", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

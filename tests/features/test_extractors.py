@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+
+from dpstudy.errors import StudyError
+from dpstudy.features import open_extractor
+
+
+def random_images(n, shape, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (n, *shape)).astype(np.uint8)
+
+
+def test_unit_pixels_are_the_image_over_255_channel_first():
+    images = random_images(3, (4, 5, 3))
+    features = open_extractor({"extractor": "pixels"})(images)
+    assert features.shape == (3, 3, 4, 5) and features.dtype == np.float32
+    assert features[1, 2, 3, 4] == pytest.approx(images[1, 3, 4, 2] / 255)
+
+
+def test_imagenet_scaling_standardises_each_channel():
+    images = random_images(2, (8, 8, 3))
+    features = open_extractor({"extractor": "pixels", "scaling": "imagenet"})(images)
+    for channel, (mean, std) in enumerate([(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)]):
+        expected = (images[..., channel] / 255 - mean) / std
+        np.testing.assert_allclose(features[:, channel], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("shape", "scaling", "layout"), [((28, 28, 1), "unit", (81, 7, 7)), ((32, 32, 3), "imagenet", (243, 8, 8))]
+)
+def test_scatternet_equals_plain_kymatio_on_each_image_and_channel(shape, scaling, layout):
+    import torch
+    from kymatio.torch import Scattering2D
+
+    images = random_images(3, shape)
+    extractor = open_extractor({"extractor": "scatternet", "scaling": scaling})
+    features = extractor(images)
+    assert extractor.shape(shape) == layout and features.shape == (3, *layout)
+    plain = Scattering2D(J=2, shape=shape[:2], L=8)
+    pixels = open_extractor({"extractor": "pixels", "scaling": scaling})(images)
+    for row in range(3):
+        channels = [plain(torch.from_numpy(pixels[row, channel].copy())).numpy() for channel in range(shape[2])]
+        np.testing.assert_allclose(features[row], np.concatenate(channels), rtol=1e-5, atol=1e-5)
+
+
+def test_a_record_alone_has_the_features_it_has_in_a_batch():
+    images = random_images(7, (12, 8, 1))
+    for name in ("pixels", "scatternet"):
+        extractor = open_extractor({"extractor": name})
+        together = extractor(images)
+        alone = np.concatenate([extractor(images[row : row + 1]) for row in range(len(images))])
+        np.testing.assert_allclose(together, alone, rtol=1e-6, atol=1e-7)
+
+
+def test_scatternet_refuses_an_empty_batch_and_tiny_images():
+    extractor = open_extractor({"extractor": "scatternet"})
+    with pytest.raises(StudyError, match="empty batch"):
+        extractor(np.empty((0, 28, 28, 1), np.uint8))
+    with pytest.raises(StudyError, match="at least 4 pixels"):
+        extractor.shape((3, 28, 1))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"extractor": "pixel"}, "'pixel' does not exist"),
+        ({"extractor": "images"}, "computes no features"),
+        ({"extractor": "backbone"}, "results/backbones"),
+    ],
+)
+def test_an_extractor_that_cannot_be_opened_is_named(options, words):
+    with pytest.raises(StudyError, match=words):
+        open_extractor(options)
+
+
+@pytest.mark.parametrize(("scaling", "words"), [("imagenet", "3 channels"), ("units", "'units' does not exist")])
+def test_scaling_that_does_not_suit_grey_images_is_refused(scaling, words):
+    with pytest.raises(StudyError, match=words):
+        open_extractor({"extractor": "pixels", "scaling": scaling}).shape((8, 8, 1))

@@ -1,0 +1,351 @@
+"""First-order training against slow references: autograd per example, torch's optimisers, counted batches."""
+
+import math
+import secrets
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from dpstudy.errors import StudyError
+from dpstudy.methods import first_order, optimisers
+from dpstudy.methods.private_normalisation import Normalisation, channel_sums, release
+from dpstudy.methods.problem import Problem
+from dpstudy.methods.sampling import batches
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.ledger import check_releases
+from dpstudy.privacy.noise import NoiseSource
+
+N, DIM, CLASSES = 37, 9, 5
+
+
+@pytest.fixture
+def quick_plan(monkeypatch):
+    """Plans with noise multiplier 2, without the seconds that an accountant takes for sampled batches."""
+    monkeypatch.setattr(first_order, "calibrate", lambda events_at, budget: 2.0)
+
+
+@pytest.fixture
+def problem():
+    return Problem(N, (DIM,), CLASSES, Budget("2", 1e-5))
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(7)
+    return (3 * rng.standard_normal((N, DIM))).astype(np.float32), rng.integers(CLASSES, size=N)
+
+
+def settings(**options):
+    return first_order.Parameters(**({"learning_rate": 0.5, "clipping_norm": 0.8, "steps": 4} | options))
+
+
+def source(seed=None):
+    return NoiseSource("seeded", "test", secrets.randbits(50) if seed is None else seed)
+
+
+def head_of(rows, parameters, problem, weights=None):
+    head = first_order._Head(first_order.prepare([rows], parameters, problem), None, None, parameters, problem)
+    if weights is not None:
+        head.parameters[:] = torch.from_numpy(weights)
+    return head
+
+
+def trained(rows, parameters, problem, plan, noise, monitor=None):
+    return first_order.fit(first_order.prepare([rows], parameters, problem), parameters, problem, plan, noise, monitor)
+
+
+def slow_clipped_sum(rows, weights, loss, bias, norm):
+    """One example at a time, by autograd, in float64."""
+    x, y = torch.from_numpy(rows[0]).double(), torch.from_numpy(rows[1])
+    total, clipped = torch.zeros(weights.shape, dtype=torch.float64), 0
+    for row, label in zip(x, y, strict=True):
+        parameters = torch.tensor(weights, dtype=torch.float64, requires_grad=True)
+        if bias == "learned":
+            scores = parameters[:, :-1] @ row + parameters[:, -1]
+        else:
+            scores = parameters @ row + bias
+        if loss == "softmax":
+            value = torch.nn.functional.cross_entropy(scores[None], label[None])
+        else:
+            target = torch.nn.functional.one_hot(label, len(scores)).double()
+            value = torch.nn.functional.binary_cross_entropy_with_logits(scores, target)
+        (gradient,) = torch.autograd.grad(value, parameters)
+        clipped += bool(gradient.norm() > norm)
+        total += gradient * min(1.0, norm / float(gradient.norm()))
+    assert 0 < clipped < len(x), "the test should clip some examples and not all"
+    return total.numpy()
+
+
+@pytest.mark.parametrize(("loss", "norm"), [("softmax", 2.5), ("sigmoid", 0.9)])
+@pytest.mark.parametrize("bias", ["learned", -2.0])
+def test_clipped_sum_equals_a_loop_over_examples(rows, problem, loss, norm, bias):
+    weights = 0.3 * np.random.default_rng(1).standard_normal((CLASSES, DIM + (bias == "learned")))
+    head = head_of(rows, settings(loss=loss, bias=bias, clipping_norm=norm), problem, weights)
+    expected = slow_clipped_sum(rows, weights, loss, bias, norm)
+    assert head.clipped_sum(None).cpu().numpy() == pytest.approx(expected, abs=2e-5)
+
+
+def test_a_batch_is_the_sum_over_its_rows_and_blocks_change_nothing(rows, problem, monkeypatch):
+    head = head_of(rows, settings(), problem, np.random.default_rng(2).standard_normal((CLASSES, DIM + 1)))
+    index = torch.tensor([3, 30, 4, 17, 36])
+    whole, chosen = head.clipped_sum(None), head.clipped_sum(index)
+    assert chosen.cpu().numpy() == pytest.approx(
+        sum(head.clipped_sum(index[i : i + 1]) for i in range(5)).cpu().numpy(), abs=1e-5
+    )
+    monkeypatch.setattr(first_order, "_BLOCK", 3)
+    assert head.clipped_sum(None).cpu().numpy() == pytest.approx(whole.cpu().numpy(), abs=1e-5)
+    assert head.clipped_sum(index).cpu().numpy() == pytest.approx(chosen.cpu().numpy(), abs=1e-5)
+
+
+def test_blocks_change_neither_the_noise_nor_its_count(rows, problem, monkeypatch):
+    parameters, models = settings(optimiser="adam", learning_rate=0.05), []
+    plan = first_order.plan(parameters, problem)
+    for block in (16384, 4):
+        monkeypatch.setattr(first_order, "_BLOCK", block)
+        noise = source(5)
+        models.append(trained(rows, parameters, problem, plan, noise).model)
+        assert noise.drawn == {"gradient": 4}
+    assert models[0].weights == pytest.approx(models[1].weights, abs=1e-4)
+
+
+def test_an_empty_batch_takes_a_noisy_step(rows, problem, monkeypatch, quick_plan):
+    monkeypatch.setattr(first_order, "sampled_batches", lambda *args, **rest: iter([torch.tensor([], dtype=torch.long)]))
+    parameters = settings(steps=1, batch_size=8, optimiser="sgd", learning_rate=1.0)
+    plan = first_order.plan(parameters, problem)
+    model = trained(rows, parameters, problem, plan, source(3)).model
+    noise = source(3).gaussian("gradient", (CLASSES, DIM + 1), plan.noise["gradient"], step=1)
+    assert model.weights == pytest.approx(-noise[:, :-1] / 8, rel=1e-5)
+    assert model.bias == pytest.approx(-noise[:, -1] / 8, rel=1e-5)
+
+
+@pytest.mark.parametrize("realised", [2, 20])
+def test_the_sum_is_divided_by_the_public_batch_size(rows, problem, monkeypatch, quick_plan, realised):
+    monkeypatch.setattr(first_order, "sampled_batches", lambda *args, **rest: iter([torch.arange(realised)]))
+    parameters = settings(steps=1, batch_size=8, optimiser="sgd", learning_rate=1.0)
+    plan = replace(first_order.plan(parameters, problem), noise={"gradient": 0.0})
+    model = trained(rows, parameters, problem, plan, source()).model
+    total = head_of(rows, parameters, problem).clipped_sum(torch.arange(realised)).cpu().numpy()
+    assert np.column_stack([model.weights, model.bias]) == pytest.approx(-total / 8, abs=1e-5)
+
+
+def test_records_that_deduplication_dropped_leave_the_divisor_alone(rows, problem):
+    parameters = settings(steps=1, optimiser="sgd", learning_rate=1.0)
+    plan = replace(first_order.plan(parameters, problem), noise={"gradient": 0.0})
+    fewer = (rows[0][:20], rows[1][:20])
+    model = trained(fewer, parameters, problem, plan, source()).model
+    total = head_of(fewer, parameters, problem).clipped_sum(None).cpu().numpy()
+    assert model.weights == pytest.approx(-total[:, :-1] / N, abs=1e-6)
+
+
+def test_poisson_sampling_takes_each_record_at_the_accounted_rate():
+    count, rate, steps = 400, 0.07, 500
+    taken, sizes = np.zeros(count), []
+    for index in batches(count, rate, steps, "poisson", np.random.default_rng(secrets.randbits(60))):
+        assert len(set(index.tolist())) == len(index), "a record takes part once"
+        taken[index.numpy()] += 1
+        sizes.append(len(index))
+    assert stats.binomtest(int(taken.sum()), count * steps, rate).pvalue > 1e-7
+    assert stats.chisquare(taken, np.full(count, taken.mean())).pvalue > 1e-7
+    assert 0.6 < np.var(sizes) / (count * rate * (1 - rate)) < 1.6, "batch sizes vary as independent choices make them"
+
+
+def test_poisson_batches_of_a_run_are_drawn_at_its_rate(rows, problem, monkeypatch, quick_plan):
+    seen = []
+    monkeypatch.setattr(
+        first_order._Head,
+        "clipped_sum",
+        lambda self, index: seen.append(len(index)) or torch.zeros_like(self.parameters),
+    )
+    parameters = settings(steps=3000, batch_size=6)
+    plan = first_order.plan(parameters, problem)
+    trained(rows, parameters, problem, plan, source())
+    (event,) = plan.events
+    assert (event.sampling, event.sampling_rate, event.count) == ("poisson", 6 / N, len(seen))
+    assert stats.binomtest(sum(seen), N * len(seen), event.sampling_rate).pvalue > 1e-7
+
+
+@pytest.mark.parametrize(("kept", "size"), [(100, 10), (88, 10), (41, 7), (5, 10)])
+def test_shuffling_takes_each_record_at_most_once_an_epoch(kept, size):
+    """Dropped records keep their places: an epoch has as many batches as the public n says."""
+    public, epochs = 100, 6
+    per_epoch = public // size
+    generator = np.random.default_rng(secrets.randbits(60))
+    found = list(batches(kept, size / public, epochs * per_epoch, "shuffle", generator, slots=public))
+    for epoch in range(epochs):
+        rows_taken = np.concatenate([index.numpy() for index in found[epoch * per_epoch : (epoch + 1) * per_epoch]])
+        assert len(set(rows_taken)) == len(rows_taken)
+        assert rows_taken.size == 0 or rows_taken.max() < kept
+        if public % size == 0:
+            assert len(rows_taken) == kept
+
+
+def test_shuffled_participation_never_exceeds_the_accounted_passes(problem, monkeypatch, quick_plan):
+    for kept, batch_size, steps in ((N, 6, 20), (N - 4, 6, 20), (N - 9, 5, 33), (N, 37, 9)):
+        parameters = settings(steps=steps, batch_size=batch_size, sampling="shuffle")
+        (event,) = first_order.plan(parameters, problem).events
+        passes = event.epochs or event.count
+        taken = np.zeros(kept)
+        generator = np.random.default_rng(secrets.randbits(60))
+        for index in batches(kept, parameters.rate(problem), steps, "shuffle", generator, slots=N):
+            taken[slice(None) if index is None else index.numpy()] += 1
+        assert taken.max() <= passes
+
+
+def test_shuffle_keeps_the_noise_of_poisson_and_certifies_what_it_is_worth(problem, quick_plan):
+    poisson = first_order.plan(settings(steps=24, batch_size=6), problem)
+    shuffle = first_order.plan(settings(steps=24, batch_size=6, sampling="shuffle"), problem)
+    assert shuffle.noise == poisson.noise
+    assert (shuffle.events[0].sampling, shuffle.events[0].epochs, shuffle.events[0].count) == ("shuffle", 4, 24)
+
+
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [({"steps": 7}, 7), ({"steps": None, "epochs": 3}, 3), ({"steps": None, "epochs": 2.5, "batch_size": 8}, 12)],
+)
+def test_steps_taken_are_steps_accounted(rows, problem, quick_plan, options, steps):
+    parameters, noise, seen = settings(**options), source(), []
+    plan = first_order.plan(parameters, problem)
+    trained(rows, parameters, problem, plan, noise, monitor=lambda step, model: seen.append(step))
+    assert plan.events[0].count == plan.facts["steps"] == steps
+    assert noise.drawn == {"gradient": steps}
+    assert seen[-1] == steps
+    check_releases(plan.events, noise.drawn)
+
+
+@pytest.mark.parametrize("sampling", ["poisson", "shuffle"])
+def test_what_is_spent_grows_to_the_whole(problem, quick_plan, sampling):
+    parameters = settings(steps=24, batch_size=6, sampling=sampling, normalisation=Normalisation(1.0, 1.0, 8.0))
+    plan = first_order.plan(parameters, problem)
+    assert first_order.spent(plan, 24) == plan.events
+    part = first_order.spent(plan, 7)
+    assert [event.count for event in part] == [1, 1, 7]
+    assert part[-1].epochs == (None if sampling == "poisson" else 2)  # the seventh step opens the second pass
+
+
+@pytest.mark.parametrize("name", ["sgd", "momentum", "adam"])
+def test_optimisers_equal_torch(name):
+    generator = torch.Generator().manual_seed(3)
+    ours = torch.randn(4, 3, generator=generator)
+    theirs = torch.nn.Parameter(ours.clone())
+    reference = {
+        "sgd": lambda: torch.optim.SGD([theirs], lr=0.3),
+        "momentum": lambda: torch.optim.SGD([theirs], lr=0.3, momentum=0.8),
+        "adam": lambda: torch.optim.Adam([theirs], lr=0.3),
+    }[name]()
+    optimiser = optimisers.make_optimiser(name, 0.3, 0.8, (4, 3), torch.device("cpu"))
+    for _ in range(25):
+        gradient = torch.randn(4, 3, generator=generator)
+        optimiser.step(ours, gradient)
+        theirs.grad = gradient.clone()
+        reference.step()
+    assert ours.numpy() == pytest.approx(theirs.detach().numpy(), abs=1e-5)
+
+
+def test_learning_rate_is_scaled_by_the_batch(problem):
+    assert settings(learning_rate=4.0, learning_rate_batch=512, batch_size=32).step_size(problem) == pytest.approx(0.25)
+    assert settings(learning_rate=4.0).step_size(problem) == 4.0
+
+
+def test_without_noise_training_equals_plain_gradient_descent(rows):
+    problem = Problem(N, (DIM,), CLASSES, Budget("inf", 1e-5))
+    parameters = settings(optimiser="momentum", steps=30, learning_rate=0.2)
+    model = trained(rows, parameters, problem, first_order.plan(parameters, problem), source()).model
+    layer = torch.nn.Linear(DIM, CLASSES)
+    torch.nn.init.zeros_(layer.weight), torch.nn.init.zeros_(layer.bias)
+    optimiser = torch.optim.SGD(layer.parameters(), lr=0.2, momentum=0.9)
+    for _ in range(30):
+        optimiser.zero_grad()
+        torch.nn.functional.cross_entropy(layer(torch.from_numpy(rows[0])), torch.from_numpy(rows[1])).backward()
+        optimiser.step()
+    assert model.weights == pytest.approx(layer.weight.detach().numpy(), abs=1e-4)
+    assert model.bias == pytest.approx(layer.bias.detach().numpy(), abs=1e-4)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 3e38, 1e20])
+def test_records_without_finite_numbers_take_no_part(rows, problem, bad):
+    features = rows[0].copy()
+    features[[2, 9]] = bad
+    weights = np.random.default_rng(2).standard_normal((CLASSES, DIM + 1))
+    fine = np.setdiff1d(np.arange(N), [2, 9])
+    broken = head_of((features, rows[1]), settings(), problem, weights).clipped_sum(None).cpu().numpy()
+    without = head_of((rows[0][fine], rows[1][fine]), settings(), problem, weights).clipped_sum(None).cpu().numpy()
+    assert broken == pytest.approx(without, abs=1e-5)
+
+
+def test_divergence_is_refused_not_written(rows, problem):
+    parameters = settings(learning_rate=1e38, steps=5)
+    plan = first_order.plan(parameters, problem)
+    with pytest.raises(StudyError, match="diverged.*learning rate"):
+        trained(rows, parameters, problem, plan, source())
+
+
+def test_a_fixed_bias_stays(rows, problem):
+    parameters = settings(loss="sigmoid", bias=-10)
+    model = trained(rows, parameters, problem, first_order.plan(parameters, problem), source()).model
+    assert (model.bias == -10).all()
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 2), (12,)])
+def test_private_normalisation_equals_a_slow_loop(shape):
+    rng = np.random.default_rng(4)
+    features = (2 * rng.standard_normal((50, 12)) + 1).astype(np.float32)
+    features[7, 3] = np.nan
+    normalisation = Normalisation(mean_clip=1.5, square_clip=7.0, noise_multiplier=8.0, variance_floor=0.3)
+    problem = Problem(60, shape, 4, Budget("1", 1e-5))
+    mean, square, clipped = 0.0, 0.0, 0
+    for row in np.delete(features, 7, 0).astype(np.float64):
+        channels = row.reshape(shape[0], -1)
+        first, second = channels.mean(1), (channels**2).mean(1)
+        clipped += np.linalg.norm(first) > 1.5
+        mean = mean + first * min(1, 1.5 / np.linalg.norm(first))
+        square = square + second * min(1, 7.0 / np.linalg.norm(second))
+    assert 0 < clipped < 49
+    sums = channel_sums(features, normalisation, problem)
+    assert sums.mean == pytest.approx(mean, rel=1e-5)
+    assert sums.square == pytest.approx(square, rel=1e-5)
+    center, scale = release(sums, replace(normalisation, noise_multiplier=1e-12), problem, source())
+    repeat = 12 // shape[0]
+    variance = np.maximum(square / 60 - (mean / 60) ** 2, 0.3)
+    assert (variance == 0.3).any() and (variance > 0.3).any()
+    assert center == pytest.approx(np.repeat(mean / 60, repeat), rel=1e-4)
+    assert scale == pytest.approx(np.repeat(variance**-0.5, repeat), rel=1e-4)
+
+
+def test_normalised_training_folds_into_the_released_model(rows, problem, quick_plan):
+    parameters = settings(normalisation={"mean_clip": 20.0, "square_clip": 200.0, "noise_multiplier": 8.0})
+    noise = source()
+    plan = first_order.plan(parameters, problem)
+    model = trained(rows, parameters, problem, plan, noise).model
+    check_releases(plan.events, noise.drawn)
+    assert [event.name for event in plan.events] == ["normalisation_mean", "normalisation_square", "gradient"]
+    slow = ((rows[0] - model.center) * model.scale) @ model.weights.T + model.bias
+    assert model.scores(rows[0]) == pytest.approx(slow, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"optimiser": "adamw"}, "optimiser 'adamw'.*'sgd', 'momentum', 'adam'"),
+        ({"loss": "hinge"}, "loss 'hinge'.*'softmax', 'sigmoid'"),
+        ({"sampling": "poison"}, "sampling 'poison'.*'poisson', 'shuffle'"),
+        ({"clipping_norm": math.inf}, "clipping_norm inf"),
+        ({"clipping_norm": -1}, "clipping_norm -1"),
+        ({"steps": 0}, "steps 0"),
+        ({"steps": -3}, "steps -3"),
+        ({"epochs": 3}, "either `epochs` or `steps`"),
+        ({"steps": None}, "either `epochs` or `steps`"),
+        ({"batch_size": "half"}, "batch_size 'half'"),
+        ({"bias": "none"}, "bias 'none'"),
+    ],
+)
+def test_hyper_parameters_without_meaning_are_refused(options, words):
+    with pytest.raises(StudyError, match=words):
+        settings(**options)
+
+
+def test_a_batch_above_n_is_refused(problem):
+    with pytest.raises(StudyError, match="batch_size 64 exceeds the 37"):
+        first_order.plan(settings(batch_size=64), problem)

@@ -1,0 +1,131 @@
+"""The ledger: what it says of a run, and how ledgers add up."""
+
+import functools
+import math
+
+import pytest
+
+from dpstudy.privacy.accounting import certify, rdp_epsilon
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.ledger import SEEDED, build_ledger, check_releases, total
+from dpstudy.study.schema import check
+
+GAUSSIAN = Event("gram", "gaussian", 5.0, 1.0)
+POISSON = Event("gradient", "gaussian", 4.0, 1.0, 20, "poisson", 0.05)
+SHUFFLE = Event("gradient", "gaussian", 4.0, 1.0, 20, "shuffle", 0.05, epochs=1)
+
+
+@functools.cache
+def ledger_of(*events, epsilon="2", noise="secure", **options):
+    return build_ledger(events, Budget(epsilon, 1e-5), n=1000, unit="record", noise=noise, **options)
+
+
+@pytest.mark.parametrize(
+    ("events", "noise"),
+    [
+        ((), "secure"),
+        ((GAUSSIAN,), "seeded"),
+        ((GAUSSIAN, POISSON), "secure"),
+        ((SHUFFLE,), "seeded"),
+        ((GAUSSIAN.scaled(0.0),), "secure"),
+    ],
+)
+def test_every_ledger_fits_the_schema(events, noise):
+    ledger = ledger_of(*events, noise=noise, not_accounted=("The backbone.",))
+    check(ledger, "ledger", "ledger.json")
+    assert "The backbone." in ledger["not_accounted"]
+
+
+def test_the_certified_epsilon_comes_from_the_events():
+    ledger = ledger_of(GAUSSIAN, GAUSSIAN)
+    assert ledger["guarantee"] == "proved"
+    assert ledger["epsilon"] == ledger["epsilon_by"]["exact"] == certify([GAUSSIAN, GAUSSIAN], 1e-5).epsilon
+    assert ledger["epsilon"] <= ledger["epsilon_by"]["pld"] * (1 + 1e-9) <= ledger["epsilon_by"]["rdp"]
+    assert ledger["target_epsilon"] == "2"  # said, not believed
+    assert ledger["not_accounted"] == []
+    assert [Event.from_json(event) for event in ledger["events"]] == [GAUSSIAN, GAUSSIAN]
+
+
+@pytest.mark.parametrize(
+    ("events", "options"),
+    [
+        ((), {"epsilon": "inf"}),
+        ((GAUSSIAN.scaled(0.0),), {}),
+        ((GAUSSIAN,), {"no_guarantee": "The noise was shared."}),
+    ],
+)
+def test_no_noise_or_shared_noise_is_no_guarantee(events, options):
+    ledger = ledger_of(*events, **options)
+    assert ledger["guarantee"] == "none"
+    assert ledger["epsilon"] is None
+    assert set(ledger["epsilon_by"].values()) == {None}
+    assert ledger["accountant"] == "none"
+    assert ledger["not_accounted"] == [options[key] for key in options if key == "no_guarantee"]
+
+
+def test_seeded_noise_says_that_it_is_not_for_release():
+    assert SEEDED in ledger_of(GAUSSIAN, noise="seeded")["not_accounted"]
+    assert SEEDED not in ledger_of(GAUSSIAN, noise="secure")["not_accounted"]
+
+
+def test_shuffled_batches_miss_the_target_openly():
+    ledger = ledger_of(SHUFFLE, epsilon="0.5")
+    assert ledger["adjacency"] == "zero-out"
+    assert ledger["epsilon"] > 0.5
+    assert ledger["epsilon_by"]["pld"] is None and ledger["epsilon_by"]["rdp"] is None
+
+
+def test_releases_are_held_against_the_ledger():
+    check_releases([GAUSSIAN, POISSON], {"gram": 1, "gradient": 20})
+    for drawn in ({}, {"gram": 1}, {"gram": 1, "gradient": 19}, {"gram": 2, "gradient": 20}, {"gram": 1, "x": 1}):
+        with pytest.raises(RuntimeError, match="drew"):
+            check_releases([GAUSSIAN, POISSON], drawn)
+    with pytest.raises(RuntimeError, match="drew"):
+        check_releases([GAUSSIAN, POISSON], {"gram": 1, "gradient": 20, "bias": 1})
+
+
+def test_two_events_of_one_name_add_up():
+    check_releases([GAUSSIAN, GAUSSIAN], {"gram": 2})
+
+
+def test_total_of_full_batch_cells_composes_exactly_over_seeds():
+    result = total([(ledger_of(GAUSSIAN), 3), (ledger_of(GAUSSIAN.scaled(2.0)), 2)], 1e-5)
+    mu = math.sqrt(3 / 25 + 2 / 100)
+    assert result["epsilon"] == pytest.approx(certify([Event("", "gaussian", 1 / mu, 1.0)], 1e-5).epsilon)
+    assert result == {
+        "delta": 1e-5,
+        "cells": 2,
+        "seeds": 5,
+        "epsilon": result["epsilon"],
+        "accountant": "exact Gaussian DP",
+        "unbounded": 0,
+        "epsilon_of_proved": result["epsilon"],
+    }
+
+
+def test_total_ignores_sensitivities_but_not_noise():
+    loud = Event("a", "gaussian", 5.0, 100.0)
+    assert total([(ledger_of(loud), 1)], 1e-5)["epsilon"] == pytest.approx(ledger_of(GAUSSIAN)["epsilon"])
+
+
+def test_total_with_sampled_cells_is_renyi_of_everything():
+    result = total([(ledger_of(GAUSSIAN), 1), (ledger_of(POISSON), 2)], 1e-5)
+    doubled = Event("gradient", "gaussian", 4.0, 1.0, 40, "poisson", 0.05)
+    assert result["epsilon"] == pytest.approx(rdp_epsilon([GAUSSIAN, doubled], 1e-5))
+    assert result["epsilon"] > ledger_of(GAUSSIAN)["epsilon"]
+
+
+def test_total_of_shuffled_seeds_adds_their_passes():
+    result = total([(ledger_of(SHUFFLE), 3)], 1e-5)
+    assert result["epsilon"] == pytest.approx(certify([Event("", "gaussian", 4.0, 1.0, 3)], 1e-5).epsilon)
+    mixed = total([(ledger_of(SHUFFLE), 1), (ledger_of(POISSON), 1)], 1e-5)
+    assert mixed["epsilon"] is None and mixed["epsilon_of_proved"] is None
+
+
+def test_a_cell_without_a_guarantee_makes_the_total_unbounded():
+    result = total([(ledger_of(GAUSSIAN), 1), (ledger_of(epsilon="inf"), 4)], 1e-5)
+    assert result["epsilon"] is None
+    assert result["unbounded"] == 1
+    assert result["epsilon_of_proved"] == pytest.approx(ledger_of(GAUSSIAN)["epsilon"])
+    assert total([], 1e-5)["epsilon"] == 0

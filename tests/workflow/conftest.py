@@ -1,0 +1,96 @@
+"""A study in a folder of its own: the real Snakefile, rules and library, on tiny data."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+SNAKEMAKE = str(Path(sys.executable).with_name("snakemake"))
+TINY = {
+    "study": "tiny",
+    "datasets": {"digits": {"reader": "digits", "splits": {"test": 0.2}, "shards": 2, "delta": "1e-4"}},
+    "public": {
+        "glyphs": {
+            "reader": "glyphs",
+            "count": 400,
+            "splits": {"validation": 0.2},
+            "plant": {"dataset": "digits", "count": 9},
+        }
+    },
+    "backbones": {"cnn": {"architecture": "small_cnn", "public": "glyphs", "width": 8, "embedding": 16, "epochs": 1}},
+    "features": {"pixels": {"extractor": "pixels"}, "cnn": {"extractor": "backbone", "backbone": "cnn"}},
+    "methods": {
+        "ls": {"method": "least_squares"},
+        "sgd": {"method": "first_order", "learning_rate": 2.0, "clipping_norm": 1.0, "steps": 5, "curve_points": 2},
+    },
+    "epsilons": ["1", "inf"],
+    "seeds": [0, 1],
+    "tables": {"tiny": {"dataset": "digits"}},
+    "figures": {"tiny": {"dataset": "digits"}},
+}
+
+
+@dataclass
+class StudyFolder:
+    """A copy of the workflow with a config, in which Snakemake runs."""
+
+    path: Path
+
+    def write_config(self, config: dict, name: str = "config.yaml") -> None:
+        (self.path / name).write_text(yaml.safe_dump(config, sort_keys=False))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return os.environ | {"PYTHONPATH": str(self.path / "workflow"), "OMP_NUM_THREADS": "1"}
+
+    def snakemake(self, *arguments: str, timeout: float = 600) -> subprocess.CompletedProcess:
+        command = [SNAKEMAKE, "--cores", "2", *arguments]
+        return subprocess.run(
+            command, cwd=self.path, env=self.environment, capture_output=True, text=True, timeout=timeout
+        )
+
+    def planned(self, *arguments: str) -> list[tuple[str, str]]:
+        """(rule, first output) of every job that a dry run names, sorted; `all` left out."""
+        result = self.snakemake("--dry-run", *arguments)
+        assert result.returncode == 0, result.stdout + result.stderr
+        text = result.stdout + result.stderr
+        pattern = r"^(?:local)?rule (\w+):\n(?:    input: .*\n)?    output: ([^,\n]+)"
+        return sorted(re.findall(pattern, text, re.MULTILINE))
+
+    def read(self, name: str) -> bytes:
+        return (self.path / "results" / name).read_bytes()
+
+
+def make_folder(path: Path) -> StudyFolder:
+    path.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "Snakefile", path)
+    shutil.copytree(ROOT / "profiles", path / "profiles")
+    shutil.copytree(ROOT / "envs", path / "envs")
+    shutil.copytree(ROOT / "workflow", path / "workflow", ignore=shutil.ignore_patterns("__pycache__"))
+    folder = StudyFolder(path)
+    folder.write_config(TINY)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory) -> StudyFolder:
+    """The tiny study, run once; tests that change it work on a copy."""
+    folder = make_folder(tmp_path_factory.mktemp("study") / "tiny")
+    result = folder.snakemake()
+    assert result.returncode == 0, result.stdout + result.stderr
+    return folder
+
+
+@pytest.fixture
+def study(finished, tmp_path) -> StudyFolder:
+    """A copy of the finished tiny study, metadata and times of files included."""
+    copy = tmp_path / "study"
+    shutil.copytree(finished.path, copy, copy_function=shutil.copy2)
+    return StudyFolder(copy)

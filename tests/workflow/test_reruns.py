@@ -1,0 +1,138 @@
+"""What reruns after a change, and above all what does not: the exact list of jobs."""
+
+import copy
+import os
+import time
+
+import pytest
+
+from tests.workflow.conftest import TINY
+
+AFTER_CELLS = [
+    ("build_report", "results/report/index.html"),
+    ("build_table", "results/tables/tiny.tex"),
+    ("draw_figure", "results/figures/tiny.pdf"),
+    ("summarise_cells", "results/summary.csv"),
+    ("total_privacy", "results/privacy/total.json"),
+]
+
+
+def cells(entry, epsilons=("1", "inf"), features=("cnn", "pixels")):
+    rule = {"ls": "train_closed_form", "sgd": "train_stepped"}[entry]
+    return [(rule, f"results/cells/digits/{f}/{entry}/eps={e}/metrics.json") for f in features for e in epsilons]
+
+
+def changed(**changes):
+    config = copy.deepcopy(TINY)
+    for path, value in changes.items():
+        node = config
+        *parents, last = path.split("__")
+        for part in parents:
+            node = node[part]
+        node[last] = value
+    return config
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_nothing_to_do_after_a_run(study):
+    assert study.planned() == []
+
+
+def test_a_hyperparameter_reruns_only_its_entrys_cells(study):
+    study.write_config(changed(methods__sgd__learning_rate=1.0))
+    assert study.planned() == sorted(cells("sgd") + AFTER_CELLS)
+
+
+def test_a_closed_form_hyperparameter_reruns_no_pass_over_the_data(study):
+    study.write_config(changed(methods__ls__gram_share=0.3))
+    assert study.planned() == sorted(cells("ls") + AFTER_CELLS)
+
+
+def test_a_new_epsilon_runs_only_new_cells(study):
+    study.write_config(changed(epsilons=["1", "2", "inf"]))
+    assert study.planned() == sorted(cells("ls", ["2"]) + cells("sgd", ["2"]) + AFTER_CELLS)
+
+
+def test_a_new_entry_runs_only_its_cells(study):
+    config = changed()
+    config["methods"]["adam"] = config["methods"]["sgd"] | {"optimiser": "adam"}
+    study.write_config(config)
+    new = [(rule, output.replace("/sgd/", "/adam/")) for rule, output in cells("sgd")]
+    assert study.planned() == sorted(new + AFTER_CELLS)
+
+
+def test_an_override_reruns_only_the_cells_it_matches(study):
+    config = changed()
+    config["overrides"] = [{"match": {"entry": "sgd", "epsilon": "1", "features": "cnn"}, "set": {"steps": 6}}]
+    study.write_config(config)
+    assert study.planned() == sorted(cells("sgd", ["1"], ["cnn"]) + AFTER_CELLS)
+
+
+@pytest.mark.parametrize(("module", "entry"), [("least_squares", "ls"), ("first_order", "sgd")])
+def test_editing_a_methods_module_reruns_only_its_cells(study, module, entry):
+    path = study.path / "workflow" / "dpstudy" / "methods" / f"{module}.py"
+    path.write_text(path.read_text() + "\n# an edit\n")
+    assert study.planned() == sorted(cells(entry) + AFTER_CELLS)
+
+
+def test_editing_a_reader_reruns_what_it_reads(study):
+    path = study.path / "workflow" / "dpstudy" / "data" / "readers" / "glyphs.py"
+    path.write_text(path.read_text() + "\n# an edit\n")
+    first = [job for job in study.planned() if job[0] in ("prepare_shard", "prepare_manifest")]
+    assert first == [
+        ("prepare_manifest", "results/data/glyphs/train/manifest.json"),
+        ("prepare_manifest", "results/data/glyphs/validation/manifest.json"),
+        ("prepare_shard", "results/data/glyphs/train/part-00000.parquet"),
+        ("prepare_shard", "results/data/glyphs/validation/part-00000.parquet"),
+    ]
+
+
+def test_touching_files_reruns_nothing(study):
+    later = time.time() + 60
+    touched = [
+        study.path / "workflow" / "scripts" / "train_cell.py",
+        study.path / "workflow" / "dpstudy" / "methods" / "least_squares.py",
+        study.path / "workflow" / "rules" / "train.smk",
+        study.path / "workflow" / "schemas" / "config.schema.yaml",
+        study.path / "config.yaml",
+        study.path / "results" / "data" / "digits" / "train" / "manifest.json",
+    ]
+    for path in touched:
+        os.utime(path, (later, later))
+    assert study.planned() == []
+
+
+def test_a_comment_in_the_config_reruns_nothing(study):
+    path = study.path / "config.yaml"
+    path.write_text("# a comment\n" + path.read_text() + "# and another\n")
+    assert study.planned() == []
+
+
+def test_threads_rerun_nothing(study):
+    edit(study.path / "workflow" / "rules" / "train.smk", "threads: 1", "threads: 2")
+    assert study.planned("--set-threads", "train_stepped=2") == []
+
+
+def test_the_order_of_keys_in_the_config_reruns_no_cell(study):
+    config = changed()
+    config["methods"]["sgd"] = dict(reversed(config["methods"]["sgd"].items()))
+    study.write_config(config)
+    assert [job for job in study.planned() if job[0].startswith("train")] == []
+
+
+def test_a_changed_table_rebuilds_the_table_and_the_page(study):
+    study.write_config(changed(tables__tiny__caption="Another caption"))
+    assert study.planned() == [AFTER_CELLS[0], AFTER_CELLS[1]]
+
+
+def test_a_study_given_on_the_command_line_replaces_the_default(study):
+    config = changed(epsilons=["2"], features={"pixels": {"extractor": "pixels"}})
+    del config["backbones"], config["public"]
+    study.write_config(config, "other.yaml")
+    trained = [job for job in study.planned("--configfile", "other.yaml") if job[0].startswith("train")]
+    assert trained == sorted(cells("ls", ["2"], ["pixels"]) + cells("sgd", ["2"], ["pixels"]))

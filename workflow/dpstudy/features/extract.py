@@ -1,0 +1,131 @@
+"""Extraction: one call a shard, each a job of its own, then one for the manifest.
+
+A shard is written whole or not at all, so an interrupted extraction continues with the shards that are missing.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data import shards as images
+from dpstudy.data.records import Records
+from dpstudy.errors import StudyError
+from dpstudy.features import open_extractor
+from dpstudy.features.normalise import check_normalise, normalise
+from dpstudy.features.precomputed import read_rows
+from dpstudy.features.shards import DTYPES, FeatureTable, write_manifest, write_shard
+from dpstudy.files import read_table
+from dpstudy.progress import progress
+
+_BATCH = 256  # images at once; the features do not depend on it
+
+
+def extract_shard(
+    options: dict,
+    image_folder: str | os.PathLike,
+    shard: int,
+    path: str | os.PathLike,
+    *,
+    private: bool,
+    backbone_folder: str | os.PathLike | None = None,
+    data_root: str | os.PathLike | None = None,
+) -> None:
+    """Extract the features of image shard number `shard` and write them to `path`.
+
+    Args:
+        options: the feature set's config entry: extractor, scaling, normalise, dtype, location.
+        image_folder: results/data/{dataset}/{split}, with its manifest.
+        private: whether the records are private; the shard is then readable by its owner alone.
+        backbone_folder: results/backbones/{backbone}, for the extractor `backbone`.
+        data_root: what `location` is relative to, for the extractor `precomputed`.
+
+    Raises:
+        StudyError: an option does not exist or does not suit the images, a shard is missing or damaged, or a feature
+            is not finite (the row is named).
+    """
+    dtype = options.get("dtype", "float32")
+    if dtype not in DTYPES:
+        raise StudyError(f"dtype {dtype!r} does not exist; there are {', '.join(DTYPES)}")
+    manifest = images.read_manifest(image_folder)
+    if not 0 <= shard < len(manifest["shards"]):
+        raise StudyError(f"{image_folder}: there is no shard {shard}; there are {len(manifest['shards'])}")
+    records = images.read_shard(image_folder, manifest["shards"][shard]["file"], manifest)
+    where = f"{manifest['dataset']}/{manifest['split']}, shard {shard}"
+    if not len(records):
+        raise StudyError(f"{where}: no rows to extract features from; lower `shards`")
+    if options.get("extractor") == "precomputed":
+        features = _bring(options, Path(image_folder), manifest, shard, data_root)
+    else:
+        features = _compute(options, records, where, backbone_folder)
+    rule = options.get("normalise", "none")
+    check_normalise(rule, features.shape[1:])
+    _check_finite(features, records.ids, f"{where}: a feature is NaN or infinite")
+    shape = features.shape[1:]
+    flat = normalise(features, rule).reshape(len(records), -1)
+    with np.errstate(over="ignore"):  # an overflow becomes an infinity, which is refused
+        flat = flat.astype(dtype)
+    _check_finite(flat, records.ids, f"{where}: a feature is too large for {dtype}; use float32 or normalise")
+    table = FeatureTable(records.ids, flat, records.labels, records.subjects, records.groups, shape)
+    write_shard(path, table, private)
+
+
+def prepare_manifest(
+    features: str,
+    image_folder: str | os.PathLike,
+    shard_paths: list[str | os.PathLike],
+    path: str | os.PathLike,
+    *,
+    private: bool,
+) -> None:
+    """Write the manifest of a split of the feature set `features`, whose shards are finished.
+
+    Raises:
+        StudyError: a shard is missing or damaged, or the shards are not those of `image_folder`.
+    """
+    manifest = images.read_manifest(image_folder)
+    if len(shard_paths) != len(manifest["shards"]):
+        raise StudyError(f"{image_folder}: {len(manifest['shards'])} image shards, {len(shard_paths)} feature shards")
+    write_manifest(
+        path,
+        dataset=manifest["dataset"],
+        features=features,
+        split=manifest["split"],
+        shard_paths=shard_paths,
+        classes=manifest["classes"],
+        private=private,
+    )
+
+
+def _compute(options: dict, records: Records, where: str, backbone_folder) -> np.ndarray:
+    if records.images is None:
+        raise StudyError(f"{where}: this data set brings no images; use the extractor 'precomputed'")
+    extractor = open_extractor(options, backbone_folder)
+    shape = extractor.shape(records.images.shape[1:])
+    check_normalise(options.get("normalise", "none"), shape)  # before the work, not after
+    features = np.empty((len(records), *shape), np.float32)
+    for start in progress(range(0, len(records), _BATCH), f"features of {where}"):
+        features[start : start + _BATCH] = extractor(records.images[start : start + _BATCH])
+    return features
+
+
+def _bring(options: dict, image_folder: Path, manifest: dict, shard: int, data_root) -> np.ndarray:
+    if not options.get("location"):
+        raise StudyError("extractor 'precomputed' needs the key 'location', a folder below data_root")
+    rows = [entry["rows"] for entry in manifest["shards"]]
+    ids = []
+    for entry in manifest["shards"]:
+        ids += read_table(image_folder / entry["file"], ["id"]).column("id").to_pylist()
+    start = sum(rows[:shard])
+    folder = Path(data_root or ".") / options["location"]
+    brought = read_rows(folder, manifest["split"], ids, start, start + rows[shard])
+    with np.errstate(over="ignore"):
+        features = brought.astype(np.float32)
+    return features
+
+
+def _check_finite(features: np.ndarray, ids: np.ndarray, what: str) -> None:
+    finite = np.isfinite(features).reshape(len(features), -1).all(axis=1)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0])
+        raise StudyError(f"{what} (row {row}, id {str(ids[row])!r})")

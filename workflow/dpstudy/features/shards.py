@@ -1,0 +1,237 @@
+"""Feature shards: parquet files of fixed-size lists with the records' labels, and the manifest that vouches for them.
+
+Shard i holds the same records, in the same order, as shard i of the images. The manifest holds the SHA-256 and the row
+count of each shard, and every read checks both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
+import pyarrow.parquet as parquet
+
+from dpstudy.errors import StudyError
+from dpstudy.files import read_json, read_table, write_json, write_table
+
+_MANIFEST_KEYS = (
+    "dataset", "features", "split", "rows", "dim", "shape", "dtype", "classes", "multi_label", "columns", "private",
+    "shards",
+)  # fmt: skip
+_GROUP = "group_"
+DTYPES = ("float16", "float32")
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """The features of n records; row i of every array belongs to the same record.
+
+    Attributes:
+        ids: (n,) strings.
+        features: (n, d) float32 or float16, finite.
+        labels: (n,) int32 class indices, or (n, m) int8 of 0 and 1.
+        subjects: (n,) strings, or None.
+        groups: name -> (n,) strings.
+        shape: the layout of the flattened d, (K, H, W) or (d,), in C order.
+        classes: label names, in label order.
+    """
+
+    ids: np.ndarray
+    features: np.ndarray
+    labels: np.ndarray
+    subjects: np.ndarray | None = None
+    groups: dict[str, np.ndarray] = field(default_factory=dict)
+    shape: tuple[int, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, index: np.ndarray) -> FeatureTable:
+        """The rows that `index` (integers, or a boolean mask over the rows) selects, in its order."""
+        return replace(
+            self,
+            ids=self.ids[index],
+            features=self.features[index],
+            labels=self.labels[index],
+            subjects=None if self.subjects is None else self.subjects[index],
+            groups={name: values[index] for name, values in self.groups.items()},
+        )
+
+
+def write_shard(path: str | os.PathLike, table: FeatureTable, private: bool) -> None:
+    """Write one shard; with `private`, readable by its owner alone."""
+    flat = pa.array(np.ascontiguousarray(table.features).reshape(-1))
+    element = pa.field("element", flat.type, nullable=False)  # a quarter faster to read than nullable elements
+    columns = {
+        "id": pa.array(table.ids.tolist(), pa.string()),
+        "features": pa.FixedSizeListArray.from_arrays(flat, type=pa.list_(element, table.features.shape[1])),
+    }
+    if table.labels.ndim == 2:
+        columns["labels"] = pa.array(list(table.labels), pa.list_(pa.int8()))
+    else:
+        columns["label"] = pa.array(table.labels, pa.int32())
+    if table.subjects is not None:
+        columns["subject"] = pa.array(table.subjects.tolist(), pa.string())
+    for name, values in table.groups.items():
+        columns[_GROUP + name] = pa.array(values.tolist(), pa.string())
+    metadata = {"shape": json.dumps(list(table.shape)), "dtype": str(table.features.dtype)}
+    write_table(path, pa.table(columns).replace_schema_metadata(metadata), private)
+
+
+def write_manifest(
+    path: str | os.PathLike,
+    *,
+    dataset: str,
+    features: str,
+    split: str,
+    shard_paths: list[str | os.PathLike],
+    classes: list[str],
+    private: bool,
+) -> None:
+    """Describe the finished shards of one split, in order.
+
+    Raises:
+        StudyError: a shard is missing or damaged, or the shards differ in columns, layout or type.
+    """
+    entries, schema = [], None
+    for shard in map(Path, shard_paths):
+        content = _read_bytes(shard)
+        file = _open(shard, content)
+        schema = schema or file.schema_arrow
+        if not file.schema_arrow.equals(schema, check_metadata=True):
+            raise StudyError(f"{shard}: its columns, layout or type differ from those of {shard_paths[0]}")
+        digest = hashlib.sha256(content).hexdigest()
+        entries.append({"file": shard.name, "rows": file.metadata.num_rows, "sha256": digest})
+    columns = {column.name: str(column.type) for column in schema}
+    manifest = {
+        "dataset": dataset,
+        "features": features,
+        "split": split,
+        "rows": sum(entry["rows"] for entry in entries),
+        "dim": schema.field("features").type.list_size,
+        "shape": json.loads(schema.metadata[b"shape"]),
+        "dtype": schema.metadata[b"dtype"].decode(),
+        "classes": list(classes),
+        "multi_label": "labels" in columns,
+        "columns": columns,
+        "private": list(columns) if private else [],
+        "shards": entries,
+    }
+    write_json(path, manifest)
+
+
+def read_manifest(folder: str | os.PathLike) -> dict:
+    """Read `folder`/manifest.json.
+
+    Raises:
+        StudyError: it is missing, damaged, or not the manifest of feature shards.
+    """
+    path = Path(folder) / "manifest.json"
+    manifest = read_json(path)
+    missing = [key for key in _MANIFEST_KEYS if not isinstance(manifest, dict) or key not in manifest]
+    if missing:
+        raise StudyError(f"{path}: no key {missing[0]!r}; delete the folder and run the study again")
+    return manifest
+
+
+def iterate(folder: str | os.PathLike, kept: str | os.PathLike | None = None) -> Iterator[FeatureTable]:
+    """The shards of `folder` one at a time, each checked against the manifest.
+
+    Args:
+        kept: the kept.parquet of a de-duplication; rows that it does not list are left out.
+
+    Raises:
+        StudyError: a file is missing, damaged, or has changed since the manifest was written.
+    """
+    manifest = read_manifest(folder)
+    keep = None if kept is None else _kept_ids(kept, manifest["dataset"], manifest["split"])
+    for entry in manifest["shards"]:
+        table = _read_shard(Path(folder) / entry["file"], entry, manifest)
+        if keep is not None:
+            mask = np.fromiter((name in keep for name in table.ids), bool, len(table))
+            table = table if mask.all() else table.take(mask)
+        yield table
+
+
+def load(folder: str | os.PathLike, kept: str | os.PathLike | None = None) -> FeatureTable:
+    """Every shard of `folder` put together in order, as `iterate` gives them.
+
+    Raises:
+        StudyError: as for `iterate`.
+    """
+    return _concatenate(list(iterate(folder, kept)))
+
+
+def _concatenate(tables: list[FeatureTable]) -> FeatureTable:
+    if len(tables) == 1:
+        return tables[0]
+    first = tables[0]
+    return replace(
+        first,
+        ids=np.concatenate([table.ids for table in tables]),
+        features=np.concatenate([table.features for table in tables]),
+        labels=np.concatenate([table.labels for table in tables]),
+        subjects=None if first.subjects is None else np.concatenate([table.subjects for table in tables]),
+        groups={name: np.concatenate([table.groups[name] for table in tables]) for name in first.groups},
+    )
+
+
+def _kept_ids(path: str | os.PathLike, dataset: str, split: str) -> set[str]:
+    table = read_table(path)
+    missing = {"dataset", "split", "id"} - set(table.column_names)
+    if missing:
+        raise StudyError(f"{path}: no column {min(missing)!r}; delete it and run the study again")
+    here = compute.and_(compute.equal(table["dataset"], dataset), compute.equal(table["split"], split))
+    return set(table["id"].filter(here).to_pylist())
+
+
+def _read_shard(path: Path, entry: dict, manifest: dict) -> FeatureTable:
+    content = _read_bytes(path)
+    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        raise StudyError(f"{path}: its SHA-256 differs from the manifest's; delete it and run the study again")
+    table = _open(path, content).read()
+    if table.num_rows != entry["rows"]:
+        raise StudyError(f"{path}: {table.num_rows} rows, but the manifest says {entry['rows']}")
+    flat = table.column("features").combine_chunks().flatten().to_numpy()
+    if manifest["multi_label"]:
+        values = table.column("labels").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        labels = np.array(values, np.int8).reshape(table.num_rows, len(manifest["classes"]))
+    else:
+        labels = np.array(table.column("label").to_numpy(), np.int32)
+    names = table.column_names
+    return FeatureTable(
+        ids=_strings(table, "id"),
+        features=flat.reshape(table.num_rows, manifest["dim"]),
+        labels=labels,
+        subjects=_strings(table, "subject") if "subject" in names else None,
+        groups={name.removeprefix(_GROUP): _strings(table, name) for name in names if name.startswith(_GROUP)},
+        shape=tuple(manifest["shape"]),
+        classes=tuple(manifest["classes"]),
+    )
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+
+
+def _open(path: Path, content: bytes) -> parquet.ParquetFile:
+    try:
+        return parquet.ParquetFile(pa.BufferReader(content))
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise StudyError(f"{path}: damaged parquet file ({reason}); delete it and run the study again") from None
+
+
+def _strings(table: pa.Table, column: str) -> np.ndarray:
+    return np.array(table.column(column).to_pylist(), dtype=object)

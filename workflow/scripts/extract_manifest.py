@@ -1,0 +1,15 @@
+"""Describe the finished feature shards of one split."""
+
+from dpstudy.features.extract import prepare_manifest
+from dpstudy.job import job
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        wildcards = snakemake.wildcards
+        prepare_manifest(
+            wildcards.features,
+            f"results/data/{wildcards.dataset}/{wildcards.split}",
+            list(snakemake.input.shards),
+            snakemake.output.manifest,
+            private=True,
+        )

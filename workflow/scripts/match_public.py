@@ -1,0 +1,17 @@
+"""Find the images that a public set shares with private ones, and decide what is kept."""
+
+from dpstudy.dedup.match import deduplicate
+from dpstudy.job import job
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        params, outputs = snakemake.params, snakemake.output
+        deduplicate(
+            {(snakemake.wildcards.public, split): folder for split, folder in params.public.items()},
+            {(dataset, split): folder for dataset, split, folder in params.private},
+            matches_path=outputs.matches,
+            kept_path=outputs.kept,
+            report_path=outputs.report,
+            drop=params.drop,
+            threshold=params.threshold,
+        )
