@@ -14,7 +14,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; default: all")
     parser.add_argument("--threads", type=int, default=1, help="threads of every matrix product (default 1)")
-    parser.add_argument("--repeats", type=int, default=5, help="alternating repeats; medians are printed (default 5)")
+    parser.add_argument("--repeats", type=int, default=3, help="alternating repeats; medians are printed (default 3)")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:

@@ -40,7 +40,7 @@ def run(threads: int, repeats: int) -> None:
         labels = [generator.integers(0, CLASSES, SHARD) for _ in shards]
         tasks = {
             "ours": lambda s=shards, y=labels: accumulate(zip(s, y, strict=True), CLASSES, 1.0),
-            "full": lambda s=shards: sum(x.T @ x for x in s),
+            "numpy": lambda s=shards: sum(x.T @ x for x in s),
         } | {name: task for name, (_, task) in peaks.items()}
         _print(dim, alternate(tasks, repeats), {name: operations for name, (operations, _) in peaks.items()})
 
@@ -54,8 +54,9 @@ def _print(dim: int, seconds: dict[str, list[float]], peak_operations: dict[str,
     rows = [
         ("dpstudy: clip, Gram and targets", f"{median['ours']:.2f}", f"{full / median['ours']:.0f}")
         + (f"{half / median['ours']:.0f}", f"{half / median['ours'] / rates[best]:.0%}"),
-        ("numpy X.T @ X", f"{median['full']:.2f}", f"{full / median['full']:.0f}")
-        + ("", f"{full / median['full'] / rates[best]:.0%}"),
+        ("numpy X.T @ X (uses the symmetry too)", f"{median['numpy']:.2f}", f"{full / median['numpy']:.0f}")
+        + (f"{half / median['numpy']:.0f}", f"{half / median['numpy'] / rates[best]:.0%}"),
+        ("a full product at the peak rate", f"{full / rates[best]:.2f}", f"{rates[best]:.0f}", "", ""),
     ]
     table(("pass over the rows", "CPU s", "GFLOP/s as full", "as symmetric", "of the peak"), rows)
-    print(f"dpstudy takes {median['ours'] / median['full']:.2f} of the time of the full product\n")
+    print(f"dpstudy takes {median['ours'] * rates[best] / full:.2f} of the time of a full product at the peak rate\n")

@@ -105,9 +105,7 @@ def test_least_squares(variant, clipping_norm, positives):
 def test_first_order_at_any_weights(loss, bias, clipping_norm):
     rng = generator()
     problem = Problem(BASE, (DIM,), CLASSES, Budget("1", 1e-5))
-    parameters = first_order.Parameters(
-        learning_rate=1.0, clipping_norm=clipping_norm, loss=loss, bias=bias, steps=3
-    )
+    parameters = first_order.Parameters(learning_rate=1.0, clipping_norm=clipping_norm, loss=loss, bias=bias, steps=3)
     plan = first_order.plan(parameters, problem)
     rows, labels = base_rows(rng), rng.integers(CLASSES, size=BASE)
     largest = 0.0
@@ -115,7 +113,9 @@ def test_first_order_at_any_weights(loss, bias, clipping_norm):
         weights = weight_scale * rng.standard_normal((CLASSES, DIM + (bias == "learned")))
 
         def released(x, y, weights=weights):
-            head = first_order._Head(first_order.prepare([(x, y)], parameters, problem), None, None, parameters, problem)
+            head = first_order._Head(
+                first_order.prepare([(x, y)], parameters, problem), None, None, parameters, problem
+            )
             head.parameters[:] = torch.from_numpy(weights)
             return head.clipped_sum(None).cpu().numpy().astype(np.float64)
 

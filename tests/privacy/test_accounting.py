@@ -36,7 +36,9 @@ def slow_delta(epsilon, sigma, rate, count, step=2e-4, reach=14.0):
     return worst
 
 
-@pytest.mark.parametrize(("sigma", "count", "delta"), [(0.8, 1, 1e-5), (3.0, 1, 1e-6), (20.0, 60, 1e-5), (50.0, 1, 1e-4)])
+@pytest.mark.parametrize(
+    ("sigma", "count", "delta"), [(0.8, 1, 1e-5), (3.0, 1, 1e-6), (20.0, 60, 1e-5), (50.0, 1, 1e-4)]
+)
 def test_full_batch_bounds_are_ordered(sigma, count, delta):
     certificate = certify([full(sigma, count)], delta, complete=True)
     by = certificate.epsilon_by

@@ -9,13 +9,16 @@ from dpstudy.privacy.budget import Budget, parse_epsilon
 from dpstudy.privacy.events import Event, unamplified
 
 
-@pytest.mark.parametrize("text", ["0.01", "0.05", "0.1", "0.5", "1", "2", "2.93", "4", "8", "10", "100", "10.01", "inf"])
+@pytest.mark.parametrize(
+    "text", ["0.01", "0.05", "0.1", "0.5", "1", "2", "2.93", "4", "8", "10", "100", "10.01", "inf"]
+)
 def test_one_spelling_is_accepted(text):
     assert parse_epsilon(text) == float(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "0.0", "0.50", "1.0", "01", "+1", "-1", "1e-2", ".5", "1.", "nan", "Inf", "infinity", "", " 1", "1\n", "abc"]
+    "text",
+    ["0", "0.0", "0.50", "1.0", "01", "+1", "-1", "1e-2", ".5", "1.", "nan", "Inf", "infinity", "", " 1", "1\n", "abc"],
 )
 def test_every_other_spelling_is_refused(text):
     with pytest.raises(StudyError, match="epsilon .*shortest form") as caught:

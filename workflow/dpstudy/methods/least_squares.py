@@ -43,6 +43,9 @@ class Parameters:
         ridge: lambda for sums over records, or "known-noise".
         gram_share: share of mu^2 spent on G (improved).
         center_targets: subtract the mean over classes from b (improved).
+        floor: raise negative eigenvalues of the noisy system to zero before lambda is added. Algorithm 3 does not
+            print it, the released code does; without it, "known-noise" takes a lambda three times as large, so that
+            the system stays definite. An eigendecomposition for each class is what it costs.
     """
 
     variant: str = "improved"
@@ -51,6 +54,7 @@ class Parameters:
     ridge: float | str = "known-noise"
     gram_share: float = 0.2
     center_targets: bool = True
+    floor: bool = True
 
     def __post_init__(self):
         one_of("least_squares", "variant", self.variant, ("improved", "published"))
@@ -153,18 +157,17 @@ def release(
 def solve(released: dict[str, np.ndarray], parameters: Parameters, plan: Plan) -> LinearModel:
     """Weights from released statistics: post-processing."""
     gram, targets = released["gram"], released["targets"]
+    solver = solve_floored if parameters.floor else solve_ridge
     if parameters.variant == "published":
-        ridge = _ridge(parameters, gram, plan, _published_noise(parameters, plan))
+        ridge = _ridge(parameters, gram, _published_noise(parameters, plan))
+        systems = (matrix + parameters.alpha * gram for matrix in released["class_grams"])
         weights = np.concatenate(
-            [
-                solve_ridge(matrix + parameters.alpha * gram, ridge, targets[index : index + 1])
-                for index, matrix in enumerate(released["class_grams"])
-            ]
+            [solver(system, ridge, targets[index : index + 1]) for index, system in enumerate(systems)]
         )
     else:
         if parameters.center_targets:
             targets = targets - targets.mean(0)
-        weights = solve_floored(gram, _ridge(parameters, gram, plan, plan.noise["gram"]), targets)
+        weights = solver(gram, _ridge(parameters, gram, plan.noise["gram"]), targets)
     return LinearModel(weights, np.zeros(len(weights), np.float32), metadata={"method": "least_squares"})
 
 
@@ -173,11 +176,11 @@ def _published_noise(parameters: Parameters, plan: Plan) -> float:
     return math.hypot(plan.noise["class_grams"], parameters.alpha * plan.noise["gram"])
 
 
-def _ridge(parameters: Parameters, gram: np.ndarray, plan: Plan, std: float) -> float:
-    """lambda: as given, or half the spectral norm of the noise; never below a trace-relative floor."""
+def _ridge(parameters: Parameters, gram: np.ndarray, std: float) -> float:
+    """lambda: as given, or from the spectral norm of the noise; never below a trace-relative floor."""
     dim = len(gram)
-    floor = _SMALLEST_RIDGE * max(float(np.trace(gram)) / dim, 1e-12)
+    smallest = _SMALLEST_RIDGE * max(float(np.trace(gram)) / dim, 1e-12)
     if parameters.ridge != "known-noise":
-        return max(float(parameters.ridge), floor)
-    share = 1.0 if parameters.variant == "published" else 0.5  # without a floor on the eigenvalues, twice as much
-    return max(share * math.sqrt(2 * dim) * std, floor)
+        return max(float(parameters.ridge), smallest)
+    share = 0.5 if parameters.floor else 1.5
+    return max(share * math.sqrt(2 * dim) * std, smallest)

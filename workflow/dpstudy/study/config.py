@@ -56,8 +56,7 @@ def _validate(content: dict, rules: dict, prefix: str = "") -> None:
     error = min(errors, key=lambda found: (len(found.absolute_path), [str(part) for part in found.absolute_path]))
     if error.validator not in ("anyOf", "enum"):
         error = best_match([error])
-    sentence = explain(error)
-    raise StudyError(f"{prefix}{'.' if prefix and not sentence.startswith('the config') else ''}{sentence}")
+    raise StudyError(explain(error, prefix))
 
 
 def _known(place: str, name: str, allowed: Iterable[str], what: str) -> None:
@@ -103,13 +102,13 @@ def _check_selection(place: str, spec: dict, config: dict) -> None:
     for key, allowed, what in _axes(config):
         for name in spec.get(key, []):
             _known(f"{place}.{key}", name, allowed, what)
-    rows = [*spec.get("rows", []), *spec.get("published", [])]
-    for row in [spec, *rows]:
+    rows = {f"{place}.{key}[{i}]": row for key in ("rows", "published") for i, row in enumerate(spec.get(key, []))}
+    for where, row in {place: spec, **rows}.items():
         if "dataset" in row:
-            _known(f"{place}.dataset", row["dataset"], config["datasets"], "data set")
-    for row in rows:
-        _known(f"{place}: features", row["features"], config["features"], "feature set")
-        _known(f"{place}: entry", row["entry"], config["methods"], "method entry")
+            _known(f"{where}.dataset", row["dataset"], config["datasets"], "data set")
+    for where, row in rows.items():
+        _known(f"{where}.features", row["features"], config["features"], "feature set")
+        _known(f"{where}.entry", row["entry"], config["methods"], "method entry")
     if spec.get("metric", "top1") not in config["evaluation"]["metrics"]:
         raise StudyError(f"{place}.metric: {spec['metric']!r} is not among evaluation.metrics {config['evaluation']['metrics']}")
 

@@ -6,32 +6,54 @@ from collections.abc import Iterable
 
 from jsonschema import ValidationError
 
+from dpstudy.study.schema import schema
 
-def explain(error: ValidationError) -> str:
-    """One sentence for one violation."""
-    place = _place(error.absolute_path)
+_TYPES = {
+    "object": "a mapping of keys to values",
+    "array": "a list",
+    "integer": "an integer",
+    "boolean": "true or false",
+}
+_BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "more than",
+    "maximum": "at most",
+    "exclusiveMaximum": "less than",
+}
+
+
+def explain(error: ValidationError, prefix: str = "") -> str:
+    """One sentence for one violation; `prefix` is where the checked document stands in the config."""
+    place = ".".join(part for part in (prefix, _place(error.absolute_path)) if part)
     if error.validator in ("additionalProperties", "unevaluatedProperties"):
         return _unknown_key(error, place)
+    place = place or "the config"
     if error.validator == "required":
-        missing = re.match(r"'(.+?)' is a required property", error.message)
-        return f"{place or 'the config'}: the key {missing.group(1)!r} is missing{_described(error, missing.group(1))}"
+        missing = re.match(r"'(.+?)' is a required property", error.message).group(1)
+        node = error.schema.get("properties", {}).get(missing, {})
+        return f"{place}: the key {missing!r} is missing{_described(node)}"
     if error.validator == "enum":
-        return f"{place}: {error.instance!r} is not one of {_listed(error.validator_value)}{_suggestion(error.instance, error.validator_value)}"
+        allowed = error.validator_value
+        return f"{place}: {error.instance!r} is not one of {_listed(allowed)}{suggestion(error.instance, allowed)}"
     if error.validator == "anyOf":
-        return f"{place}: {error.instance!r} is none of {_listed(_shape(option) for option in error.validator_value)}"
-    if error.validator == "pattern" or error.validator == "type":
-        expected = error.schema.get("description") or f"of type {error.validator_value}"
+        shapes = " nor ".join(_shape(option) for option in error.validator_value)
+        return f"{place}: {error.instance!r} is neither {shapes}"
+    if error.validator == "pattern":
+        return f"{place}: {error.instance!r} must be {error.schema.get('description') or 'spelled otherwise'}"
+    if error.validator == "type":
         quoted = "; quote it" if error.validator_value == "string" and isinstance(error.instance, int | float) else ""
-        return f"{place}: {error.instance!r} must be {expected}{quoted}"
-    if error.validator in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"):
-        words = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "exclusiveMaximum": "less than"}
-        return f"{place}: {error.instance!r} must be {words[error.validator]} {error.validator_value}"
+        return f"{place}: {error.instance!r} must be {_type(error.validator_value)}{_described(error.schema)}{quoted}"
+    if error.validator in _BOUNDS:
+        return f"{place}: {error.instance!r} must be {_BOUNDS[error.validator]} {error.validator_value}"
     if error.validator == "uniqueItems":
         return f"{place}: {error.instance!r} names something twice"
     if error.validator in ("minItems", "minProperties"):
         return f"{place}: must not be empty"
     if error.validator == "maxProperties":
         return f"{place}: is {error.schema.get('description', 'too long')}; leave it out"
+    if error.validator == "oneOf":
+        keys = [key for option in error.validator_value for key in option.get("required", [])]
+        return f"{place}: give exactly one of {_listed(keys)}"
     return f"{place}: {error.message}"
 
 
@@ -43,41 +65,41 @@ def _place(path: Iterable) -> str:
 
 
 def _unknown_key(error: ValidationError, place: str) -> str:
-    allowed = sorted(error.schema.get("properties", {}))
-    if error.validator == "unevaluatedProperties":
-        allowed = sorted({*allowed, *re.findall(r"\w+", error.schema.get("x-allowed", ""))})
+    allowed = set(error.schema.get("properties", {}))
+    if "$ref" in error.schema:  # a definition of the config's schema that this one extends
+        allowed |= set(schema("config")["$defs"][error.schema["$ref"].split("/")[-1]]["properties"])
     names = re.findall(r"'([^']+)'", error.message.split("(", 1)[-1])
-    unknown = [name for name in names if name in error.instance and name not in allowed] or names
-    name = unknown[0]
+    name = next((name for name in names if name in error.instance and name not in allowed), names[0])
     where = f"{place}.{name}" if place else name
-    return f"{where}: unknown key{_suggestion(name, allowed)}; allowed here: {', '.join(allowed)}"
+    return f"{where}: unknown key{suggestion(name, allowed)}; allowed here: {', '.join(sorted(allowed))}"
 
 
 def suggestion(name: object, allowed: Iterable[str]) -> str:
     """' (did you mean ...?)' where a close name exists."""
-    return _suggestion(name, allowed)
-
-
-def _suggestion(name: object, allowed: Iterable) -> str:
     close = difflib.get_close_matches(str(name), [str(value) for value in allowed], 1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _described(error: ValidationError, key: str) -> str:
-    described = error.schema.get("properties", {}).get(key, {}).get("description")
-    return f" ({described})" if described else ""
+def _described(node: dict) -> str:
+    description = node.get("description", "").rstrip(".")
+    return f" ({description})" if description else ""
+
+
+def _type(name: str) -> str:
+    return _TYPES.get(name, f"a {name}")
 
 
 def _shape(option: dict) -> str:
     if "const" in option:
         return repr(option["const"])
     if "enum" in option:
-        return _listed(option["enum"])
+        return " nor ".join(map(repr, option["enum"]))
+    if option.get("type") == "object":
+        return f"a mapping with {_listed(option.get('properties', {}))}"
     bound = f" above {option['exclusiveMinimum']}" if "exclusiveMinimum" in option else ""
     bound = f" of at least {option['minimum']}" if "minimum" in option else bound
-    kind = {"object": f"an object with {_listed(option.get('properties', {}))}"}.get(option.get("type"), f"a {option.get('type')}")
-    return kind + bound
+    return _type(option.get("type", "list")) + bound
 
 
 def _listed(values: Iterable) -> str:
-    return ", ".join(value if isinstance(value, str) and " " in value else repr(value) for value in values)
+    return ", ".join(map(repr, values))

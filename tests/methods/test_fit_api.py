@@ -1,0 +1,107 @@
+"""`dpstudy.fit` and `dpstudy.predict`: training from arrays, and what they refuse."""
+
+import numpy as np
+import pytest
+
+import dpstudy
+from dpstudy.errors import StudyError
+from dpstudy.models.linear import LinearModel
+from dpstudy.study.schema import check
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=600)
+    centers = 4 * rng.standard_normal((3, 8))
+    return (centers[labels] + rng.standard_normal((600, 8))).astype(np.float32), labels
+
+
+FIRST_ORDER = {"learning_rate": 1.0, "clipping_norm": 1.0, "steps": 20}
+
+
+@pytest.mark.parametrize(("name", "options"), [("least_squares", {}), ("first_order", FIRST_ORDER)])
+@pytest.mark.parametrize("epsilon", [2, 0.5, "1", "inf"])
+def test_a_model_its_scores_and_its_ledger(rows, name, options, epsilon):
+    result = dpstudy.fit(name, *rows, epsilon=epsilon, delta=1e-4, **options)
+    scores = dpstudy.predict(result.model, rows[0])
+    assert scores.shape == (600, 3)
+    check(result.ledger, "ledger", "ledger")
+    assert result.ledger["n"] == 600
+    if epsilon == "inf":
+        assert result.ledger["guarantee"] == "none"
+        assert (scores.argmax(1) == rows[1]).mean() > 0.9
+    else:
+        assert result.ledger["guarantee"] == "proved"
+        assert float(epsilon) * (1 - 2e-4) <= result.ledger["epsilon"] <= float(epsilon)
+        assert (scores.argmax(1) == rows[1]).mean() > 0.5
+
+
+def test_seeds_choose_the_noise_and_secure_noise_has_none(rows):
+    def weights(**options):
+        return dpstudy.fit("least_squares", *rows, epsilon=1, delta=1e-4, **options).model.weights
+
+    assert np.array_equal(weights(seed=1), weights(seed=1))
+    assert not np.allclose(weights(seed=1), weights(seed=2))
+    assert not np.allclose(weights(seed=1, noise="secure"), weights(seed=1, noise="secure"))
+
+
+def test_other_settings_at_the_same_seed_draw_other_noise(rows):
+    """At clipping norms 1 and 2 shared noise would leave a multiple of it in both."""
+    nothing = np.zeros_like(rows[0])
+    one, two = (
+        dpstudy.fit("first_order", nothing, rows[1], epsilon=1, delta=1e-4, **(FIRST_ORDER | {"clipping_norm": norm}))
+        for norm in (1.0, 2.0)
+    )
+    assert not np.allclose(two.model.weights, 2 * one.model.weights, rtol=1e-2)
+
+
+def test_clipping_without_noise_has_no_guarantee(rows):
+    result = dpstudy.fit("least_squares", *rows, epsilon="inf", delta=1e-4, sanitise="clip")
+    assert result.ledger["guarantee"] == "none" and result.ledger["events"] == []
+    with pytest.raises(StudyError, match="sanitise: clip gives no guarantee, so epsilon must be 'inf', not '1'"):
+        dpstudy.fit("least_squares", *rows, epsilon=1, delta=1e-4, sanitise="clip")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": "least_square"}, "method 'least_square'"),
+        ({"name": "clipping"}, "method 'clipping'"),
+        ({"clip": 1.0}, "unknown hyper-parameter 'clip'; it has variant, clipping_norm"),
+        ({"epsilon": 0}, "epsilon '0'"),
+        ({"epsilon": -1}, "epsilon '-1'"),
+        ({"epsilon": "one"}, "epsilon 'one'"),
+        ({"delta": 0}, "delta 0"),
+        ({"delta": 0.01}, "not below 1/n = 1/600"),
+        ({"unit": "subject"}, "unit 'subject'"),
+        ({"accounting": "mehta2022"}, "accounting 'mehta2022'"),
+        ({"sanitise": "some"}, "sanitise 'some'"),
+        ({"classes": 2}, "label 2 lies outside 0..1"),
+        ({"features": np.zeros((5, 8))}, r"labels of shape \(600,\): must be \(5,\)"),
+        ({"features": np.zeros(5)}, r"features of shape \(5,\)"),
+    ],
+)
+def test_mistakes_are_named_in_one_sentence(rows, change, words):
+    arguments = {"name": "least_squares", "features": rows[0], "labels": rows[1], "epsilon": 1, "delta": 1e-4} | change
+    with pytest.raises(StudyError, match=words) as caught:
+        dpstudy.fit(arguments.pop("name"), arguments.pop("features"), arguments.pop("labels"), **arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_hyper_parameters_are_named(rows):
+    with pytest.raises(StudyError, match="method 'first_order'.*'learning_rate' and 'clipping_norm'"):
+        dpstudy.fit("first_order", *rows, epsilon=1, delta=1e-4, steps=3)
+
+
+def test_models_survive_their_file(tmp_path):
+    rng = np.random.default_rng(3)
+    features = rng.standard_normal((20, 6)).astype(np.float32)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in ((4, 6), (4,), (6,), (6,))]
+    for model in (LinearModel(*arrays[:2]), LinearModel(*arrays)):
+        model.save(tmp_path / "model.safetensors")
+        again = LinearModel.load(tmp_path / "model.safetensors")
+        assert np.array_equal(again.scores(features), model.scores(features))
+        center, scale = (0, 1) if model.center is None else (model.center, model.scale)
+        slow = ((features - center) * scale) @ model.weights.T + model.bias
+        assert model.scores(features) == pytest.approx(slow, abs=1e-4)

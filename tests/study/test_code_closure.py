@@ -1,0 +1,162 @@
+"""Declared code equals imported code: what a rule names as input is at least what the script runs on."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpstudy.data.readers import READERS
+from dpstudy.features import EXTRACTORS, shards
+from dpstudy.study.code import PACKAGE, closure
+from dpstudy.study.provenance import library_hash
+from dpstudy.study.schema import method_names
+
+SCRIPTS = PACKAGE.parent / "scripts"
+MODULES = {  # what a rule adds to a script, because the script chooses it by name
+    "prepare_shard.py": READERS.values(),
+    "prepare_manifest.py": READERS.values(),
+    "extract_shard.py": EXTRACTORS.values(),
+    "train_cell.py": [f"dpstudy.methods.{name}" for name in method_names()],
+}
+CASES = [(path.name, module) for path in sorted(SCRIPTS.glob("*.py")) for module in MODULES.get(path.name, [None])]
+OPTIONS = {
+    "least_squares": {"variant": "published"},
+    "first_order": {
+        "learning_rate": 1.0,
+        "clipping_norm": 1.0,
+        "steps": 2,
+        "batch_size": 5,
+        "normalisation": {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 30.0},
+    },
+}
+NEEDED = {"least_squares": set(), "first_order": {"torch"}}
+HEAVY = {"torch", "torchvision", "timm", "opacus", "matplotlib", "sklearn", "snakemake"}
+
+REPORT = """
+import json, runpy, sys
+runpy.run_path({script!r}, init_globals=dict(snakemake=None), run_name="imported")
+{more}
+files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+print(json.dumps([sorted({{file for file in files if file}}), sorted({{name.split(".")[0] for name in sys.modules}})]))
+"""
+
+TRAIN = """
+from types import SimpleNamespace as Names
+class Files(dict):
+    __getattr__ = dict.__getitem__
+options, out = {options!r}, "results/cells/"
+outputs = Files(metrics=out + "metrics.json", ledger=out + "ledger.json", model=out + "model.safetensors")
+if {stepped!r}:
+    outputs["curve"] = out + "curve.parquet"
+snakemake = Names(
+    log=["logs/train.log"],
+    wildcards=Names(dataset="toy", features="pixels", entry="entry", epsilon="1"),
+    input=Files(train=[], code=[]),
+    output=outputs,
+    params=Names(
+        options=options, seeds=[0], noise="seeded", metrics=["top1"], not_accounted=[], library={library!r},
+        dataset=dict(reader="digits", delta="1e-3", unit="record", positives=1),
+    ),
+)
+runpy.run_path({script!r}, init_globals=dict(snakemake=snakemake), run_name="__main__")
+"""
+
+
+def run(script, more="", folder=None):
+    """(files, top-level packages) that a fresh interpreter has imported at the end."""
+    program = REPORT.format(script=str(SCRIPTS / script), more=more)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    files, packages = json.loads(done.stdout.splitlines()[-1])
+    return {Path(file).resolve() for file in files}, set(packages)
+
+
+def library_files(files):
+    return {file for file in files if file.is_relative_to(PACKAGE)}
+
+
+def declared(script, *modules):
+    return {Path(path).resolve() for path in closure(str(SCRIPTS / script), *modules)}
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    """A folder with a feature set of two splits."""
+    root = tmp_path_factory.mktemp("toy")
+    rng = np.random.default_rng(0)
+    for split, rows in (("train", 40), ("test", 10)):
+        folder = root / "results/features/toy/pixels" / split
+        table = shards.FeatureTable(
+            ids=np.array([f"{split}-{i}" for i in range(rows)]),
+            features=rng.standard_normal((rows, 4)).astype(np.float32),
+            labels=(np.arange(rows) % 3).astype(np.int32),
+            shape=(4,),
+            classes=("a", "b", "c"),
+        )
+        shards.write_shard(folder / "part-00000.parquet", table, private=True)
+        shards.write_manifest(
+            folder / "manifest.json",
+            dataset="toy",
+            features="pixels",
+            split=split,
+            shard_paths=[folder / "part-00000.parquet"],
+            classes=["a", "b", "c"],
+            private=True,
+        )
+    return root
+
+
+@pytest.mark.parametrize("method", method_names())
+def test_training_runs_on_declared_code_only(method, toy):
+    options = {
+        "method": method,
+        "sanitise": "full",
+        "accounting": "certified",
+        "tuned_on": "nothing",
+        **OPTIONS[method],
+    }
+    script, stepped = str(SCRIPTS / "train_cell.py"), method == "first_order"
+    more = TRAIN.format(options=options, stepped=stepped, script=script, library=library_hash([]))
+    files, packages = run("train_cell.py", more, toy)
+    assert library_files(files) - declared("train_cell.py", f"dpstudy.methods.{method}") == set()
+    assert packages & HEAVY <= NEEDED[method]
+
+
+def test_every_script_runs_on_declared_code_only():
+    """One interpreter for all of them (a fresh one each takes a minute), which forgets the library in between."""
+    for script in sorted(path.name for path in SCRIPTS.glob("*.py")):
+        assert SCRIPTS / script in declared(script), "the script itself is declared"
+    program = """
+import importlib, json, runpy, sys
+seen = {}
+for script, module in json.loads(sys.argv[1]):
+    for name in [name for name in sys.modules if name.split(".")[0] == "dpstudy"]:
+        del sys.modules[name]
+    runpy.run_path(script, init_globals=dict(snakemake=None), run_name="imported")
+    if module:
+        importlib.import_module(module)
+    seen[f"{script} {module}"] = [m.__file__ for n, m in sys.modules.items() if n.split(".")[0] == "dpstudy"]
+print(json.dumps(seen))
+"""
+    cases = [(str(SCRIPTS / script), module) for script, module in CASES]
+    done = subprocess.run([sys.executable, "-c", program, json.dumps(cases)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout.splitlines()[-1])
+    for script, module in CASES:
+        files = {Path(file).resolve() for file in seen[f"{SCRIPTS / script} {module}"]}
+        assert files - declared(script, *([module] if module else [])) == set(), (script, module)
+
+
+def test_an_import_inside_a_function_is_declared():
+    assert PACKAGE / "features" / "shards.py" in declared("sum_statistics.py")
+    assert PACKAGE / "privacy" / "accounting.py" in declared("train_cell.py")  # imported late, by the curve
+
+
+def test_methods_do_not_depend_on_each_other():
+    squares = declared("train_cell.py", "dpstudy.methods.least_squares")
+    assert PACKAGE / "methods" / "first_order.py" not in squares
+    assert PACKAGE / "methods" / "sufficient_statistics.py" in squares
+    assert PACKAGE / "tables" / "latex.py" not in squares

@@ -1,0 +1,177 @@
+# ruff: noqa: E501  (a sentence a line reads better than one cut in pieces)
+"""Every mistake in a config is one sentence that names the key and what is allowed."""
+
+import copy
+import re
+
+import pytest
+
+from dpstudy.errors import StudyError
+from dpstudy.study.config import check_locations, data_root, load
+
+BASE = {
+    "study": "test",
+    "datasets": {
+        "digits": {"reader": "digits", "delta": "1e-4", "splits": {"test": 0.2}},
+        "letters": {"reader": "idx", "location": "letters", "delta": "1e-5"},
+    },
+    "public": {"glyphs": {"reader": "glyphs", "count": 100, "splits": {"validation": 0.1}}},
+    "backbones": {"glyph-cnn": {"architecture": "small_cnn", "public": "glyphs"}},
+    "features": {
+        "pixels": {"extractor": "pixels"},
+        "cnn": {"extractor": "backbone", "backbone": "glyph-cnn"},
+    },
+    "methods": {
+        "ls": {"method": "least_squares"},
+        "dp-sgd": {"method": "first_order", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 10},
+    },
+    "epsilons": ["1", "inf"],
+    "seeds": [0, 1],
+    "tables": {"main": {"dataset": "digits"}},
+    "figures": {"main": {"dataset": "digits"}},
+}
+GONE = object()
+
+
+def changed(path, value):
+    config = copy.deepcopy(BASE)
+    node = config
+    keys = path.split("/")
+    for key in keys[:-1]:
+        node = node.setdefault(key, {})
+    if value is GONE:
+        del node[keys[-1]]
+    else:
+        node[keys[-1]] = value
+    return config
+
+
+def override(match, values):
+    return [{"match": match, "set": values}]
+
+
+MISTAKES = [
+    # names that do not exist
+    ("methods/ls/method", "least_square", "methods.ls.method: unknown method 'least_square' (did you mean 'least_squares'?); there are first_order, least_squares"),
+    ("datasets/digits/reader", "digit", "datasets.digits.reader: 'digit' is not one of 'digits', * (did you mean 'digits'?)"),
+    ("backbones/glyph-cnn/public", "glyph", "backbones.glyph-cnn.public: unknown public data set 'glyph' (did you mean 'glyphs'?); there is glyphs"),
+    ("features/cnn/backbone", "cnn", "features.cnn.backbone: unknown backbone 'cnn'*; there is glyph-cnn"),
+    ("public/glyphs/plant", {"dataset": "digit", "count": 2}, "public.glyphs.plant.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
+    ("public/digits", {"reader": "glyphs"}, "public.digits: a private data set has that name; choose another"),
+    ("cells", [{"datasets": ["digit"]}], "cells[0].datasets: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
+    ("cells", [{}, {"entries": ["dp-sdg"]}], "cells[1].entries: unknown method entry 'dp-sdg' (did you mean 'dp-sgd'?); there is ls, dp-sgd"),
+    ("cells", [{"features": ["pixel"]}], "cells[0].features: unknown feature set 'pixel' (did you mean 'pixels'?); there is pixels, cnn"),
+    ("cells", [{"epsilons": ["3"]}], "cells[0].epsilons: unknown epsilon '3'; there is 1, inf"),
+    ("overrides", override({"entry": "dp-sdg"}, {"steps": 3}), "overrides[0].match.entry: unknown method entry 'dp-sdg' (did you mean 'dp-sgd'?); there is ls, dp-sgd"),
+    ("overrides", override({"dataset": ["digits", "x"]}, {"steps": 3}), "overrides[0].match.dataset: unknown data set 'x'; there is digits, letters"),
+    ("overrides", override({"epsilon": "3"}, {"steps": 3}), "overrides[0].match.epsilon: unknown epsilon '3'; there is 1, inf"),
+    ("tables/main/dataset", "digit", "tables.main.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
+    ("tables/main/rows", [{"features": "pixels", "entry": "l"}], "tables.main.rows[0].entry: unknown method entry 'l'*; there is ls, dp-sgd"),
+    ("tables/main/rows", [{"features": "pixel", "entry": "ls"}], "tables.main.rows[0].features: unknown feature set 'pixel' (did you mean 'pixels'?); there is pixels, cnn"),
+    ("figures/main/dataset", "digit", "figures.main.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
+    ("figures/main/entries", ["x"], "figures.main.entries: unknown method entry 'x'; there is ls, dp-sgd"),
+    ("tables/main/metric", "auc", "tables.main.metric: 'auc' is not among evaluation.metrics ['top1']"),
+    # epsilons, seeds, delta
+    ("epsilons", ["0"], "epsilons[0]: '0' must be 'inf' or a positive decimal number in its shortest form, quoted, such as *"),
+    ("epsilons", ["1", 0], "epsilons[1]: 0 must be a string ('inf' or a positive decimal number *); quote it"),
+    ("epsilons", ["abc"], "epsilons[0]: 'abc' must be 'inf' or a positive decimal number *"),
+    ("epsilons", [0.5], "epsilons[0]: 0.5 must be a string ('inf' or a positive decimal number *); quote it"),
+    ("epsilons", ["1.0"], "epsilons[0]: '1.0' must be 'inf' or a positive decimal number in its shortest form*"),
+    ("epsilons", ["1", "1"], "epsilons: ['1', '1'] names something twice"),
+    ("epsilons", [], "epsilons: must not be empty"),
+    ("epsilons", "1", "epsilons: '1' must be a list (*)"),
+    ("seeds", [-1], "seeds[0]: -1 must be at least 0"),
+    ("seeds", ["0"], "seeds[0]: '0' must be an integer"),
+    ("datasets/digits/delta", 0.0001, "datasets.digits.delta: 0.0001 must be a string (a quoted number between 0 and 1*); quote it"),
+    ("datasets/digits/delta", "1", "datasets.digits.delta: '1' must lie between 0 and 1"),
+    ("datasets/digits/delta", "1..5", "datasets.digits.delta: '1..5' must lie between 0 and 1"),
+    ("datasets/digits/delta", "small", "datasets.digits.delta: 'small' must be a quoted number between 0 and 1, such as '1e-5'"),
+    # hyper-parameters
+    ("methods/dp-sgd/steps", -5, "methods.dp-sgd.steps: -5 must be at least 1"),
+    ("methods/dp-sgd/steps", 2.5, "methods.dp-sgd.steps: 2.5 must be an integer"),
+    ("methods/dp-sgd/learning_rate", "fast", "methods.dp-sgd.learning_rate: 'fast' must be a number"),
+    ("methods/dp-sgd/clipping_norm", 0, "methods.dp-sgd.clipping_norm: 0 must be more than 0"),
+    ("methods/dp-sgd/batch_size", "ful", "methods.dp-sgd.batch_size: 'ful' is neither an integer of at least 1 nor 'full'"),
+    ("methods/dp-sgd/bias", "none", "methods.dp-sgd.bias: 'none' is neither 'learned' nor a number"),
+    ("methods/dp-sgd/optimiser", "adm", "methods.dp-sgd.optimiser: 'adm' is not one of 'sgd', 'momentum', 'adam' (did you mean 'adam'?)"),
+    ("methods/ls/ridge", -1, "methods.ls.ridge: -1 is neither a number above 0 nor 'known-noise'"),
+    ("methods/ls/gram_share", 1.0, "methods.ls.gram_share: 1.0 must be less than 1"),
+    ("features/pixels/normalise", "l1", "features.pixels.normalise: 'l1' is neither 'none' nor 'l2' nor a mapping with 'group_norm'"),
+    # misspelt keys, at each level
+    ("datasest", {}, "datasest: unknown key (did you mean 'datasets'?); allowed here: *datasets*"),
+    ("datasets/digits/delat", "1e-4", "datasets.digits.delat: unknown key (did you mean 'delta'?); allowed here: *delta*reader*"),
+    ("datasets/digits/raeder", "x", "datasets.digits.raeder: unknown key (did you mean 'reader'?); allowed here: *delta*reader*"),
+    ("datasets/digits/splits/tset", 0.1, "datasets.digits.splits.tset: unknown key (did you mean 'test'?); allowed here: test, validation"),
+    ("public/glyphs/cuont", 3, "public.glyphs.cuont: unknown key (did you mean 'count'?); allowed here: *count*plant*"),
+    ("backbones/glyph-cnn/widht", 3, "backbones.glyph-cnn.widht: unknown key (did you mean 'width'?); allowed here: *width"),
+    ("features/pixels/dtpye", "float16", "features.pixels.dtpye: unknown key (did you mean 'dtype'?); allowed here: *dtype*"),
+    ("methods/ls/clipping", 1.0, "methods.ls.clipping: unknown key (did you mean 'clipping_norm'?); allowed here: *clipping_norm*"),
+    ("methods/dp-sgd/normalisation", {"mean_clip": 1, "square_clip": 1, "noise_multipler": 1}, "methods.dp-sgd.normalisation.noise_multipler: unknown key (did you mean 'noise_multiplier'?); allowed here: *"),
+    ("overrides", override({"entri": "ls"}, {"ridge": 1}), "overrides[0].match.entri: unknown key (did you mean 'entry'?); allowed here: dataset, entry, epsilon, features"),
+    ("overrides", override({"entry": "ls"}, {"rigde": 1}), "methods.ls (with overrides).rigde: unknown key (did you mean 'ridge'?); allowed here: *ridge*"),
+    ("cells", [{"dataset": ["digits"]}], "cells[0].dataset: unknown key (did you mean 'datasets'?); allowed here: datasets, entries, epsilons, features"),
+    ("evaluation/metric", ["top1"], "evaluation.metric: unknown key (did you mean 'metrics'?); allowed here: *metrics*"),
+    ("tables/main/captoin", "x", "tables.main.captoin: unknown key (did you mean 'caption'?); allowed here: *"),
+    # missing keys
+    ("study", GONE, "the config: the key 'study' is missing (*)"),
+    ("methods", GONE, "the config: the key 'methods' is missing (*)"),
+    ("datasets/digits/delta", GONE, "datasets.digits: the key 'delta' is missing*"),
+    ("datasets/digits/reader", GONE, "datasets.digits: the key 'reader' is missing*"),
+    ("methods/ls/method", GONE, "methods.ls: the key 'method' is missing*"),
+    ("methods/dp-sgd/learning_rate", GONE, "methods.dp-sgd: the key 'learning_rate' is missing*"),
+    ("features/cnn/backbone", GONE, "features.cnn: the extractor 'backbone' needs the key 'backbone'"),
+    ("figures/main/dataset", GONE, "figures.main: the key 'dataset' is missing*"),
+    ("overrides", [{"match": {"entry": "ls"}}], "overrides[0]: the key 'set' is missing*"),
+    # what has no meaning
+    ("datasets/digits/unit", "subject", "datasets.digits.unit: no method of this version bounds what a subject contributes*use 'record'"),
+    ("datasets/digits/splits", {"test": 0.6, "validation": 0.5}, "datasets.digits.splits: test and validation leave nothing to train on"),
+    ("overrides", override({"entry": "ls"}, {"method": "first_order"}), "overrides[0].set.method: an override cannot change the method; add an entry"),
+    ("overrides", override({"entry": "ls"}, {"sanitise": "clip"}), "overrides: digits/pixels/ls/eps=1: sanitise 'clip' gives no guarantee, so it fits epsilon 'inf' only"),
+    ("methods", {"ls": {"method": "least_squares", "sanitise": "none"}}, None),
+    ("accounting", "mehta", "accounting: 'mehta' is not one of 'certified', 'mehta2023', * (did you mean 'mehta2023'?)"),
+    ("noise", "sceure", "noise: 'sceure' is not one of 'seeded', 'secure' (did you mean 'secure'?)"),
+    ("study", "My study", "study: 'My study' must be lower-case letters, digits, '.', '_' and '-'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "value", "sentence"), [case for case in MISTAKES if case[2]])
+def test_a_mistake_is_named_with_what_is_allowed(path, value, sentence):
+    with pytest.raises(StudyError) as caught:
+        load(changed(path, value))
+    pattern = ".*".join(re.escape(part) for part in sentence.split("*"))
+    assert re.fullmatch(pattern, str(caught.value)), f"{str(caught.value)!r} is not {sentence!r}"
+
+
+@pytest.mark.parametrize("raw", [[], None, "study"])
+def test_a_config_that_is_no_mapping_is_refused(raw):
+    with pytest.raises(StudyError, match="the config: .* must be a mapping"):
+        load(raw)
+
+
+def test_a_study_without_a_cell_is_refused():
+    with pytest.raises(StudyError, match="no cell"):
+        load(changed("features", {"images": {"extractor": "images"}}))
+
+
+def test_defaults_are_filled_and_the_raw_config_is_left_alone():
+    raw = copy.deepcopy(BASE)
+    config = load(raw)
+    assert raw == BASE
+    assert config["noise"] == "seeded" and config["accounting"] == "certified"
+    assert config["datasets"]["letters"]["splits"] == {"validation": 0}
+    assert config["datasets"]["digits"]["unit"] == "record"
+    assert config["methods"]["ls"]["gram_share"] == 0.2
+    assert config["methods"]["dp-sgd"]["sampling"] == "poisson"
+    assert load(config) == config
+
+
+def test_a_missing_folder_names_the_key_and_the_path(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
+    config = load(BASE)
+    assert data_root(config) == str(tmp_path)
+    with pytest.raises(StudyError, match=f"datasets.letters.location: {tmp_path}/letters does not exist"):
+        check_locations(config)
+    (tmp_path / "letters").mkdir()
+    check_locations(config)
+    monkeypatch.delenv("DPSTUDY_DATA")
+    assert data_root(config) == "data"
