@@ -29,7 +29,10 @@ CELLS = {
     },
 }
 HEAVY = ("torch", "torchvision", "timm", "opacus", "sklearn", "matplotlib", "pandas", "kymatio", "dp_accounting")
-FORBIDDEN = {"least_squares": ("torch", "torchvision", "timm", "opacus"), "first_order": ("torchvision", "timm", "opacus")}
+FORBIDDEN = {
+    "least_squares": ("torch", "torchvision", "timm", "opacus"),
+    "first_order": ("torchvision", "timm", "opacus"),
+}
 
 
 def write_inputs(folder: Path) -> None:

@@ -29,7 +29,9 @@ def run(threads: int, repeats: int) -> None:
     torch.set_num_threads(threads)
     title("(b) The Gram matrix")
     print(f"n = {ROWS:,} rows in shards of {SHARD:,}, float32, {threads} thread(s), CPU seconds, median of {repeats}")
-    print("alternating repeats. A full product takes 2 n d^2 operations, its upper triangle n d (d + 1). The peak is the")
+    print(
+        "alternating repeats. A full product takes 2 n d^2 operations, its upper triangle n d (d + 1). The peak is the"
+    )
     print("best median over square products of numpy and torch in the same repeats.\n")
     peaks = peak_tasks()
     for dim in DIMS:

@@ -109,7 +109,9 @@ def run(threads: int, repeats: int) -> None:
     """Time all contestants in one run and print seconds, ratios and the largest difference from Opacus."""
     torch.set_num_threads(threads)
     title("(a) One epoch of the linear head")
-    print(f"n = {ROWS:,}, d = {DIM:,}, m = {CLASSES}, B = {BATCH:,}: {round(ROWS / BATCH)} Poisson batches, the same for")
+    print(
+        f"n = {ROWS:,}, d = {DIM:,}, m = {CLASSES}, B = {BATCH:,}: {round(ROWS / BATCH)} Poisson batches, the same for"
+    )
     print(f"all; {threads} thread(s), CPU seconds, median of {repeats} alternating repeats.\n")
     task = Task()
     private = PrivateHead(task)

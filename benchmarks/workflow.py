@@ -123,7 +123,13 @@ def run(threads: int, repeats: int) -> None:
     table(
         ("snakemake", "wanted", "best", "worst", ""),
         [
-            (name, f"<= {GOALS[name]:g} s", f"{min(values):.1f}", f"{max(values):.1f}", verdict(max(values) <= GOALS[name]))
+            (
+                name,
+                f"<= {GOALS[name]:g} s",
+                f"{min(values):.1f}",
+                f"{max(values):.1f}",
+                verdict(max(values) <= GOALS[name]),
+            )
             for name, values in seconds.items()
         ],
     )

@@ -1,4 +1,5 @@
 import pytest
+
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.summary import SCHEMA, check_made_by, read_summary, summarise, values_by_cell, write_summary
 from dpstudy.files import write_json

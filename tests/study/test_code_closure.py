@@ -28,7 +28,6 @@ OPTIONS = {
         "learning_rate": 1.0,
         "clipping_norm": 1.0,
         "steps": 2,
-        "batch_size": 5,
         "normalisation": {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 30.0},
     },
 }

@@ -1,4 +1,5 @@
 import pytest
+
 from dpstudy.evaluation.summary import cell_name, write_summary
 from dpstudy.files import write_json
 

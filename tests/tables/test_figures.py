@@ -2,6 +2,7 @@ import csv
 
 import matplotlib
 import pytest
+
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.summary import read_summary
 from dpstudy.tables.figures import build_figure, collect

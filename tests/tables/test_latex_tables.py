@@ -5,6 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
+
 from dpstudy.errors import StudyError
 from dpstudy.files import write_json
 from dpstudy.tables.latex import CSV_HEADER, build_table, escape

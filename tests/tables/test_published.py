@@ -1,4 +1,5 @@
 import pytest
+
 from dpstudy.errors import StudyError
 from dpstudy.tables.published import lookup
 

@@ -3,6 +3,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+
 from dpstudy.errors import StudyError
 from dpstudy.files import write_json
 from dpstudy.tables.figures import build_figure

@@ -5,7 +5,6 @@ import os
 import time
 
 import pytest
-
 from tests.workflow.conftest import TINY
 
 AFTER_CELLS = [

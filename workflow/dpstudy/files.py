@@ -41,15 +41,19 @@ def atomic(path: str | os.PathLike, private: bool = False) -> Iterator[Path]:
             raise
 
 
+def disk_is_full(error: BaseException) -> bool:
+    """Whether an exception says that a disk, or a quota, is full."""
+    return getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error)
+
+
 @contextlib.contextmanager
 def _clear_disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # pyarrow and safetensors wrap the operating system's error in their own
-        text = str(error)
-        number = getattr(error, "errno", None)
-        if number in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in text:
+        if disk_is_full(error):
             raise StudyError(f"{path}: the disk is full; free some space and run the same command again") from error
+        number = getattr(error, "errno", None)
         if number in (errno.EACCES, errno.EROFS, errno.EPERM):
             raise StudyError(f"{path}: cannot be written ({os.strerror(number)}); make its folder writable") from error
         raise
@@ -77,11 +81,11 @@ def read_json(path: str | os.PathLike) -> dict:
 
 
 def write_table(path: str | os.PathLike, table, private: bool = False) -> None:
-    """Write a pyarrow Table as parquet (zstd)."""
+    """Write a pyarrow Table as parquet (zstd), with a checksum on every page."""
     import pyarrow.parquet as parquet
 
     with atomic(path, private) as temporary:
-        parquet.write_table(table, temporary, compression="zstd")
+        parquet.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 
 
 def read_table(path: str | os.PathLike, columns: list[str] | None = None):
@@ -94,7 +98,7 @@ def read_table(path: str | os.PathLike, columns: list[str] | None = None):
     import pyarrow.parquet as parquet
 
     try:
-        return parquet.read_table(path, columns=columns, partitioning=None)
+        return parquet.read_table(path, columns=columns, partitioning=None, page_checksum_verification=True)
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
     except (pa.ArrowException, OSError) as error:
@@ -103,21 +107,25 @@ def read_table(path: str | os.PathLike, columns: list[str] | None = None):
 
 
 def write_tensors(
-    path: str | os.PathLike, tensors: dict[str, np.ndarray], metadata: dict[str, str] | None = None, private: bool = False
+    path: str | os.PathLike,
+    tensors: dict[str, np.ndarray],
+    metadata: dict[str, str] | None = None,
+    private: bool = False,
 ) -> None:
     """Write numpy arrays as safetensors, with string metadata.
 
     Raises:
         ValueError: a tensor holds NaN or infinity; no such value reaches a file.
     """
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     for name, tensor in tensors.items():
         if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
             raise ValueError(f"{path}: tensor {name!r} holds a NaN or an infinity")
     contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     with atomic(path, private) as temporary:
-        save_file(contiguous, temporary, metadata=metadata)
+        # not save_file: it writes under a name and a mode of its own
+        temporary.write_bytes(save(contiguous, metadata=metadata))
 
 
 def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:

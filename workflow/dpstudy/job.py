@@ -1,4 +1,4 @@
-"""The frame of a job: a log file, one sentence for a user's mistake, and no life after its parent's death."""
+"""The frame of a job: a log file, one sentence for a user's mistake, and no life after its workflow's death."""
 
 import contextlib
 import logging
@@ -7,10 +7,23 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import NoReturn
 
 from dpstudy.errors import StudyError
+from dpstudy.files import disk_is_full
 
 _POLL_SECONDS = 0.5
+_WORKFLOW = "DPSTUDY_WORKFLOW"  # environment variable: process and start time of the workflow that runs the jobs
+_STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted after the command
+
+
+def name_workflow() -> None:
+    """Called by the Snakefile: the jobs that this process starts end when it does.
+
+    Looking for Snakemake among a job's ancestors would not do: where it died before the job looked, there is none.
+    """
+    with contextlib.suppress(OSError):  # no /proc on this system: jobs are not watched
+        os.environ[_WORKFLOW] = f"{os.getpid()} {_stat(os.getpid())[_STARTED]}"
 
 
 @contextlib.contextmanager
@@ -20,34 +33,46 @@ def job(log: str) -> Iterator[logging.Logger]:
     Anything unexpected goes to the log with its traceback. A job whose workflow was killed ends within a second,
     so that nothing writes beside its successor.
     """
+    _end_with_workflow()
+    logging.raiseExceptions = False  # a log that cannot be written (full disk) is no reason for a traceback
+    logger = logging.getLogger("dpstudy")
+    started = time.monotonic()
+    try:
+        _open_log(log)
+        yield logger
+    except StudyError as error:
+        _stop(logger, str(error))
+    except MemoryError:
+        _stop(logger, f"out of memory; give the rule more mem_mb or the machine fewer jobs (log: {log})", trace=True)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except Exception as error:
+        if disk_is_full(error):
+            _stop(logger, f"{log}: the disk is full; free some space and run the same command again", trace=True)
+        _stop(logger, f"unexpected error ({type(error).__name__}: {error}); the traceback is in {log}", trace=True)
+    logger.info("done in %.1f s", time.monotonic() - started)
+
+
+def _open_log(log: str) -> None:
     os.makedirs(os.path.dirname(log), exist_ok=True)
     logging.basicConfig(filename=log, filemode="w", level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.captureWarnings(True)
-    logger = logging.getLogger("dpstudy")
-    _end_with_workflow()
-    started = time.monotonic()
-    try:
-        yield logger
-    except StudyError as error:
-        logger.error("%s", error)
-        print(f"dpstudy: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
-    except MemoryError:
-        logger.exception("out of memory")
-        print(f"dpstudy: out of memory; give the rule more mem_mb or the machine fewer jobs (log: {log})", file=sys.stderr)
-        raise SystemExit(1) from None
-    except Exception as error:
-        logger.exception("unexpected error")
-        print(f"dpstudy: unexpected error ({type(error).__name__}: {error}); the traceback is in {log}", file=sys.stderr)
-        raise SystemExit(1) from None
-    logger.info("done in %.1f s", time.monotonic() - started)
+
+
+def _stop(logger: logging.Logger, sentence: str, trace: bool = False) -> NoReturn:
+    sentence = sentence.replace("\n", " ")  # one line: workflow/run.py repeats it from the log
+    logger.error("%s", sentence, exc_info=trace)
+    print(f"dpstudy: {sentence}", file=sys.stderr)
+    raise SystemExit(1) from None
 
 
 def _end_with_workflow() -> None:
     """Watch the process that runs the workflow, and end when it does."""
-    watched = _workflow_process()
-    if watched is None:
+    watched = os.environ.get(_WORKFLOW, "").split()
+    if not watched:
         return
+    if not _alive(*watched):
+        os._exit(1)
 
     def watch() -> None:
         while _alive(*watched):
@@ -57,30 +82,14 @@ def _end_with_workflow() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _workflow_process() -> tuple[int, str] | None:
-    """(pid, start time) of the nearest ancestor that runs snakemake; None where there is no /proc, or no such process."""
-    pid = os.getppid()
-    while pid > 1:
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                command = file.read().split(b"\0")
-            fields = _stat(pid)
-        except (OSError, IndexError):
-            return None
-        if any(os.path.basename(part) == b"snakemake" for part in command[:4]):
-            return pid, fields[19]
-        pid = int(fields[1])
-    return None
-
-
-def _stat(pid: int) -> list[str]:
+def _stat(pid: int | str) -> list[str]:
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         return file.read().rpartition(")")[2].split()
 
 
-def _alive(pid: int, started: str) -> bool:
+def _alive(pid: str, started: str) -> bool:
     try:
         fields = _stat(pid)
     except OSError:
         return False
-    return fields[0] != "Z" and fields[19] == started
+    return fields[_STATE] != "Z" and fields[_STARTED] == started

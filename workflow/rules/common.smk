@@ -1,6 +1,8 @@
 # What the rules share: the checked config, names that wildcards may take, and look-ups from it.
 
 import os
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,11 +12,14 @@ sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
 from dpstudy.data.names import split_names
 from dpstudy.errors import StudyError
+from dpstudy.job import name_workflow
 from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
 from dpstudy.study.code import closure
 from dpstudy.study.provenance import cell_fingerprint, config_hash, library_hash
 from dpstudy.study.schema import method_schema
+
+name_workflow()
 
 try:
     STUDY = study_config.load(config)
@@ -35,9 +40,7 @@ def alternatives(names):
 
 def entries_where(curve):
     """Method entries that do, or do not, train in steps."""
-    return [
-        name for name, entry in STUDY["methods"].items() if method_schema(entry["method"])["x-curve"] == curve
-    ]
+    return [name for name, entry in STUDY["methods"].items() if method_schema(entry["method"])["x-curve"] == curve]
 
 
 wildcard_constraints:
@@ -61,57 +64,9 @@ def code(script, *modules):
     return closure(str(Path("workflow/scripts") / script), *modules)
 
 
-def splits_of(source):
-    """The splits that a data set is cut into."""
-    return split_names(SOURCES[source], private=source in STUDY["datasets"])
-
-
-def parts(folder, source):
-    """The shards of one split of a data set, below a folder."""
-    return [f"{folder}/part-{shard:05d}.parquet" for shard in range(SOURCES[source]["shards"])]
-
-
-def with_manifest(folder, source):
-    """The manifest and the shards of one split."""
-    return [f"{folder}/manifest.json", *parts(folder, source)]
-
-
-def options_of(wildcards):
-    """The hyper-parameters of a cell, overrides applied."""
-    return as_cell(wildcards).options(STUDY)
-
-
-def as_cell(wildcards):
-    """The cell that wildcards name."""
-    return study_cells.Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon)
-
-
-def public_of(features):
-    """The public set that a feature set was trained on, or None."""
-    backbone = STUDY["features"][features].get("backbone")
-    return STUDY["backbones"][backbone]["public"] if backbone else None
-
-
-def kept_for(features):
-    """What de-duplication kept, where private records that match the public set are dropped; else nothing."""
-    public = public_of(features)
-    return [f"results/dedup/{public}/kept.parquet"] if public and STUDY["dedup"]["drop"] == "private" else []
-
-
-def not_accounted(features):
-    """What a cell on these features does outside its ledger."""
-    public = public_of(features)
-    if public and STUDY["dedup"]["drop"] == "public":
-        return [
-            f"The network that made the features was trained on images of {public!r} that were chosen by comparing "
-            "them with private records (de-duplication with drop: public)."
-        ]
-    return []
-
-
 def gpu():
     """GPUs that a job asks for: one where this machine has any. A profile's set-resources overrides it."""
-    return int(os.path.exists("/dev/nvidia0"))
+    return int(shutil.which("nvidia-smi") is not None)
 
 
 def memory(megabytes_least, factor):

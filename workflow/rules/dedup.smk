@@ -1,21 +1,6 @@
 # Which images a public set shares with any split of any private set.
 
 
-def with_images(dataset):
-    """Whether a data set brings images."""
-    return STUDY["datasets"][dataset]["reader"] != "labels"
-
-
-def all_splits(sources):
-    """Manifests and shards of every split of these data sets."""
-    return [
-        path
-        for source in sources
-        for split in splits_of(source)
-        for path in with_manifest(f"results/data/{source}/{split}", source)
-    ]
-
-
 rule match_public:
     input:
         public=lambda wildcards: all_splits([wildcards.public]),
@@ -25,6 +10,16 @@ rule match_public:
         matches="results/dedup/{public}/matches.parquet",
         kept="results/dedup/{public}/kept.parquet",
         report="results/dedup/{public}/report.json",
+    log:
+        "results/logs/match_public/{public}.log",
+    benchmark:
+        "results/benchmarks/match_public/{public}.tsv"
+    conda:
+        "../../envs/study.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(2000, 4),
+        runtime=240,
     params:
         drop=STUDY["dedup"]["drop"],
         threshold=STUDY["dedup"]["threshold"],
@@ -36,15 +31,5 @@ rule match_public:
             for dataset in filter(with_images, STUDY["datasets"])
             for split in splits_of(dataset)
         ],
-    log:
-        "results/logs/match_public/{public}.log",
-    benchmark:
-        "results/benchmarks/match_public/{public}.tsv"
-    threads: 1
-    resources:
-        mem_mb=memory(2000, 4),
-        runtime=240,
-    conda:
-        "../../envs/study.yaml"
     script:
         "../scripts/match_public.py"

@@ -1,11 +1,6 @@
 # One page that shows the study to a person.
 
 
-def report_template():
-    """The page's templates."""
-    return sorted(str(path) for path in Path("workflow/report").glob("*.j2"))
-
-
 rule build_report:
     input:
         summary="results/summary.parquet",
@@ -17,6 +12,16 @@ rule build_report:
         code=code("build_report.py"),
     output:
         report("results/report/index.html", caption="../report/report.rst", category="Report"),
+    log:
+        "results/logs/build_report/report.log",
+    benchmark:
+        "results/benchmarks/build_report/report.tsv"
+    conda:
+        "../../envs/study.yaml"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=30,
     params:
         study=STUDY["study"],
         config_hash=config_hash(STUDY),
@@ -29,15 +34,5 @@ rule build_report:
             public: STUDY["dedup"]["drop"]
             for public in sorted({backbone["public"] for backbone in STUDY["backbones"].values()})
         },
-    log:
-        "results/logs/build_report/report.log",
-    benchmark:
-        "results/benchmarks/build_report/report.tsv"
-    threads: 1
-    resources:
-        mem_mb=1500,
-        runtime=30,
-    conda:
-        "../../envs/study.yaml"
     script:
         "../scripts/build_report.py"

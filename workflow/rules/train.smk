@@ -3,24 +3,6 @@
 CELL = "{dataset}/{features}/{entry}/eps={epsilon}"
 
 
-def training_data(wildcards):
-    """The private sums where the method solves from them (with the public facts of the split), else the features."""
-    statistics = statistics_of(as_cell(wildcards))
-    if statistics is None:
-        return feature_files(wildcards.dataset, wildcards.features, "train")
-    return [f"results/features/{wildcards.dataset}/{wildcards.features}/train/manifest.json", statistics]
-
-
-def cell_code(wildcards):
-    """The script, the method, and all they import."""
-    return code("train_cell.py", f"dpstudy.methods.{STUDY['methods'][wildcards.entry]['method']}")
-
-
-def dataset_facts(dataset):
-    """What a cell is told of its data set."""
-    return {key: STUDY["datasets"][dataset][key] for key in ("reader", "delta", "unit", "positives")}
-
-
 rule train_closed_form:
     input:
         train=training_data,
@@ -31,6 +13,18 @@ rule train_closed_form:
         metrics=f"results/cells/{CELL}/metrics.json",
         ledger=f"results/cells/{CELL}/ledger.json",
         model=f"results/cells/{CELL}/model.safetensors",
+    log:
+        f"results/logs/train_closed_form/{CELL}.log",
+    benchmark:
+        f"results/benchmarks/train_closed_form/{CELL}.tsv"
+    wildcard_constraints:
+        entry=alternatives(entries_where(curve=False)),
+    conda:
+        "../../envs/study.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000, 6),
+        runtime=120,
     params:
         options=options_of,
         library=lambda wildcards: library_hash(cell_code(wildcards)),
@@ -39,18 +33,6 @@ rule train_closed_form:
         noise=STUDY["noise"],
         metrics=STUDY["evaluation"]["metrics"],
         not_accounted=lambda wildcards: not_accounted(wildcards.features),
-    log:
-        f"results/logs/train_closed_form/{CELL}.log",
-    benchmark:
-        f"results/benchmarks/train_closed_form/{CELL}.tsv"
-    wildcard_constraints:
-        entry=alternatives(entries_where(curve=False)),
-    threads: 1
-    resources:
-        mem_mb=memory(1000, 6),
-        runtime=120,
-    conda:
-        "../../envs/study.yaml"
     script:
         "../scripts/train_cell.py"
 

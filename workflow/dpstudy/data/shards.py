@@ -74,7 +74,7 @@ def write_manifest(
     shards, schema, seen = [], None, set()
     for shard in map(Path, shard_paths):
         content = _read_bytes(shard)
-        table, shard_schema = _parse(shard, content, ["id"])
+        table, shard_schema = _parse(shard, content)  # all of it: a manifest vouches for every page
         schema = schema or shard_schema
         if not shard_schema.equals(schema, check_metadata=True):
             raise StudyError(f"{shard}: its columns or image shape differ from those of {shard_paths[0]}")
@@ -163,11 +163,11 @@ def _read_bytes(path: Path) -> bytes:
         raise StudyError(f"{path}: no such file") from None
 
 
-def _parse(path: Path, content: bytes, columns: list[str] | None = None) -> tuple[pa.Table, pa.Schema]:
-    """The table, or these columns of it, and the schema of the whole."""
+def _parse(path: Path, content: bytes) -> tuple[pa.Table, pa.Schema]:
+    """The table, its pages checked, and its schema."""
     try:
-        file = parquet.ParquetFile(pa.BufferReader(content))
-        return file.read(columns), file.schema_arrow
+        file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        return file.read(), file.schema_arrow
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise StudyError(f"{path}: damaged parquet file ({reason}); delete it and run the study again") from None

@@ -47,7 +47,10 @@ def check_made_by(metrics: dict, expected: dict) -> None:
     for key, value in expected.items():
         if made_by.get(key) != value:
             name = cell_name(*(metrics.get(axis) for axis in _AXES))
-            raise StudyError(f"cell {name}: stale, its {key} is not the present one; delete results/cells/{name} and run snakemake again")
+            raise StudyError(
+                f"cell {name}: stale, its {key} is not the present one; "
+                f"delete results/cells/{name} and run snakemake again"
+            )
 
 
 def summarise(cells: list[dict]) -> pa.Table:

@@ -231,7 +231,7 @@ def _read_bytes(path: Path) -> bytes:
 
 def _open(path: Path, content: bytes) -> parquet.ParquetFile:
     try:
-        return parquet.ParquetFile(pa.BufferReader(content))
+        return parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise StudyError(f"{path}: damaged parquet file ({reason}); delete it and run the study again") from None

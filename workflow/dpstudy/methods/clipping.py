@@ -46,8 +46,8 @@ def one_hot(labels: np.ndarray, classes: int, positives: int = 1) -> np.ndarray:
         excess = np.flatnonzero(labels.sum(1) > positives)
         if excess.size:
             raise StudyError(
-                f"row {excess[0]}: {int(labels[excess[0]].sum())} positive labels where at most {positives} are declared "
-                "(`positives`): raise it, or drop labels"
+                f"row {excess[0]}: {int(labels[excess[0]].sum())} positive labels where at most {positives} are "
+                "declared (`positives`): raise it, or drop labels"
             )
         return labels.astype(np.float32)
     if labels.dtype.kind not in "iu":

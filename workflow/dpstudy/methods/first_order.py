@@ -214,7 +214,9 @@ class _Head:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         features = torch.from_numpy(data.features).to(self.device)
         if center is not None:
-            features = (features - torch.from_numpy(center).to(self.device)).mul_(torch.from_numpy(scale).to(self.device))
+            features = (features - torch.from_numpy(center).to(self.device)).mul_(
+                torch.from_numpy(scale).to(self.device)
+            )
         length = torch.linalg.vector_norm(features, dim=1)
         alive = length <= LARGEST_NORM  # false for a NaN, too
         if not alive.all():

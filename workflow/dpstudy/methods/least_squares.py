@@ -130,9 +130,7 @@ def fit(statistics: Statistics, parameters: Parameters, problem: Problem, plan: 
     return Fit(solve(released, parameters, plan))
 
 
-def release(
-    statistics: Statistics, parameters: Parameters, plan: Plan, source: NoiseSource
-) -> dict[str, np.ndarray]:
+def release(statistics: Statistics, parameters: Parameters, plan: Plan, source: NoiseSource) -> dict[str, np.ndarray]:
     """The noisy statistics: the only function here that sees private sums and whose result leaves."""
     noisy = {"gram": statistics.gram, "targets": statistics.targets}
     if parameters.per_class:
@@ -141,9 +139,7 @@ def release(
         return noisy
     dim = len(statistics.gram)
     noisy["gram"] = statistics.gram + symmetric_gaussian(source, "gram", dim, plan.noise["gram"])
-    noisy["targets"] = statistics.targets + source.gaussian(
-        "targets", statistics.targets.shape, plan.noise["targets"]
-    )
+    noisy["targets"] = statistics.targets + source.gaussian("targets", statistics.targets.shape, plan.noise["targets"])
     if parameters.per_class:
         noisy["class_grams"] = np.stack(
             [

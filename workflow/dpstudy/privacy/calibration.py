@@ -96,8 +96,8 @@ def _solve(excess: Callable[[float], float], guess: float, step: float, budget: 
             low, width = high, 2 * width
             if high > _LARGEST_LOG_SCALE:
                 raise StudyError(
-                    f"epsilon {budget.epsilon} at delta {budget.delta:g} cannot be reached: the releases whose noise is "
-                    "fixed (such as a normalisation) already cost more; raise their noise multiplier or the epsilon"
+                    f"epsilon {budget.epsilon} at delta {budget.delta:g} cannot be reached: the releases whose noise "
+                    "is fixed (such as a normalisation) already cost more; raise their noise multiplier or the epsilon"
                 )
     else:
         high = guess_log

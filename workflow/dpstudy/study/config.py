@@ -23,8 +23,9 @@ def load(raw: dict) -> dict:
     fill_defaults(config, schema("config"), schema("config"))
     for name, entry in config["methods"].items():
         if entry["method"] not in method_names():
+            close = suggestion(entry["method"], method_names())
             raise StudyError(
-                f"methods.{name}.method: unknown method {entry['method']!r}{suggestion(entry['method'], method_names())}; "
+                f"methods.{name}.method: unknown method {entry['method']!r}{close}; "
                 f"there are {', '.join(method_names())}"
             )
         fill_defaults(entry, method_schema(entry["method"]), method_schema(entry["method"]))
@@ -110,7 +111,9 @@ def _check_selection(place: str, spec: dict, config: dict) -> None:
         _known(f"{where}.features", row["features"], config["features"], "feature set")
         _known(f"{where}.entry", row["entry"], config["methods"], "method entry")
     if spec.get("metric", "top1") not in config["evaluation"]["metrics"]:
-        raise StudyError(f"{place}.metric: {spec['metric']!r} is not among evaluation.metrics {config['evaluation']['metrics']}")
+        raise StudyError(
+            f"{place}.metric: {spec['metric']!r} is not among evaluation.metrics {config['evaluation']['metrics']}"
+        )
 
 
 def _check_numbers(config: dict) -> None:
@@ -122,8 +125,8 @@ def _check_numbers(config: dict) -> None:
             raise StudyError(f"datasets.{name}.splits: test and validation leave nothing to train on")
         if dataset["unit"] == "subject":
             raise StudyError(
-                f"datasets.{name}.unit: no method of this version bounds what a subject contributes, so a guarantee for "
-                "'subject' would be false; use 'record'"
+                f"datasets.{name}.unit: no method of this version bounds what a subject contributes, so a guarantee "
+                "for 'subject' would be false; use 'record'"
             )
 
 
@@ -177,7 +180,8 @@ def check_locations(config: dict) -> None:
                 path = Path(data_root(config)) / entry["location"]
                 if not path.exists():
                     raise StudyError(
-                        f"{kind}.{name}.location: {path} does not exist; put the data there, or set data_root or DPSTUDY_DATA"
+                        f"{kind}.{name}.location: {path} does not exist; put the data there, or set data_root "
+                        "or DPSTUDY_DATA"
                     )
 
 

@@ -90,7 +90,9 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
             library was edited since the study was laid out, so that nobody could say what made the cell.
     """
     if library_hash(request.code) != request.library:
-        raise StudyError(f"cell {request.cell.path}: the library was edited while the study ran; run the same command again")
+        raise StudyError(
+            f"cell {request.cell.path}: the library was edited while the study ran; run the same command again"
+        )
     manifest = shards.read_manifest(inputs.train)
     problem = _problem(request, manifest)
     method = methods.load(request.options["method"])
@@ -102,7 +104,19 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     test = shards.load(inputs.test, kept=inputs.kept)
     outcome = _Outcome()
     for seed in progress(request.seeds, request.cell.path):
-        _train_seed(request, method, parameters, problem, plan, data, test, manifest["classes"], seed, "curve" in outputs, outcome)
+        _train_seed(
+            request,
+            method,
+            parameters,
+            problem,
+            plan,
+            data,
+            test,
+            manifest["classes"],
+            seed,
+            "curve" in outputs,
+            outcome,
+        )
     _write(request, inputs, outputs, problem, method, plan, hyper, outcome)
 
 
@@ -207,8 +221,9 @@ def _shuffle_caveat(plan: Plan, problem: Problem) -> list[str]:
     if not any(event.sampling == "shuffle" for event in plan.events):
         return []
     return [
-        f"The noise was calibrated for Poisson sampling at epsilon {problem.budget.epsilon}, but batches were shuffled: "
-        "what is certified is the epsilon of shuffled fixed batches, without amplification, under zero-out adjacency."
+        f"The noise was calibrated for Poisson sampling at epsilon {problem.budget.epsilon}, but batches were "
+        "shuffled: what is certified is the epsilon of shuffled fixed batches, without amplification, under zero-out "
+        "adjacency."
     ]
 
 
