@@ -123,13 +123,12 @@ def run(threads: int, repeats: int) -> None:
                 "products": lambda: product_epoch(task, ROWS),
                 "blocks": lambda: product_epoch(task, _BLOCK),
                 "ghost": lambda: opacus_head.ghost_epoch(task, task.batches),
+                "hooks": lambda: opacus_head.hook_epoch(task, task.batches[:HOOK_BATCHES]),
             },
             repeats,
         )
     )
-    hooks = medians(alternate({"hooks": lambda: opacus_head.hook_epoch(task, task.batches[:HOOK_BATCHES])}, repeats))
-    rows_seen = sum(map(len, task.batches[:HOOK_BATCHES]))
-    seconds["hooks"] = hooks["hooks"] * sum(map(len, task.batches)) / rows_seen
+    seconds["hooks"] *= sum(map(len, task.batches)) / sum(map(len, task.batches[:HOOK_BATCHES]))
     words = {
         "private": "dpstudy, private",
         "autograd": "torch SGD, not private",

@@ -1,52 +1,125 @@
-"""`make study`: run Snakemake, after clearing a lock that a dead run left, and end by naming what was made.
+"""`make study`: run Snakemake, after clearing a lock that a dead run left, and end by saying what went wrong, if it did.
 
 A lock that a living run holds is never cleared.
 """
 
+import contextlib
+import fcntl
+import signal
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 
-LOCKS = Path(".snakemake/locks")
+STATE = Path(".snakemake")
+RUN = STATE / "dpstudy-run"  # "machine process" of the last run; locked as long as it, or its Snakemake, lives
+# The last flag ends the list of --quiet, so that a target may follow.
+SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), "--quiet", "host", "rules", "--rerun-incomplete"]
+LAST_WORDS_SECONDS = 20
 
 
-def holder() -> str | None:
-    """Who holds the lock of this folder, or None where nobody on this machine does."""
-    here = Path.cwd()
-    mine = {process.pid for process in (psutil.Process(), *psutil.Process().parents())}
-    for process in psutil.process_iter(["pid", "cmdline", "cwd"]):
-        command = process.info["cmdline"] or []
-        runs = any(Path(part).name == "snakemake" for part in command[:4])
-        if runs and process.info["pid"] not in mine and process.info["cwd"] == str(here):
-            return f"process {process.info['pid']} on this machine"
-    owner = LOCKS.parent / "dpstudy-host"
-    if owner.exists() and owner.read_text().strip() != socket.gethostname():
-        return f"a run on the machine {owner.read_text().strip()!r}, which cannot be seen from here"
-    return None
+class Refused(Exception):
+    """Why the study cannot be run now, in one sentence."""
 
 
 def main(arguments: list[str]) -> int:
     """Run the study; the exit status is Snakemake's."""
-    snakemake = [str(Path(sys.executable).with_name("snakemake")), "--quiet", "rules"]
-    if LOCKS.is_dir() and any(LOCKS.iterdir()):
-        who = holder()
-        if who:
-            print(f"dpstudy: this folder is in use by {who}; wait for it, or stop it, then try again", file=sys.stderr)
-            return 1
-        print("dpstudy: clearing the lock of a run that died")
-        cleared = subprocess.run([*snakemake, *arguments, "--unlock"], capture_output=True, text=True)
-        if cleared.returncode:
-            sys.stderr.write(cleared.stderr)
-            return cleared.returncode
-    LOCKS.parent.mkdir(exist_ok=True)
-    (LOCKS.parent / "dpstudy-host").write_text(socket.gethostname() + "\n")
+    STATE.mkdir(exist_ok=True)
     try:
-        return subprocess.run([*snakemake, *arguments]).returncode
-    except KeyboardInterrupt:  # Snakemake got it too, and has cleaned up
-        return 130
+        with only_run() as lock:
+            clear_dead_run(arguments)
+            RUN.write_text(f"{socket.gethostname()} {psutil.Process().pid}\n")
+            started = time.time()
+            status = run_snakemake(arguments, lock)
+    except Refused as refusal:
+        print(f"dpstudy: {refusal}", file=sys.stderr)
+        return 1
+    if status:
+        explain(status, started)
+    return status
+
+
+@contextlib.contextmanager
+def only_run() -> Iterator[int]:
+    """Hold this folder against a second run; yield the lock's file descriptor.
+
+    The system frees the lock when run.py and Snakemake, which inherits it, are dead, however they died.
+    """
+    with open(RUN, "a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            who = " process ".join(RUN.read_text().split()) or "another run"
+            raise Refused(f"this folder is in use by {who}; wait for it, or stop it, then try again") from None
+        except OSError:  # a file system without locks: Snakemake's own lock remains
+            pass
+        yield file.fileno()
+
+
+def clear_dead_run(arguments: list[str]) -> None:
+    """Remove the lock and the temporary files that a run left which was killed."""
+    locks = STATE / "locks"
+    if not (locks.is_dir() and any(locks.iterdir())):
+        return
+    for process in here("snakemake"):
+        raise Refused(f"this folder is in use by process {process.pid}; wait for it, or stop it, then try again")
+    host = (RUN.read_text().split() or [socket.gethostname()])[0]
+    if host != socket.gethostname():
+        raise Refused(
+            f"this folder is in use by a run on the machine {host!r}, which cannot be seen from here; "
+            "wait for it, or if it is dead, run snakemake --unlock, then try again"
+        )
+    for process in psutil.wait_procs(here("python", ".snakemake/scripts/"), LAST_WORDS_SECONDS)[1]:
+        raise Refused(f"process {process.pid}, a job of a run that died, is still at work; stop it, then try again")
+    print("dpstudy: clearing the lock of a run that died")
+    cleared = subprocess.run([*SNAKEMAKE, "--unlock", *arguments], capture_output=True, text=True)
+    if cleared.returncode:
+        sys.stderr.write(cleared.stderr)
+        raise Refused("the lock of a run that died could not be cleared; mend what is named above")
+    for leftover in Path("results").rglob(".*.tmp"):
+        leftover.unlink(missing_ok=True)
+
+
+def here(program: str, argument: str = "") -> list[psutil.Process]:
+    """Processes of this folder that run `program` (or Python running it), with `argument` somewhere in an argument."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        command = process.info["cmdline"] or []
+        runs = any(Path(part).name.startswith(program) for part in command[:4])
+        if runs and process.info["cwd"] == str(Path.cwd()) and any(argument in part for part in command):
+            found.append(process)
+    return found
+
+
+def run_snakemake(arguments: list[str], lock: int) -> int:
+    """Snakemake's exit status; a signal counts as 128 and its number, as in a shell."""
+    process = subprocess.Popen([*SNAKEMAKE, *arguments], pass_fds=[lock])
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    while True:
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:  # Snakemake got it too, and ends by itself
+            continue
+        return status if status >= 0 else 128 - status
+
+
+def explain(status: int, started: float) -> None:
+    """Repeat, last and once, what the jobs that failed have said in their logs."""
+    said = {}
+    for log in sorted(Path("results/logs").rglob("*.log")):
+        if log.stat().st_mtime >= started:
+            for line in log.read_text(errors="replace").splitlines():
+                sentence = line.partition(" ERROR ")[2]
+                if sentence:
+                    said.setdefault(sentence, log)
+    for sentence, log in said.items():
+        print(f"\ndpstudy: {sentence}\n  (log: {log})", file=sys.stderr)
+    reason = f"was stopped by signal {status - 128}" if status > 128 else "stopped"
+    print(f"dpstudy: the study {reason}; what is finished is kept, and the same command continues", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from dpstudy.data import shards
-from dpstudy.data.prepare import data_root, prepare_manifest, prepare_shard, split_names
+from dpstudy.data.names import split_names
+from dpstudy.data.prepare import data_root, prepare_manifest, prepare_shard
 from dpstudy.data.reader import Rows
 from dpstudy.data.readers import READERS, open_reader
 from dpstudy.data.records import Records

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dpstudy.data import shards
-from dpstudy.data.prepare import prepare_manifest, prepare_shard, split_names
+from dpstudy.data.names import split_names
+from dpstudy.data.prepare import prepare_manifest, prepare_shard
 from dpstudy.data.readers import open_reader
 
 MNIST_MD5 = {

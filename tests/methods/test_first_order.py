@@ -10,8 +10,8 @@ import torch
 from scipy import stats
 
 from dpstudy.errors import StudyError
-from dpstudy.methods import first_order, optimisers
-from dpstudy.methods.private_normalisation import Normalisation, channel_sums, release
+from dpstudy.methods import first_order
+from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.sampling import batches
 from dpstudy.privacy.budget import Budget
@@ -140,18 +140,6 @@ def test_records_that_deduplication_dropped_leave_the_divisor_alone(rows, proble
     assert model.weights == pytest.approx(-total[:, :-1] / N, abs=1e-6)
 
 
-def test_poisson_sampling_takes_each_record_at_the_accounted_rate():
-    count, rate, steps = 400, 0.07, 500
-    taken, sizes = np.zeros(count), []
-    for index in batches(count, rate, steps, "poisson", np.random.default_rng(secrets.randbits(60))):
-        assert len(set(index.tolist())) == len(index), "a record takes part once"
-        taken[index.numpy()] += 1
-        sizes.append(len(index))
-    assert stats.binomtest(int(taken.sum()), count * steps, rate).pvalue > 1e-7
-    assert stats.chisquare(taken, np.full(count, taken.mean())).pvalue > 1e-7
-    assert 0.6 < np.var(sizes) / (count * rate * (1 - rate)) < 1.6, "batch sizes vary as independent choices make them"
-
-
 def test_poisson_batches_of_a_run_are_drawn_at_its_rate(rows, problem, monkeypatch, quick_plan):
     seen = []
     monkeypatch.setattr(
@@ -165,21 +153,6 @@ def test_poisson_batches_of_a_run_are_drawn_at_its_rate(rows, problem, monkeypat
     (event,) = plan.events
     assert (event.sampling, event.sampling_rate, event.count) == ("poisson", 6 / N, len(seen))
     assert stats.binomtest(sum(seen), N * len(seen), event.sampling_rate).pvalue > 1e-7
-
-
-@pytest.mark.parametrize(("kept", "size"), [(100, 10), (88, 10), (41, 7), (5, 10)])
-def test_shuffling_takes_each_record_at_most_once_an_epoch(kept, size):
-    """Dropped records keep their places: an epoch has as many batches as the public n says."""
-    public, epochs = 100, 6
-    per_epoch = public // size
-    generator = np.random.default_rng(secrets.randbits(60))
-    found = list(batches(kept, size / public, epochs * per_epoch, "shuffle", generator, slots=public))
-    for epoch in range(epochs):
-        rows_taken = np.concatenate([index.numpy() for index in found[epoch * per_epoch : (epoch + 1) * per_epoch]])
-        assert len(set(rows_taken)) == len(rows_taken)
-        assert rows_taken.size == 0 or rows_taken.max() < kept
-        if public % size == 0:
-            assert len(rows_taken) == kept
 
 
 def test_shuffled_participation_never_exceeds_the_accounted_passes(problem, monkeypatch, quick_plan):
@@ -225,25 +198,6 @@ def test_what_is_spent_grows_to_the_whole(problem, quick_plan, sampling):
     assert part[-1].epochs == (None if sampling == "poisson" else 2)  # the seventh step opens the second pass
 
 
-@pytest.mark.parametrize("name", ["sgd", "momentum", "adam"])
-def test_optimisers_equal_torch(name):
-    generator = torch.Generator().manual_seed(3)
-    ours = torch.randn(4, 3, generator=generator)
-    theirs = torch.nn.Parameter(ours.clone())
-    reference = {
-        "sgd": lambda: torch.optim.SGD([theirs], lr=0.3),
-        "momentum": lambda: torch.optim.SGD([theirs], lr=0.3, momentum=0.8),
-        "adam": lambda: torch.optim.Adam([theirs], lr=0.3),
-    }[name]()
-    optimiser = optimisers.make_optimiser(name, 0.3, 0.8, (4, 3), torch.device("cpu"))
-    for _ in range(25):
-        gradient = torch.randn(4, 3, generator=generator)
-        optimiser.step(ours, gradient)
-        theirs.grad = gradient.clone()
-        reference.step()
-    assert ours.numpy() == pytest.approx(theirs.detach().numpy(), abs=1e-5)
-
-
 def test_learning_rate_is_scaled_by_the_batch(problem):
     assert settings(learning_rate=4.0, learning_rate_batch=512, batch_size=32).step_size(problem) == pytest.approx(0.25)
     assert settings(learning_rate=4.0).step_size(problem) == 4.0
@@ -287,30 +241,6 @@ def test_a_fixed_bias_stays(rows, problem):
     parameters = settings(loss="sigmoid", bias=-10)
     model = trained(rows, parameters, problem, first_order.plan(parameters, problem), source()).model
     assert (model.bias == -10).all()
-
-
-@pytest.mark.parametrize("shape", [(3, 2, 2), (12,)])
-def test_private_normalisation_equals_a_slow_loop(shape):
-    rng = np.random.default_rng(4)
-    features = (2 * rng.standard_normal((50, 12)) + 1).astype(np.float32)
-    features[:, :4] *= 0.1
-    features[7, 3] = np.nan
-    problem = Problem(60, shape, 4, Budget("1", 1e-5))
-    channels = np.delete(features, 7, 0).astype(np.float64).reshape(49, shape[0], -1)
-    means, squares = [row.mean(1) for row in channels], [(row**2).mean(1) for row in channels]
-    bounds = [float(np.median([np.linalg.norm(v) for v in values])) for values in (means, squares)]  # half are clipped
-    mean = sum(v * min(1, bounds[0] / np.linalg.norm(v)) for v in means)
-    square = sum(v * min(1, bounds[1] / np.linalg.norm(v)) for v in squares)
-    normalisation = Normalisation(*bounds, noise_multiplier=1e-12, variance_floor=0.3)
-    sums = channel_sums(features, normalisation, problem)
-    assert sums.mean == pytest.approx(mean, rel=1e-5, abs=1e-5)
-    assert sums.square == pytest.approx(square, rel=1e-5)
-    center, scale = release(sums, normalisation, problem, source())
-    variance = np.maximum(square / 60 - (mean / 60) ** 2, 0.3)
-    assert (variance == 0.3).any() and (variance > 0.3).any()
-    repeat = 12 // shape[0]
-    assert center == pytest.approx(np.repeat(mean / 60, repeat), rel=1e-4, abs=1e-6)
-    assert scale == pytest.approx(np.repeat(variance**-0.5, repeat), rel=1e-4)
 
 
 def test_normalised_training_folds_into_the_released_model(rows, problem, quick_plan):

@@ -285,3 +285,22 @@ def test_solve_ridge_equals_a_plain_solution_definite_or_not(shift):
 def test_hyper_parameters_without_meaning_are_refused_by_name(options):
     with pytest.raises(StudyError, match=f"least_squares: {next(iter(options))}"):
         Parameters(**options)
+
+
+@pytest.mark.parametrize("variant", ["improved", "published"])
+def test_the_floor_decides_how_a_noisy_system_is_solved(rows, variant):
+    problem = problem_of("0.5")
+    parameters = Parameters(variant=variant, ridge=0.7, center_targets=False)
+    plan = least_squares.plan(parameters, problem)
+    released = least_squares.release(least_squares.prepare([rows], parameters, problem), parameters, plan, source())
+    for floor in (True, False):
+        model = least_squares.solve(released, replace(parameters, floor=floor), plan)
+        for j in range(CLASSES):
+            system = released["gram"].astype(np.float64)
+            if variant == "published":
+                system = system + released["class_grams"][j]
+            values, vectors = np.linalg.eigh(system)
+            assert values.min() < 0
+            values = np.maximum(values, 0) if floor else values
+            expected = vectors @ ((vectors.T @ released["targets"][j]) / (values + 0.7))
+            assert model.weights[j] == pytest.approx(expected, rel=1e-2, abs=1e-3 * np.abs(expected).max())

@@ -104,12 +104,12 @@ def write_manifest(
     entries, schema = [], None
     for shard in map(Path, shard_paths):
         content = _read_bytes(shard)
-        file = _open(shard, content)
-        schema = schema or file.schema_arrow
-        if not file.schema_arrow.equals(schema, check_metadata=True):
+        table, shard_schema = _parse(shard, content)  # all of it: a manifest vouches for every page
+        schema = schema or shard_schema
+        if not shard_schema.equals(schema, check_metadata=True):
             raise StudyError(f"{shard}: its columns, layout or type differ from those of {shard_paths[0]}")
         digest = hashlib.sha256(content).hexdigest()
-        entries.append({"file": shard.name, "rows": file.metadata.num_rows, "sha256": digest})
+        entries.append({"file": shard.name, "rows": table.num_rows, "sha256": digest})
     columns = {column.name: str(column.type) for column in schema}
     manifest = {
         "dataset": dataset,
@@ -197,7 +197,7 @@ def _read_shard(path: Path, entry: dict, manifest: dict) -> FeatureTable:
     content = _read_bytes(path)
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:
         raise StudyError(f"{path}: its SHA-256 differs from the manifest's; delete it and run the study again")
-    table = _open(path, content).read()
+    table, _ = _parse(path, content)
     if table.num_rows != entry["rows"]:
         raise StudyError(f"{path}: {table.num_rows} rows, but the manifest says {entry['rows']}")
     flat = _values(table.column("features").combine_chunks().flatten())
@@ -229,9 +229,11 @@ def _read_bytes(path: Path) -> bytes:
         raise StudyError(f"{path}: no such file") from None
 
 
-def _open(path: Path, content: bytes) -> parquet.ParquetFile:
+def _parse(path: Path, content: bytes) -> tuple[pa.Table, pa.Schema]:
+    """The table, its pages checked, and its schema."""
     try:
-        return parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        return file.read(), file.schema_arrow
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise StudyError(f"{path}: damaged parquet file ({reason}); delete it and run the study again") from None

@@ -1,0 +1,25 @@
+"""Optimisers against those of torch."""
+
+import pytest
+import torch
+
+from dpstudy.methods import optimisers
+
+
+@pytest.mark.parametrize("name", ["sgd", "momentum", "adam"])
+def test_optimisers_equal_torch(name):
+    generator = torch.Generator().manual_seed(3)
+    ours = torch.randn(4, 3, generator=generator)
+    theirs = torch.nn.Parameter(ours.clone())
+    reference = {
+        "sgd": lambda: torch.optim.SGD([theirs], lr=0.3),
+        "momentum": lambda: torch.optim.SGD([theirs], lr=0.3, momentum=0.8),
+        "adam": lambda: torch.optim.Adam([theirs], lr=0.3),
+    }[name]()
+    optimiser = optimisers.make_optimiser(name, 0.3, 0.8, (4, 3), torch.device("cpu"))
+    for _ in range(25):
+        gradient = torch.randn(4, 3, generator=generator)
+        optimiser.step(ours, gradient)
+        theirs.grad = gradient.clone()
+        reference.step()
+    assert ours.numpy() == pytest.approx(theirs.detach().numpy(), abs=1e-5)
