@@ -118,8 +118,8 @@ def explain(status: int, started: float) -> None:
                     said.setdefault(sentence, log)
     for sentence, log in said.items():
         print(f"\ndpstudy: {sentence}\n  (log: {log})", file=sys.stderr)
-    reason = f"was stopped by signal {status - 128}" if status > 128 else "stopped"
-    print(f"dpstudy: the study {reason}; what is finished is kept, and the same command continues", file=sys.stderr)
+    why = f" (signal {status - 128})" if status > 128 else ""
+    print(f"\ndpstudy: the study stopped{why}; what is finished is kept, the same command continues", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import numpy as np
 from dpstudy.errors import StudyError
 
 _READ_BLOCK = 1 << 20
+_HEADER_LENGTH = 8  # bytes of a safetensors file that say how long its header is
 
 
 @contextlib.contextmanager
@@ -125,7 +126,16 @@ def write_tensors(
     contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     with atomic(path, private) as temporary:
         # not save_file: it writes under a name and a mode of its own
-        temporary.write_bytes(save(contiguous, metadata=metadata))
+        temporary.write_bytes(_with_sorted_header(save(contiguous, metadata=metadata)))
+
+
+def _with_sorted_header(content: bytes) -> bytes:
+    """The same safetensors file with its header's keys in order: the library writes metadata in a random one."""
+    length = int.from_bytes(content[:_HEADER_LENGTH], "little")
+    header = json.loads(content[_HEADER_LENGTH : _HEADER_LENGTH + length])
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # tensors stay aligned
+    return len(text).to_bytes(_HEADER_LENGTH, "little") + text + content[_HEADER_LENGTH + length :]
 
 
 def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:

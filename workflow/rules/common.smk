@@ -87,7 +87,9 @@ def final_targets():
 
 
 def announce(paths):
-    """Name what the study made."""
+    """Name what the study made; a run for single targets has nothing to announce."""
+    if all(job.rule.name != "all" for job in workflow.dag.jobs):
+        return
     print(f"\nStudy {STUDY['study']!r} is complete: {len(CELLS)} cells, {len(STUDY['seeds'])} seeds each.")
     for path in paths:
         if os.path.exists(path):

@@ -19,7 +19,7 @@ rule prepare_shard:
         mem_mb=2000,
         runtime=30,
     params:
-        options=lambda wildcards: SOURCES[wildcards.source],
+        options=lambda wildcards: reading_options(wildcards.source),
         private=lambda wildcards: wildcards.source in STUDY["datasets"],
     script:
         "../scripts/prepare_shard.py"
@@ -44,7 +44,7 @@ rule prepare_manifest:
         mem_mb=memory(1000, 3),
         runtime=30,
     params:
-        options=lambda wildcards: SOURCES[wildcards.source],
+        options=lambda wildcards: reading_options(wildcards.source),
         private=lambda wildcards: wildcards.source in STUDY["datasets"],
     script:
         "../scripts/prepare_manifest.py"

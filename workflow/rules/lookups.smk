@@ -58,6 +58,11 @@ def planted_from(wildcards):
     return with_manifest(f"results/data/{plant['dataset']}/{plant['split']}", plant["dataset"])
 
 
+def reading_options(source):
+    """What a reader is told of a data set: not what only cells need, so that another delta reads nothing anew."""
+    return {key: value for key, value in SOURCES[source].items() if key not in ("delta", "positives")}
+
+
 def source_table(wildcards):
     """The user's table of paths and labels, where there is one: an edit of it makes the shards anew."""
     options = SOURCES[wildcards.source]

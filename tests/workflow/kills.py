@@ -1,0 +1,137 @@
+"""Running a study through workflow/run.py, and killing it inside a rule of one's choice."""
+
+import base64
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from tests.workflow.conftest import StudyFolder
+
+# Every rule that makes something, in the order in which a study comes to them -> its first outputs.
+OUTPUTS = {
+    "prepare_shard": "data/*/*/part-*.parquet",
+    "prepare_manifest": "data/*/*/manifest.json",
+    "match_public": "dedup/*/matches.parquet",
+    "pretrain_backbone": "backbones/*/model.safetensors",
+    "extract_shard": "features/*/*/*/part-*.parquet",
+    "extract_manifest": "features/*/*/*/manifest.json",
+    "sum_statistics": "private/statistics/*/*/*/*.safetensors",
+    "train_closed_form": "cells/*/*/ls/*/metrics.json",
+    "train_stepped": "cells/*/*/sgd/*/metrics.json",
+    "total_privacy": "privacy/total.json",
+    "summarise_cells": "summary.csv",
+    "build_table": "tables/*.tex",
+    "draw_figure": "figures/*.pdf",
+    "build_report": "report/index.html",
+}
+_POLL_SECONDS = 0.01
+
+
+class Run:
+    """One `python workflow/run.py --cores 2` in a process group of its own."""
+
+    def __init__(self, study: StudyFolder, *arguments: str):
+        self.study = study
+        self.output = study.path / "run.out"
+        self._started_ns = time.time_ns()
+        with open(self.output, "w") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "workflow/run.py", "--cores", "2", *arguments],
+                cwd=study.path,
+                env=study.environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def said(self) -> str:
+        return self.output.read_text()
+
+    def wait(self, timeout: float = 300) -> int:
+        return self.process.wait(timeout)
+
+    def wait_for(self, rule: str, timeout: float = 300) -> bool:
+        """Wait until a job of `rule` has opened its log; False where the run ended first."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            ended = self.process.poll() is not None
+            if any(log.stat().st_mtime_ns > self._started_ns for log in self._logs(rule)):
+                return True
+            if ended:
+                return False
+            time.sleep(_POLL_SECONDS)
+        raise TimeoutError(f"no job of {rule} in {timeout} s:\n{self.said()}")
+
+    def _logs(self, rule: str) -> list[Path]:
+        return list((self.study.path / "results" / "logs" / rule).rglob("*.log"))
+
+    def snakemake(self) -> psutil.Process:
+        """The run's Snakemake."""
+        (child,) = [child for child in psutil.Process(self.process.pid).children() if "snakemake" in child.name()]
+        return child
+
+    def kill_snakemake(self) -> None:
+        """SIGKILL Snakemake alone; run.py then ends by itself, and the jobs must notice."""
+        self.snakemake().kill()
+        assert self.wait(30) == 128 + signal.SIGKILL, self.said()
+
+    def kill_all(self) -> None:
+        """SIGKILL run.py, Snakemake and the jobs."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.wait(30)
+
+    def alive(self) -> list[psutil.Process]:
+        """The processes of the run that still live."""
+        found = []
+        for process in psutil.process_iter(["status"]):
+            try:
+                if os.getpgid(process.pid) == self.process.pid and process.info["status"] != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+            except ProcessLookupError:
+                continue
+        return found
+
+
+def unfinished_rules(study: StudyFolder) -> set[str]:
+    """The rules of the jobs that were at work when Snakemake died, by the markers that it keeps of them."""
+    folder = study.path / ".snakemake" / "incomplete"
+    names = [path for path in folder.rglob("*") if path.is_file()]
+    outputs = ["".join(part.lstrip("@") for part in path.relative_to(folder).parts) for path in names]
+    decoded = [Path(base64.b64decode(name).decode()) for name in outputs]
+    return {
+        rule for rule, pattern in OUTPUTS.items() if any(path.match(f"results/{pattern}") for path in decoded)
+    }
+
+
+def remove_newest_output(study: StudyFolder, rule: str) -> None:
+    """Make Snakemake run the last job of a rule once more."""
+    outputs = list((study.path / "results").glob(OUTPUTS[rule]))
+    if outputs:
+        max(outputs, key=lambda path: path.stat().st_mtime_ns).unlink()
+
+
+def work_seconds(study: StudyFolder, rule: str) -> float:
+    """How long the shortest job of a rule worked, by its log."""
+    logs = (study.path / "results" / "logs" / rule).rglob("*.log")
+    return min(float(re.findall(r"done in ([0-9.]+) s", log.read_text())[-1]) for log in logs)
+
+
+def results_of(study: StudyFolder) -> dict[str, bytes]:
+    """Every file of a study's results by its path, apart from logs and benchmarks."""
+    folder = study.path / "results"
+    return {
+        name: path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not (name := path.relative_to(folder).as_posix()).startswith(("logs/", "benchmarks/"))
+    }
+
+
+def temporary_files(study: StudyFolder) -> list[Path]:
+    """What half-written outputs would be called."""
+    return [path for path in (study.path / "results").rglob("*.tmp")]

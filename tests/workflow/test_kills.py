@@ -1,0 +1,176 @@
+"""A study that is killed again and again ends with the same bytes as one that is left in peace."""
+
+import copy
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.workflow.conftest import SNAKEMAKE, TINY, make_folder
+from tests.workflow.kills import (
+    OUTPUTS,
+    Run,
+    remove_newest_output,
+    results_of,
+    temporary_files,
+    unfinished_rules,
+    work_seconds,
+)
+
+KILLS = 10
+LONG = 100_000  # epochs
+
+
+def without_seconds(content: bytes) -> dict:
+    metrics = json.loads(content)
+    for row in metrics["seeds"]:
+        del row["seconds"]
+    return metrics
+
+
+def kill_inside(study, rule, delays, whole_group) -> bool:
+    """Run, kill inside `rule`; True where a job of it was at work. Where it had just ended, it is made to run again."""
+    run = Run(study)
+    if run.wait_for(rule):
+        time.sleep(next(delays))
+        if run.process.poll() is None:
+            run.kill_all() if whole_group else run.kill_snakemake()
+            if rule in unfinished_rules(study):
+                return True
+    status = run.wait()
+    assert status in (0, -signal.SIGKILL, 128 + signal.SIGKILL), run.said()
+    remove_newest_output(study, rule)
+    return False
+
+
+def test_a_study_killed_inside_every_kind_of_rule_ends_with_the_same_bytes(finished, tmp_path, capsys):
+    study = make_folder(tmp_path / "study")
+    chance = random.Random(2)
+    killed = []
+    for number, rule in enumerate(OUTPUTS):
+        longest = min(0.5, work_seconds(finished, rule))
+        delays = iter([chance.uniform(0, longest), chance.uniform(0, longest / 4), 0.0, 0.0])
+        attempts = 0
+        while not kill_inside(study, rule, delays, whole_group=bool(number % 2)):
+            attempts += 1
+            if attempts == 4:
+                break
+        else:
+            killed.append(rule)
+    last = Run(study)
+    assert last.wait() == 0, last.said()
+    with capsys.disabled():
+        print(f"\nkilled inside {len(killed)} of {len(OUTPUTS)} kinds of rule: {', '.join(killed)}")
+    assert len(killed) >= KILLS
+    assert temporary_files(study) == []
+    assert Run(study).wait() == 0
+    assert "Nothing to be done" in last_words(study)
+    expected, found = results_of(finished), results_of(study)
+    assert found.keys() == expected.keys()
+    timed = {name for name in expected if name.endswith("metrics.json")}
+    differing = [name for name in expected.keys() - timed if found[name] != expected[name]]
+    assert differing == []
+    assert all(without_seconds(found[name]) == without_seconds(expected[name]) for name in timed)
+
+
+def last_words(study) -> str:
+    return (study.path / "run.out").read_text()
+
+
+@pytest.fixture
+def endless(study):
+    """The finished tiny study with a pre-training that would take for ever."""
+    config = copy.deepcopy(TINY)
+    config["backbones"]["cnn"]["epochs"] = LONG
+    study.write_config(config)
+    return study
+
+
+def second_run(study) -> tuple[int, str]:
+    """Exit status and output of a run while another one is alive."""
+    before = last_words(study)
+    run = Run(study)
+    status = run.wait(60)
+    said = run.said()
+    run.output.write_text(before)
+    return status, said
+
+
+def test_a_living_run_is_never_disturbed_and_its_jobs_die_with_it(endless):
+    first = Run(endless)
+    time.sleep(0.3)  # before Snakemake has made its own lock
+    refusals = [second_run(endless)]
+    assert first.wait_for("pretrain_backbone")
+    locks = sorted(os.listdir(endless.path / ".snakemake" / "locks"))
+    refusals.append(second_run(endless))
+    for status, said in refusals:
+        assert status == 1
+        assert said.count("\n") == 1
+        assert said.startswith("dpstudy: this folder is in use by ")
+        assert f"process {first.process.pid}" in said
+    assert sorted(os.listdir(endless.path / ".snakemake" / "locks")) == locks
+    assert len(first.alive()) >= 3  # run.py, Snakemake, the job
+    first.kill_snakemake()
+    killed = time.monotonic()
+    while first.alive():
+        assert time.monotonic() < killed + 3, first.alive()
+        time.sleep(0.05)
+    endless.write_config(TINY)
+    last = Run(endless)
+    assert last.wait() == 0, last.said()
+    assert "clearing the lock of a run that died" in last.said()
+
+
+def test_a_plain_snakemake_that_is_alive_is_not_unlocked(endless):
+    plain = subprocess.Popen(
+        [SNAKEMAKE, "--cores", "2"],
+        cwd=endless.path,
+        env=endless.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not list((endless.path / ".snakemake").glob("locks/*")):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        run = Run(endless)
+        assert run.wait(60) == 1
+        assert run.said() == (
+            f"dpstudy: this folder is in use by process {plain.pid}; wait for it, or stop it, then try again\n"
+        )
+        assert list((endless.path / ".snakemake").glob("locks/*"))
+    finally:
+        os.killpg(plain.pid, signal.SIGKILL)
+        plain.wait()
+
+
+def test_the_lock_of_another_machine_is_not_cleared(study):
+    locks = study.path / ".snakemake" / "locks"
+    locks.mkdir(exist_ok=True)
+    (locks / "0.output.lock").write_text("results/summary.csv\n")
+    (study.path / ".snakemake" / "dpstudy-run").write_text("elsewhere 12\n")
+    run = Run(study)
+    assert run.wait(60) == 1
+    assert run.said().count("\n") == 1
+    assert "'elsewhere'" in run.said()
+    assert locks.exists()
+
+
+def test_an_interrupted_run_cleans_up_and_continues(endless):
+    run = Run(endless)
+    assert run.wait_for("pretrain_backbone")
+    os.killpg(run.process.pid, signal.SIGINT)  # what Ctrl-C in a terminal does
+    assert run.wait(60) != 0
+    assert "Traceback" not in run.said()
+    assert not (endless.path / ".snakemake" / "locks").exists()
+    assert temporary_files(endless) == []
+    endless.write_config(TINY)
+    again = Run(endless)
+    assert again.wait() == 0, again.said()
+    assert "clearing the lock" not in again.said()
