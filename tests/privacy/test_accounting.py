@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpstudy.privacy.accounting import certify, pld_epsilon, rdp_epsilon, rough_epsilon, zcdp_epsilon
+from dpstudy.privacy.accounting import RDP_ORDERS, certify, pld_epsilon, rdp_epsilon, rough_epsilon, zcdp_epsilon
 from dpstudy.privacy.events import Event
 
 
@@ -94,3 +94,14 @@ def test_shuffled_batches_are_certified_as_zero_out_without_amplification():
     assert certificate.epsilon > rdp_epsilon([poisson(2.0, 0.05, 100)], 1e-5)
     with pytest.raises(ValueError, match="adjacency"):
         certify([event, poisson(1.0, 0.1, 1)], 1e-5)
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 7.0, 300.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-8])
+def test_the_closed_form_of_renyi_dp_agrees_with_dp_accounting(sigma, delta):
+    from dp_accounting import GaussianDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    accountant = RdpAccountant(RDP_ORDERS)
+    accountant.compose(GaussianDpEvent(sigma), 3)
+    assert rdp_epsilon([full(sigma, 3)], delta) == pytest.approx(accountant.get_epsilon(delta), rel=1e-9)

@@ -104,9 +104,7 @@ def unfinished_rules(study: StudyFolder) -> set[str]:
     names = [path for path in folder.rglob("*") if path.is_file()]
     outputs = ["".join(part.lstrip("@") for part in path.relative_to(folder).parts) for path in names]
     decoded = [Path(base64.b64decode(name).decode()) for name in outputs]
-    return {
-        rule for rule, pattern in OUTPUTS.items() if any(path.match(f"results/{pattern}") for path in decoded)
-    }
+    return {rule for rule, pattern in OUTPUTS.items() if any(path.match(f"results/{pattern}") for path in decoded)}
 
 
 def remove_newest_output(study: StudyFolder, rule: str) -> None:

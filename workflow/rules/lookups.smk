@@ -124,7 +124,7 @@ def statistics_of(cell):
     rules = method_schema(options["method"])
     if rules["x-reads"] != "statistics":
         return None
-    clip = "inf" if options["sanitise"] == "none" else f"{options['clipping_norm']:g}"
+    clip = "inf" if options["sanitise"] == "none" else repr(float(options["clipping_norm"]))
     per_class = all(options[key] == value for key, value in rules["x-per-class"].items())
     grams = "per-class" if per_class else "shared"
     return f"results/private/statistics/{cell.dataset}/{cell.features}/clip={clip}/{grams}.safetensors"

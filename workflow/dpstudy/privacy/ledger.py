@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.events import Event
+from dpstudy.privacy.events import Event, unamplified
 
 SEEDED = "Noise was drawn from a seeded generator: reproducible research, not for release."
 
@@ -36,7 +36,7 @@ def build_ledger(
         no_guarantee: why there is none (shared noise, clipping without noise); None where the events are the
             whole story.
     """
-    certificate = certify(events, budget.delta, complete=True) if events else None
+    certificate = certify(events, budget.delta, complete=not unamplified(events)) if events else None
     epsilon = certificate.epsilon if certificate else math.inf
     open_questions = list(not_accounted)
     if no_guarantee:
@@ -112,7 +112,6 @@ def total(ledgers: Sequence[tuple[dict, int]], delta: float) -> dict:
 def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, str]:
     """Exact Gaussian composition of the full-batch releases; with subsampled ones, RDP of everything."""
     from dpstudy.privacy.accounting import rdp_epsilon
-    from dpstudy.privacy.events import unamplified
 
     events: Counter[Event] = Counter()
     for ledger, seeds in proved:
