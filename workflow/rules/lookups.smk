@@ -41,12 +41,19 @@ def kept_for(features):
 def not_accounted(features):
     """What a cell on these features does outside its ledger."""
     public = public_of(features)
+    sentences = []
     if public and STUDY["dedup"]["drop"] == "public":
-        return [
+        sentences.append(
             f"The network that made the features was trained on images of {public!r} that were chosen by comparing "
             "them with private records (de-duplication with drop: public)."
-        ]
-    return []
+        )
+    plant = STUDY["public"][public].get("plant") if public else None
+    if plant and plant["split"] != "test":
+        sentences.append(
+            f"Copies of private records were planted in {public!r} for demonstration: the network that made the "
+            "features saw them, and which records were dropped depends on them."
+        )
+    return sentences
 
 
 def planted_from(wildcards):
