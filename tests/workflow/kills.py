@@ -86,6 +86,12 @@ class Run:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.wait(30)
 
+    def unfinished_rules(self) -> set[str]:
+        """The rules of the jobs that were at work when the run died, by the markers that Snakemake keeps of them."""
+        markers = [path for path in (self.study.path / ".snakemake" / "incomplete").rglob("*") if path.is_file()]
+        fresh = [_named_by(path) for path in markers if path.stat().st_mtime_ns > self._started_ns]
+        return {rule for rule, output in OUTPUTS.items() if any(path.match(f"results/{output}") for path in fresh)}
+
     def alive(self) -> list[psutil.Process]:
         """The processes of the run that still live."""
         found = []
@@ -98,13 +104,10 @@ class Run:
         return found
 
 
-def unfinished_rules(study: StudyFolder) -> set[str]:
-    """The rules of the jobs that were at work when Snakemake died, by the markers that it keeps of them."""
-    folder = study.path / ".snakemake" / "incomplete"
-    names = [path for path in folder.rglob("*") if path.is_file()]
-    outputs = ["".join(part.lstrip("@") for part in path.relative_to(folder).parts) for path in names]
-    decoded = [Path(base64.b64decode(name).decode()) for name in outputs]
-    return {rule for rule, pattern in OUTPUTS.items() if any(path.match(f"results/{pattern}") for path in decoded)}
+def _named_by(marker: Path) -> Path:
+    """The output that one of Snakemake's markers of unfinished work stands for."""
+    parts = marker.parts[marker.parts.index("incomplete") + 1 :]
+    return Path(base64.b64decode("".join(part.lstrip("@") for part in parts)).decode())
 
 
 def remove_newest_output(study: StudyFolder, rule: str) -> None:

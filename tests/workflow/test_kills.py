@@ -17,7 +17,6 @@ from tests.workflow.kills import (
     remove_newest_output,
     results_of,
     temporary_files,
-    unfinished_rules,
     work_seconds,
 )
 
@@ -39,7 +38,7 @@ def kill_inside(study, rule, delays, whole_group) -> bool:
         time.sleep(next(delays))
         if run.process.poll() is None:
             run.kill_all() if whole_group else run.kill_snakemake()
-            if rule in unfinished_rules(study):
+            if rule in run.unfinished_rules():
                 return True
     status = run.wait()
     assert status in (0, -signal.SIGKILL, 128 + signal.SIGKILL), run.said()

@@ -5,6 +5,7 @@ import os
 import time
 
 import pytest
+
 from tests.workflow.conftest import TINY
 
 AFTER_CELLS = [
