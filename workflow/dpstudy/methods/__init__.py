@@ -65,7 +65,8 @@ def fit(name: str, features, labels, *, epsilon, delta: float, seed: int = 0, no
         delta: in (0, 1).
         seed: of the noise in "seeded" mode.
         noise: "seeded" or "secure".
-        options: the method's hyper-parameters, and `classes`, `positives`, `shape`, `sanitise`, `accounting`,
+        options: the method's hyper-parameters, and `classes` (give it: without it the number of classes is read off
+            the labels), `positives`, `shape`, `sanitise`, `accounting`,
             `unit` where the defaults do not fit.
 
     Returns:
