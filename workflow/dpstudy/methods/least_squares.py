@@ -141,12 +141,10 @@ def release(statistics: Statistics, parameters: Parameters, plan: Plan, source: 
     noisy["gram"] = statistics.gram + symmetric_gaussian(source, "gram", dim, plan.noise["gram"])
     noisy["targets"] = statistics.targets + source.gaussian("targets", statistics.targets.shape, plan.noise["targets"])
     if parameters.per_class:
-        noisy["class_grams"] = np.stack(
-            [
-                matrix + symmetric_gaussian(source, "class_grams", dim, plan.noise["class_grams"], tensor=str(index))
-                for index, matrix in enumerate(statistics.class_grams)
-            ]
-        )
+        noisy["class_grams"] = np.empty_like(statistics.class_grams)
+        for index, matrix in enumerate(statistics.class_grams):
+            noise = symmetric_gaussian(source, "class_grams", dim, plan.noise["class_grams"], tensor=str(index))
+            np.add(matrix, noise, out=noisy["class_grams"][index])
     return noisy
 
 

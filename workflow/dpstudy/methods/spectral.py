@@ -28,13 +28,20 @@ def solve_ridge(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarr
     Raises:
         ValueError: the system is singular.
     """
-    system = matrix.astype(np.float64)
-    system[np.diag_indices_from(system)] += ridge
     columns = right.astype(np.float64).T
     try:
-        solution = cho_solve(cho_factor(system, lower=True, check_finite=False), columns, check_finite=False)
+        factor = cho_factor(_ridged(matrix, ridge), lower=True, overwrite_a=True, check_finite=False)
+        solution = cho_solve(factor, columns, check_finite=False)
     except LinAlgError:
-        solution = lu_solve(lu_factor(system, check_finite=False), columns, check_finite=False)
+        factor = lu_factor(_ridged(matrix, ridge), overwrite_a=True, check_finite=False)
+        solution = lu_solve(factor, columns, check_finite=False)
     if not np.isfinite(solution).all():
         raise ValueError("the system is singular: use a larger regularisation")
     return solution.T.astype(np.float32)
+
+
+def _ridged(matrix: np.ndarray, ridge: float) -> np.ndarray:
+    """matrix + ridge I, float64, column by column as LAPACK wants it."""
+    system = np.array(matrix, dtype=np.float64, order="F")
+    system[np.diag_indices_from(system)] += ridge
+    return system
