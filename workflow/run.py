@@ -1,10 +1,11 @@
-"""`make study`: run Snakemake, after clearing a lock that a dead run left, and end by saying what went wrong, if it did.
+"""`make study`: run Snakemake, after clearing a lock that a dead run left, and end by saying what went wrong, if any.
 
 A lock that a living run holds is never cleared.
 """
 
 import contextlib
 import fcntl
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,24 +20,36 @@ STATE = Path(".snakemake")
 RUN = STATE / "dpstudy-run"  # "machine process" of the last run; locked as long as it, or its Snakemake, lives
 # The last flag ends the list of --quiet, so that a target may follow.
 SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), "--quiet", "host", "rules", "--rerun-incomplete"]
-LAST_WORDS_SECONDS = 20
+PATIENCE_SECONDS = 2  # for a run that was killed just now
+LAST_WORDS_SECONDS = 20  # for its jobs
+LEAST_BYTES = 1 << 17  # that Snakemake needs for notes of its own
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Why the study cannot be run now, in one sentence."""
 
 
 def main(arguments: list[str]) -> int:
     """Run the study; the exit status is Snakemake's."""
-    STATE.mkdir(exist_ok=True)
     try:
+        for name in arguments:
+            if name.endswith((".yaml", ".yml")) and not Path(name).exists():
+                raise RefusedError(
+                    f"{name}: no such file; a study is a YAML file such as config.yaml or those in studies/"
+                )
+        if disk_is_full():
+            raise RefusedError("the disk is full; free some space and run the same command again")
+        STATE.mkdir(exist_ok=True)
         with only_run() as lock:
             clear_dead_run(arguments)
             RUN.write_text(f"{socket.gethostname()} {psutil.Process().pid}\n")
             started = time.time()
             status = run_snakemake(arguments, lock)
-    except Refused as refusal:
+    except RefusedError as refusal:
         print(f"dpstudy: {refusal}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"dpstudy: {error.filename}: {error.strerror}; mend this and try again", file=sys.stderr)
         return 1
     if status:
         explain(status, started)
@@ -50,14 +63,24 @@ def only_run() -> Iterator[int]:
     The system frees the lock when run.py and Snakemake, which inherits it, are dead, however they died.
     """
     with open(RUN, "a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            who = " process ".join(RUN.read_text().split()) or "another run"
-            raise Refused(f"this folder is in use by {who}; wait for it, or stop it, then try again") from None
-        except OSError:  # a file system without locks: Snakemake's own lock remains
-            pass
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not locked(file.fileno()):
+            if time.monotonic() > deadline:
+                who = ", process ".join(RUN.read_text().split()) or "another run"
+                raise RefusedError(f"this folder is in use by {who}; wait for it, or stop it, then try again")
+            time.sleep(0.1)
         yield file.fileno()
+
+
+def locked(descriptor: int) -> bool:
+    """Try to take the lock; True too on a file system without locks, where Snakemake's own lock remains."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def clear_dead_run(arguments: list[str]) -> None:
@@ -65,21 +88,23 @@ def clear_dead_run(arguments: list[str]) -> None:
     locks = STATE / "locks"
     if not (locks.is_dir() and any(locks.iterdir())):
         return
-    for process in here("snakemake"):
-        raise Refused(f"this folder is in use by process {process.pid}; wait for it, or stop it, then try again")
+    for process in psutil.wait_procs(here("snakemake"), PATIENCE_SECONDS)[1]:
+        raise RefusedError(f"this folder is in use by process {process.pid}; wait for it, or stop it, then try again")
     host = (RUN.read_text().split() or [socket.gethostname()])[0]
     if host != socket.gethostname():
-        raise Refused(
+        raise RefusedError(
             f"this folder is in use by a run on the machine {host!r}, which cannot be seen from here; "
             "wait for it, or if it is dead, run snakemake --unlock, then try again"
         )
     for process in psutil.wait_procs(here("python", ".snakemake/scripts/"), LAST_WORDS_SECONDS)[1]:
-        raise Refused(f"process {process.pid}, a job of a run that died, is still at work; stop it, then try again")
+        raise RefusedError(
+            f"process {process.pid}, a job of a run that died, is still at work; stop it, then try again"
+        )
     print("dpstudy: clearing the lock of a run that died")
     cleared = subprocess.run([*SNAKEMAKE, "--unlock", *arguments], capture_output=True, text=True)
     if cleared.returncode:
         sys.stderr.write(cleared.stderr)
-        raise Refused("the lock of a run that died could not be cleared; mend what is named above")
+        raise RefusedError("the lock of a run that died could not be cleared; mend what is named above")
     for leftover in Path("results").rglob(".*.tmp"):
         leftover.unlink(missing_ok=True)
 
@@ -107,6 +132,11 @@ def run_snakemake(arguments: list[str], lock: int) -> int:
         return status if status >= 0 else 128 - status
 
 
+def disk_is_full() -> bool:
+    """Whether there is no room for Snakemake's own notes."""
+    return shutil.disk_usage(".").free < LEAST_BYTES
+
+
 def explain(status: int, started: float) -> None:
     """Repeat, last and once, what the jobs that failed have said in their logs."""
     said = {}
@@ -118,6 +148,8 @@ def explain(status: int, started: float) -> None:
                     said.setdefault(sentence, log)
     for sentence, log in said.items():
         print(f"\ndpstudy: {sentence}\n  (log: {log})", file=sys.stderr)
+    if not said and disk_is_full():  # Snakemake's own files did not fit
+        print("\ndpstudy: the disk is full; free some space and run the same command again", file=sys.stderr)
     why = f" (signal {status - 128})" if status > 128 else ""
     print(f"\ndpstudy: the study stopped{why}; what is finished is kept, the same command continues", file=sys.stderr)
 

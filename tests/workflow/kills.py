@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import psutil
 
@@ -36,9 +37,11 @@ _POLL_SECONDS = 0.01
 class Run:
     """One `python workflow/run.py --cores 2` in a process group of its own."""
 
+    started: ClassVar[list["Run"]] = []
+
     def __init__(self, study: StudyFolder, *arguments: str):
         self.study = study
-        self.output = study.path / "run.out"
+        self.output = study.path / f"run-{len(Run.started)}.out"
         self._started_ns = time.time_ns()
         with open(self.output, "w") as output:
             self.process = subprocess.Popen(
@@ -48,7 +51,10 @@ class Run:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                # A background shell passes on that SIGINT is ignored.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
+        Run.started.append(self)
 
     def said(self) -> str:
         return self.output.read_text()

@@ -4,12 +4,15 @@ import copy
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
 
+import numpy as np
 import pytest
 
+from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
 from tests.workflow.conftest import SNAKEMAKE, TINY, make_folder
 from tests.workflow.kills import (
     OUTPUTS,
@@ -31,8 +34,18 @@ def without_seconds(content: bytes) -> dict:
     return metrics
 
 
+@pytest.fixture(autouse=True)
+def no_survivors():
+    """End what a failed test leaves running."""
+    yield
+    for run in Run.started:
+        if run.alive():
+            run.kill_all()
+    Run.started.clear()
+
+
 def kill_inside(study, rule, delays, whole_group) -> bool:
-    """Run, kill inside `rule`; True where a job of it was at work. Where it had just ended, it is made to run again."""
+    """Run, kill inside `rule`; True where a job of it was at work. Where it had just ended, the next try finds work."""
     run = Run(study)
     if run.wait_for(rule):
         time.sleep(next(delays))
@@ -42,7 +55,10 @@ def kill_inside(study, rule, delays, whole_group) -> bool:
                 return True
     status = run.wait()
     assert status in (0, -signal.SIGKILL, 128 + signal.SIGKILL), run.said()
-    remove_newest_output(study, rule)
+    if status == 0:  # all is done, and what is missing below finished targets would not be made again
+        shutil.rmtree(study.path / "results")
+    else:
+        remove_newest_output(study, rule)
     return False
 
 
@@ -66,8 +82,9 @@ def test_a_study_killed_inside_every_kind_of_rule_ends_with_the_same_bytes(finis
         print(f"\nkilled inside {len(killed)} of {len(OUTPUTS)} kinds of rule: {', '.join(killed)}")
     assert len(killed) >= KILLS
     assert temporary_files(study) == []
-    assert Run(study).wait() == 0
-    assert "Nothing to be done" in last_words(study)
+    idle = Run(study)
+    assert idle.wait() == 0
+    assert "Nothing to be done" in idle.said()
     expected, found = results_of(finished), results_of(study)
     assert found.keys() == expected.keys()
     timed = {name for name in expected if name.endswith("metrics.json")}
@@ -76,8 +93,18 @@ def test_a_study_killed_inside_every_kind_of_rule_ends_with_the_same_bytes(finis
     assert all(without_seconds(found[name]) == without_seconds(expected[name]) for name in timed)
 
 
-def last_words(study) -> str:
-    return (study.path / "run.out").read_text()
+def test_tensors_and_metadata_always_give_the_same_bytes(tmp_path):
+    tensors = {"b": np.arange(6.0).reshape(2, 3), "a": np.float32([1, 2])}
+    metadata = {name: name.upper() for name in "qwerty"}
+    files = set()
+    for _ in range(20):
+        write_tensors(tmp_path / "t.safetensors", tensors, metadata)
+        files.add((tmp_path / "t.safetensors").read_bytes())
+    assert len(files) == 1
+    assert read_tensor_metadata(tmp_path / "t.safetensors") == metadata
+    found = read_tensors(tmp_path / "t.safetensors")
+    assert found.keys() == tensors.keys()
+    assert all(np.array_equal(found[name], tensors[name]) for name in tensors)
 
 
 @pytest.fixture
@@ -89,28 +116,18 @@ def endless(study):
     return study
 
 
-def second_run(study) -> tuple[int, str]:
-    """Exit status and output of a run while another one is alive."""
-    before = last_words(study)
-    run = Run(study)
-    status = run.wait(60)
-    said = run.said()
-    run.output.write_text(before)
-    return status, said
-
-
 def test_a_living_run_is_never_disturbed_and_its_jobs_die_with_it(endless):
     first = Run(endless)
     time.sleep(0.3)  # before Snakemake has made its own lock
-    refusals = [second_run(endless)]
+    refused = [Run(endless)]
     assert first.wait_for("pretrain_backbone")
     locks = sorted(os.listdir(endless.path / ".snakemake" / "locks"))
-    refusals.append(second_run(endless))
-    for status, said in refusals:
-        assert status == 1
-        assert said.count("\n") == 1
-        assert said.startswith("dpstudy: this folder is in use by ")
-        assert f"process {first.process.pid}" in said
+    refused.append(Run(endless))
+    for run in refused:
+        assert run.wait(60) == 1
+        assert run.said().count("\n") == 1
+        assert run.said().startswith("dpstudy: this folder is in use by ")
+        assert f"process {first.process.pid}" in run.said()
     assert sorted(os.listdir(endless.path / ".snakemake" / "locks")) == locks
     assert len(first.alive()) >= 3  # run.py, Snakemake, the job
     first.kill_snakemake()

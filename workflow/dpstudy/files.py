@@ -89,8 +89,8 @@ def write_table(path: str | os.PathLike, table, private: bool = False) -> None:
         parquet.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 
 
-def read_table(path: str | os.PathLike, columns: list[str] | None = None):
-    """Read a parquet file as a pyarrow Table.
+def read_table(path: str | os.PathLike, columns: list[str] | None = None, content: bytes | None = None):
+    """Read a parquet file as a pyarrow Table and check every page; `content` is the file's, where it was read already.
 
     Raises:
         StudyError: the file is missing or damaged.
@@ -98,8 +98,10 @@ def read_table(path: str | os.PathLike, columns: list[str] | None = None):
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
+    source = path if content is None else pa.BufferReader(content)
     try:
-        return parquet.read_table(path, columns=columns, partitioning=None, page_checksum_verification=True)
+        # On one thread: Arrow's threads now and then abort a process that ends soon after a read.
+        return parquet.ParquetFile(source, page_checksum_verification=True).read(columns, use_threads=False)
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
     except (pa.ArrowException, OSError) as error:

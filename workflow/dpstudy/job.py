@@ -11,9 +11,9 @@ from typing import NoReturn
 
 from dpstudy.errors import StudyError
 from dpstudy.files import disk_is_full
+from dpstudy.progress import WORKFLOW
 
 _POLL_SECONDS = 0.5
-_WORKFLOW = "DPSTUDY_WORKFLOW"  # environment variable: process and start time of the workflow that runs the jobs
 _STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted after the command
 
 
@@ -23,7 +23,8 @@ def name_workflow() -> None:
     Looking for Snakemake among a job's ancestors would not do: where it died before the job looked, there is none.
     """
     with contextlib.suppress(OSError):  # no /proc on this system: jobs are not watched
-        os.environ[_WORKFLOW] = f"{os.getpid()} {_stat(os.getpid())[_STARTED]}"
+        # process and start time: a number alone may be used again
+        os.environ[WORKFLOW] = f"{os.getpid()} {_stat(os.getpid())[_STARTED]}"
 
 
 @contextlib.contextmanager
@@ -68,7 +69,7 @@ def _stop(logger: logging.Logger, sentence: str, trace: bool = False) -> NoRetur
 
 def _end_with_workflow() -> None:
     """Watch the process that runs the workflow, and end when it does."""
-    watched = os.environ.get(_WORKFLOW, "").split()
+    watched = os.environ.get(WORKFLOW, "").split()
     if not watched:
         return
     if not _alive(*watched):

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
-import pyarrow.parquet as parquet
 
 from dpstudy.data.records import Records, concatenate
 from dpstudy.errors import StudyError
@@ -74,9 +73,9 @@ def write_manifest(
     shards, schema, seen = [], None, set()
     for shard in map(Path, shard_paths):
         content = _read_bytes(shard)
-        table, shard_schema = _parse(shard, content)  # all of it: a manifest vouches for every page
-        schema = schema or shard_schema
-        if not shard_schema.equals(schema, check_metadata=True):
+        table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
+        schema = schema or table.schema
+        if not table.schema.equals(schema, check_metadata=True):
             raise StudyError(f"{shard}: its columns or image shape differ from those of {shard_paths[0]}")
         ids = table.column("id").to_pylist()
         twice = next((name for name in ids if name in seen or seen.add(name)), None)
@@ -125,7 +124,7 @@ def read_shard(folder: str | os.PathLike, file: str, manifest: dict) -> Records:
     content = _read_bytes(path)
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:
         raise StudyError(f"{path}: its SHA-256 differs from the manifest's; delete it and run the study again")
-    table, _ = _parse(path, content)
+    table = read_table(path, content=content)
     if table.num_rows != entry["rows"]:
         raise StudyError(f"{path}: {table.num_rows} rows, but the manifest says {entry['rows']}")
     return _records(table, manifest)
@@ -161,16 +160,6 @@ def _read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
-
-
-def _parse(path: Path, content: bytes) -> tuple[pa.Table, pa.Schema]:
-    """The table, its pages checked, and its schema."""
-    try:
-        file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-        return file.read(), file.schema_arrow
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise StudyError(f"{path}: damaged parquet file ({reason}); delete it and run the study again") from None
 
 
 def _records(table: pa.Table, manifest: dict) -> Records:

@@ -1,0 +1,336 @@
+"""A mistake or a fault gives one clear sentence, a failure, no half-written output; once mended, the run goes on."""
+
+import contextlib
+import copy
+import errno
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dpstudy.errors import StudyError
+from dpstudy.files import atomic, write_json
+from tests.workflow.conftest import TINY, StudyFolder, make_folder
+from tests.workflow.kills import temporary_files
+
+ROWS, CLASSES = 60, 3
+DIGITS_SHARD = "results/data/digits/train/part-00000.parquet"
+SGD = {"method": "first_order", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 3}
+OWN = {
+    "study": "own",
+    "datasets": {"own": {"reader": "labels", "location": "own", "classes": CLASSES, "delta": "1e-3"}},
+    "features": {"brought": {"extractor": "precomputed", "location": "own"}},
+    "methods": {"ls": {"method": "least_squares"}, "sgd": SGD},
+    "epsilons": ["1"],
+    "seeds": [0],
+}
+OWN_FEATURES = "results/features/own/brought/train/part-00000.parquet"
+OWN_CELL = "results/cells/own/brought/{}/eps=1/metrics.json"
+
+
+def with_value(config: dict, place: str, value: object) -> dict:
+    """A copy of a config with another value at a dotted place."""
+    changed = copy.deepcopy(config)
+    node = changed
+    *parents, last = place.split(".")
+    for part in parents:
+        node = node[part]
+    node[last] = value
+    return changed
+
+
+def sentences(result: subprocess.CompletedProcess) -> list[str]:
+    """What the jobs said to the user."""
+    return [line for line in result.stderr.splitlines() if line.startswith("dpstudy: ")]
+
+
+def fails(study: StudyFolder, target: str, *expected: str) -> None:
+    """Making the target fails with one sentence that has all these parts, and leaves nothing half-written."""
+    result = study.snakemake(target)
+    assert result.returncode != 0
+    (sentence,) = sentences(result)
+    for part in expected:
+        assert part in sentence
+    assert "Traceback" not in result.stderr
+    assert not (study.path / target).exists()
+    assert temporary_files(study) == []
+
+
+def works(study: StudyFolder, target: str) -> None:
+    result = study.snakemake(target)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert (study.path / target).exists()
+
+
+def make_study(study: StudyFolder, *arguments: str) -> subprocess.CompletedProcess:
+    """What `make study` does."""
+    command = [sys.executable, "workflow/run.py", "--cores", "2", *arguments]
+    return subprocess.run(command, cwd=study.path, env=study.environment, capture_output=True, text=True)
+
+
+@pytest.fixture
+def empty(tmp_path):
+    """A study that nobody has run."""
+    return make_folder(tmp_path / "study")
+
+
+def write_own(folder: Path, rows: int = ROWS) -> None:
+    """Labels and features that a user brings."""
+    generator = np.random.default_rng(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    for pool in ("train", "test"):
+        labels = np.arange(rows) % CLASSES
+        np.save(folder / f"{pool}_labels.npy", labels)
+        features = generator.normal(size=(rows, 4)) + np.eye(CLASSES, 4)[labels] * 5
+        np.save(folder / f"{pool}.npy", features.astype(np.float32))
+
+
+@pytest.fixture
+def own(empty):
+    """A study of features that the user brings."""
+    write_own(empty.path / "data" / "own")
+    empty.write_config(OWN)
+    return empty
+
+
+# ---- the disk
+
+
+def mount(*options: str) -> bool:
+    return subprocess.run(["mount", *options], capture_output=True).returncode == 0
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: str):
+    """A file system of that size at `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if os.geteuid() or not mount("-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)):
+        pytest.skip("a small disk takes root and mount")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("size", ["4k", "16k"])  # no room for the log, none for the shard
+def test_a_full_disk(empty, size):
+    results = empty.path / "results"
+    with small_disk(results, size):
+        fails(empty, DIGITS_SHARD, "the disk is full; free some space and run the same command again")
+        assert mount("-o", "remount,size=16m", str(results))
+        works(empty, DIGITS_SHARD)
+
+
+def test_a_disk_too_full_to_start(tmp_path):
+    with small_disk(tmp_path / "disk", "2m"):
+        study = make_folder(tmp_path / "disk")
+        filler = tmp_path / "disk" / "filler"
+        with contextlib.suppress(OSError):
+            filler.write_bytes(bytes(4 << 20))
+        result = make_study(study, "--dry-run")
+        assert result.returncode == 1
+        assert result.stderr == "dpstudy: the disk is full; free some space and run the same command again\n"
+        filler.unlink()
+        assert make_study(study, "--dry-run").returncode == 0
+
+
+def test_an_output_that_does_not_fit_leaves_nothing(tmp_path):
+    path = tmp_path / "out.json"
+    with pytest.raises(StudyError, match="out.json: the disk is full"), atomic(path) as temporary:
+        temporary.write_text("half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_output_outlives_a_failed_write(tmp_path):
+    write_json(tmp_path / "out.json", {"old": 1})
+    with pytest.raises(StudyError), atomic(tmp_path / "out.json") as temporary:
+        temporary.write_text("half")
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+    assert "old" in (tmp_path / "out.json").read_text()
+
+
+# ---- data
+
+
+@pytest.mark.parametrize("touched", [False, True])  # a disk's decay leaves the time of the file, an edit does not
+def test_a_corrupt_shard(empty, touched):
+    features = "results/features/digits/pixels/train/part-00000.parquet"
+    works(empty, "results/data/digits/train/manifest.json")
+    shard = empty.path / DIGITS_SHARD
+    times = shard.stat()
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    shard.write_bytes(content)
+    if not touched:
+        os.utime(shard, ns=(times.st_atime_ns, times.st_mtime_ns))
+    fails(empty, features, DIGITS_SHARD, "delete it and run the study again")
+    shard.unlink()
+    works(empty, features)
+
+
+def idx(values: np.ndarray) -> bytes:
+    return struct.pack(f">BBBB{values.ndim}I", 0, 0, 8, values.ndim, *values.shape) + values.tobytes()
+
+
+def test_a_truncated_idx_file(empty):
+    folder = empty.path / "data" / "idx"
+    folder.mkdir(parents=True)
+    images = np.random.default_rng(0).integers(0, 256, (20, 4, 4), dtype=np.uint8)
+    for pool in ("train", "t10k"):
+        (folder / f"{pool}-images-idx3-ubyte").write_bytes(idx(images))
+        (folder / f"{pool}-labels-idx1-ubyte").write_bytes(idx((np.arange(20) % 10).astype(np.uint8)))
+    dataset = {"reader": "idx", "location": "idx", "delta": "1e-3"}
+    empty.write_config(OWN | {"datasets": {"idx": dataset}, "features": {"pixels": {"extractor": "pixels"}}})
+    target = "results/data/idx/train/part-00000.parquet"
+    file = folder / "train-images-idx3-ubyte"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-100])
+    fails(empty, target, str(file.relative_to(empty.path)), "truncated in row 13")
+    file.write_bytes(whole)
+    works(empty, target)
+
+
+def write_images(folder: Path, rows: int) -> None:
+    """A table of images, two classes."""
+    folder.mkdir(parents=True)
+    lines = ["path,finding"]
+    for row in range(rows):
+        Image.fromarray(np.full((6, 6), row, np.uint8)).save(folder / f"{row}.png")
+        lines.append(f"{row}.png,{('no', 'yes')[row % 2]}")
+    (folder / "labels.csv").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def scans(empty):
+    write_images(empty.path / "data" / "scans", 40)
+    dataset = {
+        "reader": "image_table",
+        "location": "scans",
+        "table": "labels.csv",
+        "path_column": "path",
+        "label_column": "finding",
+        "classes": ["no", "yes"],
+        "size": [6, 6],
+        "channels": 1,
+        "splits": {"test": 0.2},
+        "delta": "1e-3",
+    }
+    empty.write_config(OWN | {"datasets": {"scans": dataset}, "features": {"pixels": {"extractor": "pixels"}}})
+    return empty
+
+
+def test_a_truncated_image_and_a_label_out_of_range(scans):
+    target = "results/data/scans/test/part-00000.parquet"
+    folder = scans.path / "data" / "scans"
+    images = {path: path.read_bytes() for path in folder.glob("*.png")}
+    for path, content in images.items():
+        path.write_bytes(content[:-30])
+    fails(scans, target, "labels.csv", "row ", ".png")
+    for path, content in images.items():
+        path.write_bytes(content)
+    table = (folder / "labels.csv").read_text()
+    (folder / "labels.csv").write_text(table.replace("7.png,yes", "7.png,perhaps", 1))
+    fails(scans, target, "labels.csv", "row 7", "'perhaps'")
+    (folder / "labels.csv").write_text(table)
+    works(scans, target)
+
+
+def test_a_label_out_of_range(own):
+    path = own.path / "data" / "own" / "train_labels.npy"
+    labels = np.load(path)
+    np.save(path, np.where(np.arange(ROWS) == 17, CLASSES, labels))
+    target = "results/data/own/train/part-00000.parquet"
+    fails(own, target, "own/train_labels.npy", "row 17 has label 3", "0 to 2")
+    np.save(path, labels)
+    works(own, target)
+
+
+def test_a_feature_that_is_not_a_number(own):
+    path = own.path / "data" / "own" / "train.npy"
+    features = np.load(path)
+    broken = features.copy()
+    broken[23, 1] = np.nan
+    np.save(path, broken)
+    fails(own, OWN_FEATURES, "own/train", "NaN", "row 23")
+    np.save(path, features)
+    works(own, OWN_FEATURES)
+
+
+# ---- privacy
+
+
+def test_an_epsilon_out_of_reach_and_a_weak_delta(own):
+    target = OWN_CELL.format("sgd")
+    normalisation = {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 0.01}
+    own.write_config(with_value(OWN, "methods.sgd", SGD | {"normalisation": normalisation}))
+    fails(own, target, "epsilon 1 at delta 0.001 cannot be reached", "raise their noise multiplier")
+    own.write_config(with_value(OWN, "datasets.own.delta", "0.02"))
+    fails(own, target, "datasets.own.delta: 0.02 is not below 1/n = 1/60")
+    own.write_config(OWN)
+    works(own, target)
+
+
+# ---- the config: refused before anything runs
+
+ELSEWHERE = {"reader": "idx", "location": "nowhere", "delta": "1e-5"}
+MISTAKES = [
+    ("misspelt_key", "epsilon", ["1"], "epsilon: unknown key (did you mean 'epsilons'?)"),
+    ("nested_key", "datasets.digits.shard", 2, "datasets.digits.shard: unknown key (did you mean 'shards'?)"),
+    ("hyperparameter", "methods.sgd.learning_rat", 1.0, "(did you mean 'learning_rate'?)"),
+    ("method", "methods.ls.method", "least_square", "unknown method 'least_square' (did you mean 'least_squares'?)"),
+    ("dataset", "tables.tiny.dataset", "digit", "unknown data set 'digit' (did you mean 'digits'?)"),
+    ("reader", "datasets.digits.reader", "digit", "(did you mean 'digits'?)"),
+    ("zero", "epsilons", ["0"], "'0' must be 'inf' or a positive decimal number"),
+    ("words", "epsilons", ["abc"], "'abc' must be 'inf' or a positive decimal number"),
+    ("number", "epsilons", [1], "quote it"),
+    ("steps", "methods.sgd.steps", -5, "methods.sgd.steps: -5 must be at least 1"),
+    ("folder", "datasets.digits", ELSEWHERE, "datasets.digits.location: data/nowhere does not exist"),
+    ("not_yet", "audit", {"runs": 3}, "audit: is not available in this version"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def mistaken(tmp_path_factory):
+    return make_folder(tmp_path_factory.mktemp("mistaken") / "study")
+
+
+@pytest.mark.parametrize(("place", "value", "sentence"), [case[1:] for case in MISTAKES], ids=[c[0] for c in MISTAKES])
+def test_a_mistake_in_the_config(mistaken, place, value, sentence):
+    mistaken.write_config(with_value(TINY, place, value))
+    result = mistaken.snakemake()
+    assert result.returncode != 0
+    (said,) = [line for line in result.stderr.splitlines() if line.startswith("config.yaml: ")]
+    assert sentence in said
+    assert "Traceback" not in result.stderr
+    assert not (mistaken.path / "results").exists()
+
+
+def test_a_config_that_is_not_there(mistaken):
+    result = make_study(mistaken, "--configfile", "studies/nothing.yaml")
+    assert result.returncode == 1
+    assert result.stderr.startswith("dpstudy: studies/nothing.yaml: no such file")
+    assert result.stderr.count("\n") == 1
+
+
+# ---- what is said last
+
+
+def test_the_sentence_is_repeated_once_at_the_end(empty):
+    path = empty.path / "workflow" / "dpstudy" / "data" / "readers" / "digits.py"
+    source = path.read_text()
+    broken = source.replace("def open(", "def open(*_):\n    raise StudyError('digits are out')\n\n\ndef _open(", 1)
+    path.write_text("from dpstudy.errors import StudyError\n" + broken)
+    result = make_study(empty)
+    assert result.returncode == 1
+    *_, last = result.stderr.split("At least one job did not complete successfully.")
+    assert last.count("dpstudy: ") == 2
+    assert "dpstudy: data set 'digits': digits are out" in last
+    assert "results/logs/prepare_shard/digits/" in last
+    assert "the study stopped; what is finished is kept" in last
