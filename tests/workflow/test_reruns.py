@@ -136,3 +136,8 @@ def test_a_study_given_on_the_command_line_replaces_the_default(study):
     study.write_config(config, "other.yaml")
     trained = [job for job in study.planned("--configfile", "other.yaml") if job[0].startswith("train")]
     assert trained == sorted(cells("ls", ["2"], ["pixels"]) + cells("sgd", ["2"], ["pixels"]))
+
+
+def test_a_changed_delta_reruns_the_cells_and_no_reading_of_data(study):
+    study.write_config(changed(datasets__digits__delta="1e-5"))
+    assert study.planned() == sorted(cells("ls") + cells("sgd") + AFTER_CELLS)

@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from dpstudy.errors import StudyError
 
 _READ_BLOCK = 1 << 20
 _HEADER_LENGTH = 8  # bytes of a safetensors file that say how long its header is
+_CHECKSUM = "crc32"
 
 
 @contextlib.contextmanager
@@ -115,7 +117,7 @@ def write_tensors(
     metadata: dict[str, str] | None = None,
     private: bool = False,
 ) -> None:
-    """Write numpy arrays as safetensors, with string metadata.
+    """Write numpy arrays as safetensors, with string metadata and a checksum of the values.
 
     Raises:
         ValueError: a tensor holds NaN or infinity; no such value reaches a file.
@@ -126,9 +128,17 @@ def write_tensors(
         if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
             raise ValueError(f"{path}: tensor {name!r} holds a NaN or an infinity")
     contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    metadata = (metadata or {}) | {_CHECKSUM: _checksum(contiguous)}
     with atomic(path, private) as temporary:
         # not save_file: it writes under a name and a mode of its own
         temporary.write_bytes(_with_sorted_header(save(contiguous, metadata=metadata)))
+
+
+def _checksum(tensors: dict[str, np.ndarray]) -> str:
+    value = 0
+    for name in sorted(tensors):
+        value = zlib.crc32(memoryview(tensors[name]).cast("B") if tensors[name].size else b"", value)
+    return f"{value:08x}"
 
 
 def _with_sorted_header(content: bytes) -> bytes:
@@ -144,9 +154,12 @@ def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """Read every tensor of a safetensors file.
 
     Raises:
-        StudyError: the file is missing or damaged.
+        StudyError: the file is missing or damaged, or its values are not those that were written.
     """
-    return _read_safetensors(path)[0]
+    tensors, metadata = _read_safetensors(path)
+    if metadata.get(_CHECKSUM, written := _checksum(tensors)) != written:
+        raise StudyError(f"{path}: its values have changed since they were written; delete it and run the study again")
+    return tensors
 
 
 def read_tensor_metadata(path: str | os.PathLike) -> dict[str, str]:
