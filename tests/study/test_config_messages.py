@@ -112,6 +112,8 @@ MISTAKES = [
     ("cells", [{"dataset": ["digits"]}], "cells[0].dataset: unknown key (did you mean 'datasets'?); allowed here: datasets, entries, epsilons, features"),
     ("evaluation/metric", ["top1"], "evaluation.metric: unknown key (did you mean 'metrics'?); allowed here: *metrics*"),
     ("tables/main/captoin", "x", "tables.main.captoin: unknown key (did you mean 'caption'?); allowed here: *"),
+    ("datasets/digits/tile", [8, 8], "datasets.digits.tile: the reader 'digits' does not take this key; it takes none of its own"),
+    ("datasets/digits/reader", "idx", "datasets.digits: the key 'location' is missing; reader 'idx' needs a folder under data_root"),
     # missing keys
     ("study", GONE, "the config: the key 'study' is missing (*)"),
     ("methods", GONE, "the config: the key 'methods' is missing (*)"),

@@ -30,6 +30,7 @@ def load(raw: dict) -> dict:
             )
         fill_defaults(entry, method_schema(entry["method"]), method_schema(entry["method"]))
         _validate(entry, method_schema(entry["method"]), f"methods.{name}")
+    _check_sources(config)
     _check_references(config)
     _check_numbers(config)
     _check_overrides(config)
@@ -64,6 +65,26 @@ def _known(place: str, name: str, allowed: Iterable[str], what: str) -> None:
     if name not in allowed:
         listed = ", ".join(allowed) or "none is defined"
         raise StudyError(f"{place}: unknown {what} {name!r}{suggestion(name, allowed)}; there is {listed}")
+
+
+def _check_sources(config: dict) -> None:
+    """Each data set's keys are those that its reader takes."""
+    definitions = schema("config")["$defs"]
+    taken = definitions["source"]["x-readers"]
+    own = {key for keys in taken.values() for key in keys}
+    for kind in ("datasets", "public"):
+        for name, entry in config[kind].items():
+            reader = entry["reader"]
+            for key in entry:
+                if key in own and key not in taken[reader]:
+                    takes = ", ".join(taken[reader]) or "none of its own"
+                    raise StudyError(
+                        f"{kind}.{name}.{key}: the reader {reader!r} does not take this key; it takes {takes}"
+                    )
+            if "location" in taken[reader] and "location" not in entry:
+                raise StudyError(
+                    f"{kind}.{name}: the key 'location' is missing; reader {reader!r} needs a folder under data_root"
+                )
 
 
 def _check_references(config: dict) -> None:
