@@ -163,8 +163,9 @@ def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
 
 def read_tensor_metadata(path: str | os.PathLike) -> dict[str, str]:
-    """The string metadata of a safetensors file."""
-    return _read_safetensors(path, tensors=False)[1]
+    """The string metadata of a safetensors file, as it was given to `write_tensors`."""
+    metadata = _read_safetensors(path, tensors=False)[1]
+    return {name: value for name, value in metadata.items() if name != _CHECKSUM}
 
 
 def _read_safetensors(path, tensors: bool = True):
