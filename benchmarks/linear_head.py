@@ -5,11 +5,10 @@ import torch
 
 from benchmarks import opacus_head
 from benchmarks.timing import alternate, medians, table, title, verdict
-from dpstudy.methods import first_order
+from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.optimisers import make_optimiser
-from dpstudy.methods.problem import Problem
+from dpstudy.methods.records import Records
 from dpstudy.methods.sampling import batches as sampled_batches
-from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
 
 ROWS, DIM, CLASSES, BATCH = 60_000, 3_969, 10, 4_096
@@ -50,31 +49,26 @@ class PrivateHead:
 
     def __init__(self, task: Task):
         self.task = task
-        parameters = first_order.Parameters(
-            learning_rate=RATE, clipping_norm=CLIP, momentum=MOMENTUM, batch_size=BATCH, epochs=1
-        )
-        problem = Problem(ROWS, (DIM,), CLASSES, Budget("1", 1e-5))
-        data = first_order.TrainingSet(task.features.numpy(), task.targets.numpy(), None)
-        self.head = first_order._Head(data, None, None, parameters, problem)
+        labels = task.targets.numpy().argmax(1)
+        self.records = Records.read([(task.features.numpy(), labels)], CLASSES)
+        self.head = Head("softmax", "learned", CLIP)
         self.runs = 0
 
     def epoch(self) -> None:
         """One private epoch from zero."""
-        head = self.head
-        head.parameters.zero_()
-        optimiser = make_optimiser("momentum", RATE, MOMENTUM, head.parameters.shape, head.device)
+        weights = self.head.start(self.records)
+        optimiser = make_optimiser("momentum", RATE, MOMENTUM, weights.shape, weights.device)
         source = NoiseSource("seeded", "bench", self.runs)
         self.runs += 1
         for step, index in enumerate(self.task.batches, start=1):
-            gradient = head.clipped_sum(index)
+            gradient = clipped_sum(self.records, weights, self.head, index)
             noise = source.gaussian("gradient", tuple(gradient.shape), NOISE_MULTIPLIER * CLIP, step=step)
             gradient += torch.from_numpy(noise)
-            optimiser.step(head.parameters, gradient / BATCH)
+            optimiser.step(weights, gradient / BATCH)
 
     def clipped_sum(self, index: torch.Tensor) -> torch.Tensor:
         """The clipped sum (m, d + 1) of one batch at the task's random weights."""
-        self.head.parameters.copy_(self.task.weights)
-        return self.head.clipped_sum(index)
+        return clipped_sum(self.records, self.task.weights, self.head, index)
 
 
 def autograd_epoch(task: Task) -> None:

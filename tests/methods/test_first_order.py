@@ -10,7 +10,8 @@ import torch
 from scipy import stats
 
 from dpstudy.errors import StudyError
-from dpstudy.methods import first_order
+from dpstudy.methods import first_order, records
+from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.sampling import batches
@@ -47,10 +48,12 @@ def source(seed=None):
 
 
 def head_of(rows, parameters, problem, weights=None):
-    head = first_order._Head(first_order.prepare([rows], parameters, problem), None, None, parameters, problem)
-    if weights is not None:
-        head.parameters[:] = torch.from_numpy(weights)
-    return head
+    """The head's clipped sums at some weights (default: zero) over chosen records."""
+    records = first_order.prepare([rows], parameters, problem).records
+    clip = parameters.clipping_norm if problem.clipped else math.inf
+    head = Head(parameters.loss, parameters.bias, clip, parameters.clipping)
+    at = head.start(records) if weights is None else torch.from_numpy(weights).float()
+    return lambda index=None: clipped_sum(records, at, head, index).cpu().numpy()
 
 
 def trained(rows, parameters, problem, plan, noise, monitor=None):
@@ -84,25 +87,25 @@ def test_clipped_sum_equals_a_loop_over_examples(rows, problem, loss, bias):
     norm = float(np.median([np.linalg.norm(gradient) for gradient in gradients]))  # half of the examples are clipped
     expected = sum(gradient * min(1.0, norm / np.linalg.norm(gradient)) for gradient in gradients)
     head = head_of(rows, settings(loss=loss, bias=bias, clipping_norm=norm), problem, weights)
-    assert head.clipped_sum(None).cpu().numpy() == pytest.approx(expected, abs=2e-5)
+    assert head(None) == pytest.approx(expected, abs=2e-5)
 
 
 def test_a_batch_is_the_sum_over_its_rows_and_blocks_change_nothing(rows, problem):
     head = head_of(rows, settings(), problem, np.random.default_rng(2).standard_normal((CLASSES, DIM + 1)))
     index = torch.tensor([3, 30, 4, 17, 36])
-    whole, chosen = head.clipped_sum(None).cpu().numpy(), head.clipped_sum(index).cpu().numpy()
-    single = [head.clipped_sum(index[i : i + 1]).cpu().numpy() for i in range(5)]
+    whole, chosen = head(None), head(index)
+    single = [head(index[i : i + 1]) for i in range(5)]
     assert chosen == pytest.approx(sum(single), abs=1e-5)
     head.block = 3
-    assert head.clipped_sum(None).cpu().numpy() == pytest.approx(whole, abs=1e-5)
-    assert head.clipped_sum(index).cpu().numpy() == pytest.approx(chosen, abs=1e-5)
+    assert head(None) == pytest.approx(whole, abs=1e-5)
+    assert head(index) == pytest.approx(chosen, abs=1e-5)
 
 
 def test_blocks_change_neither_the_noise_nor_its_count(rows, problem, monkeypatch):
     parameters, models = settings(optimiser="adam", learning_rate=0.05), []
     plan = first_order.plan(parameters, problem)
     for values in (1 << 20, 1):
-        monkeypatch.setattr(first_order, "_BLOCK_VALUES", {"cpu": values, "cuda": values})
+        monkeypatch.setattr(records, "_BLOCK_VALUES", {"cpu": values, "cuda": values})
         noise = source(5)
         models.append(trained(rows, parameters, problem, plan, noise).model)
         assert noise.drawn == {"gradient": 4}
@@ -127,7 +130,7 @@ def test_the_sum_is_divided_by_the_public_batch_size(rows, problem, monkeypatch,
     parameters = settings(steps=1, batch_size=8, optimiser="sgd", learning_rate=1.0)
     plan = replace(first_order.plan(parameters, problem), noise={"gradient": 0.0})
     model = trained(rows, parameters, problem, plan, source()).model
-    total = head_of(rows, parameters, problem).clipped_sum(torch.arange(realised)).cpu().numpy()
+    total = head_of(rows, parameters, problem)(torch.arange(realised))
     assert np.column_stack([model.weights, model.bias]) == pytest.approx(-total / 8, abs=1e-5)
 
 
@@ -136,16 +139,16 @@ def test_records_that_deduplication_dropped_leave_the_divisor_alone(rows, proble
     plan = replace(first_order.plan(parameters, problem), noise={"gradient": 0.0})
     fewer = (rows[0][:20], rows[1][:20])
     model = trained(fewer, parameters, problem, plan, source()).model
-    total = head_of(fewer, parameters, problem).clipped_sum(None).cpu().numpy()
+    total = head_of(fewer, parameters, problem)(None)
     assert model.weights == pytest.approx(-total[:, :-1] / N, abs=1e-6)
 
 
 def test_poisson_batches_of_a_run_are_drawn_at_its_rate(rows, problem, monkeypatch, quick_plan):
     seen = []
     monkeypatch.setattr(
-        first_order._Head,
+        first_order,
         "clipped_sum",
-        lambda self, index: seen.append(len(index)) or torch.zeros_like(self.parameters),
+        lambda records, weights, head, index: seen.append(len(index)) or torch.zeros_like(weights),
     )
     parameters = settings(steps=3000, batch_size=6)
     plan = first_order.plan(parameters, problem)
@@ -224,8 +227,8 @@ def test_records_without_finite_numbers_take_no_part(rows, problem, bad):
     features[[2, 9]] = bad
     weights = np.random.default_rng(2).standard_normal((CLASSES, DIM + 1))
     fine = np.setdiff1d(np.arange(N), [2, 9])
-    broken = head_of((features, rows[1]), settings(), problem, weights).clipped_sum(None).cpu().numpy()
-    without = head_of((rows[0][fine], rows[1][fine]), settings(), problem, weights).clipped_sum(None).cpu().numpy()
+    broken = head_of((features, rows[1]), settings(), problem, weights)(None)
+    without = head_of((rows[0][fine], rows[1][fine]), settings(), problem, weights)(None)
     assert broken == pytest.approx(without, abs=1e-5)
 
 

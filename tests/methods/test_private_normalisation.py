@@ -22,7 +22,7 @@ def test_private_normalisation_equals_a_slow_loop(shape):
     mean = sum(v * min(1, bounds[0] / np.linalg.norm(v)) for v in means)
     square = sum(v * min(1, bounds[1] / np.linalg.norm(v)) for v in squares)
     normalisation = Normalisation(*bounds, noise_multiplier=1e-12, variance_floor=0.3)
-    sums = channel_sums(features, normalisation, problem)
+    sums = channel_sums([features], normalisation, problem)
     assert sums.mean == pytest.approx(mean, rel=1e-5, abs=1e-5)
     assert sums.square == pytest.approx(square, rel=1e-5)
     center, scale = release(sums, normalisation, problem, NoiseSource("seeded", "test"))

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from dpstudy.methods import first_order, least_squares, private_normalisation
+from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
@@ -102,7 +103,8 @@ def test_least_squares(variant, clipping_norm, positives):
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
 @pytest.mark.parametrize("bias", ["learned", -10.0])
 @pytest.mark.parametrize("clipping_norm", [0.01, 0.2])
-def test_first_order_at_any_weights(loss, bias, clipping_norm):
+@pytest.mark.parametrize("clipping", ["norm", "automatic"])
+def test_first_order_at_any_weights(loss, bias, clipping_norm, clipping):
     rng = generator()
     problem = Problem(BASE, (DIM,), CLASSES, Budget("1", 1e-5))
     parameters = first_order.Parameters(learning_rate=1.0, clipping_norm=clipping_norm, loss=loss, bias=bias, steps=3)
@@ -113,11 +115,9 @@ def test_first_order_at_any_weights(loss, bias, clipping_norm):
         weights = weight_scale * rng.standard_normal((CLASSES, DIM + (bias == "learned")))
 
         def released(x, y, weights=weights):
-            head = first_order._Head(
-                first_order.prepare([(x, y)], parameters, problem), None, None, parameters, problem
-            )
-            head.parameters[:] = torch.from_numpy(weights)
-            return head.clipped_sum(None).cpu().numpy().astype(np.float64)
+            data = first_order.prepare([(x, y)], parameters, problem).records
+            head = Head(loss, bias, clipping_norm, clipping)
+            return clipped_sum(data, torch.from_numpy(weights).float(), head).cpu().numpy().astype(np.float64)
 
         before = released(rows, labels)
         for row in records(rng):
@@ -171,7 +171,7 @@ def test_private_normalisation(shape):
     rows = base_rows(rng, problem.dim)
 
     def sums(x):
-        found = private_normalisation.channel_sums(x, normalisation, problem)
+        found = private_normalisation.channel_sums([x], normalisation, problem)
         return {"normalisation_mean": found.mean, "normalisation_square": found.square}
 
     before, largest = sums(rows), dict.fromkeys(events, 0.0)

@@ -4,7 +4,10 @@ import math
 from collections.abc import Collection
 from numbers import Real
 
+import numpy as np
+
 from dpstudy.errors import StudyError
+from dpstudy.models.linear import LinearModel
 
 
 def one_of(method: str, key: str, value: object, allowed: Collection[str]) -> None:
@@ -37,3 +40,14 @@ def count(method: str, **values: int) -> None:
     for key, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise StudyError(f"{method}: {key} {value!r}: must be an integer of at least 1")
+
+
+def finite(method: str, model: LinearModel) -> LinearModel:
+    """The model, unless a weight is NaN or infinite.
+
+    Raises:
+        StudyError: training diverged.
+    """
+    if not (np.isfinite(model.weights).all() and np.isfinite(model.bias).all()):
+        raise StudyError(f"{method}: training diverged to infinite weights; lower the learning rate")
+    return model

@@ -1,8 +1,4 @@
-"""DP-SGD, momentum and DP-Adam for a linear head, with closed-form per-example clipping.
-
-The gradient of example i is the outer product of its residual r_i (m values) and (x_i, 1), so its norm is
-|r_i| sqrt(1 + |x_i|^2) with a learned bias and |r_i| |x_i| without: a step is two matrix products, and no
-per-example gradient is stored (tramer2021 section 2; mehta2023 Algorithm 1).
+"""DP-SGD, momentum and DP-Adam for a linear head, with closed-form per-example clipping (gradients.py).
 
 Privacy: a record that takes part changes the clipped sum by at most C; noise of standard deviation s C is added to
 the sum once per step, an empty batch included, and the result is divided by the public q n. mehta2023's Algorithm 1
@@ -13,16 +9,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from dpstudy.errors import StudyError
 from dpstudy.methods import private_normalisation
-from dpstudy.methods.checks import count, one_of, positive
-from dpstudy.methods.clipping import LARGEST_NORM, one_hot
-from dpstudy.methods.optimisers import OPTIMISERS, make_optimiser
+from dpstudy.methods.checks import count, finite, one_of, positive
+from dpstudy.methods.gradients import CLIPPINGS, LOSSES, Head, clipped_sum
+from dpstudy.methods.optimisers import OPTIMISERS, TailAverage, make_optimiser
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.records import Records, RowMap
 from dpstudy.methods.sampling import batches as sampled_batches
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.calibration import calibrate
@@ -30,9 +26,6 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
 
 GRADIENT = "gradient"
-# Feature values of one block of rows. On a CPU 2 MB, so that a row gathered for the first matrix product is still in
-# cache for the second; on a GPU enough to keep it busy.
-_BLOCK_VALUES = {"cpu": 1 << 19, "cuda": 1 << 26}
 
 
 @dataclass(frozen=True)
@@ -50,6 +43,9 @@ class Parameters:
         sampling: "poisson"; "shuffle" is a control whose noise is calibrated as if it were Poisson.
         bias: "learned", or a fixed number (mehta2023 uses -10 with the sigmoid loss).
         normalisation: a private normalisation of the features first, or None.
+        weight_decay: lambda of an L2 penalty (lambda/2) |w|^2, whose gradient joins the released one.
+        clipping: "norm" scales gradients down to C; "automatic" scales each to about C (Bu et al. 2022, AUTO-S).
+        average: return the mean of the last half of the iterates instead of the last one: post-processing.
         curve_points: how many times along training the model is evaluated.
     """
 
@@ -65,6 +61,9 @@ class Parameters:
     sampling: str = "poisson"
     bias: str | float = "learned"
     normalisation: Normalisation | None = None
+    weight_decay: float = 0.0
+    clipping: str = "norm"
+    average: bool = False
     curve_points: int = 5
 
     def __post_init__(self):
@@ -73,10 +72,13 @@ class Parameters:
         if (self.epochs is None) == (self.steps is None):
             raise StudyError("first_order: give either `epochs` or `steps`")
         one_of("first_order", "optimiser", self.optimiser, OPTIMISERS)
-        one_of("first_order", "loss", self.loss, ("softmax", "sigmoid"))
+        one_of("first_order", "loss", self.loss, LOSSES)
+        one_of("first_order", "clipping", self.clipping, CLIPPINGS)
         one_of("first_order", "sampling", self.sampling, ("poisson", "shuffle"))
         positive("first_order", learning_rate=self.learning_rate, clipping_norm=self.clipping_norm)
         count("first_order", curve_points=self.curve_points)
+        if self.weight_decay < 0:
+            raise StudyError(f"first_order: weight_decay {self.weight_decay!r}: must be at least 0")
         if self.epochs is not None:
             positive("first_order", epochs=self.epochs)
         else:
@@ -107,10 +109,9 @@ class Parameters:
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records in memory: features (n, d) float32, targets (n, m), and sums for the normalisation."""
+    """Private records, and their private sums for the normalisation (or None)."""
 
-    features: np.ndarray
-    targets: np.ndarray
+    records: Records
     sums: ChannelSums | None
 
 
@@ -154,16 +155,13 @@ def spent(plan: Plan, step: int) -> tuple[Event, ...]:
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
-    """Gather (features, labels) batches in memory; non-finite records become zero and take no part."""
-    parts = [(np.asarray(x, np.float32), one_hot(y, problem.classes, problem.positives)) for x, y in batches]
-    if not parts:
-        raise StudyError("there are no training rows to learn from")
-    features = parts[0][0] if len(parts) == 1 else np.concatenate([part[0] for part in parts])
-    targets = np.concatenate([part[1] for part in parts])
+    """Take (features, labels) batches in; non-finite records become zero and take no part."""
+    records = Records.read(batches, problem.classes, problem.positives)
     sums = None
     if parameters.normalisation:
-        sums = private_normalisation.channel_sums(features, parameters.normalisation, problem)
-    return TrainingSet(features, targets, sums)
+        blocks = (block.cpu().numpy() for block in records.stored())
+        sums = private_normalisation.channel_sums(blocks, parameters.normalisation, problem)
+    return TrainingSet(records, sums)
 
 
 def fit(
@@ -175,99 +173,30 @@ def fit(
     monitor: Callable[[int, LinearModel], None] | None = None,
 ) -> Fit:
     """Train one seed. `monitor(step, model)` is called `curve_points` times with released models."""
-    center = scale = None
+    records, center, scale = data.records, None, None
     if parameters.normalisation:
         center, scale = private_normalisation.release(data.sums, parameters.normalisation, problem, source)
-    head = _Head(data, center, scale, parameters, problem)
+        records = records.mapped(RowMap(center, scale))
+    clip = parameters.clipping_norm if problem.clipped else math.inf
+    head = Head(parameters.loss, parameters.bias, clip, parameters.clipping)
+    weights = head.start(records)
     optimiser = make_optimiser(
-        parameters.optimiser, parameters.step_size(problem), parameters.momentum, head.parameters.shape, head.device
+        parameters.optimiser, parameters.step_size(problem), parameters.momentum, weights.shape, records.device
     )
-    steps = parameters.total_steps(problem)
+    steps, rate = parameters.total_steps(problem), parameters.rate(problem)
     stops = {round(steps * point / parameters.curve_points) for point in range(1, parameters.curve_points + 1)}
+    average = TailAverage(steps) if parameters.average else None
     sampler = sampled_batches(
-        len(data.features),
-        parameters.rate(problem),
-        steps,
-        parameters.sampling,
-        source.sampling("batches"),
-        slots=problem.n,
+        records.rows, rate, steps, parameters.sampling, source.sampling("batches"), slots=problem.n
     )
-    expected = parameters.rate(problem) * problem.n
     for step, index in enumerate(sampler, start=1):
-        gradient = head.clipped_sum(index)
+        gradient = clipped_sum(records, weights, head, index)
         if plan.events:
             noise = source.gaussian(GRADIENT, tuple(gradient.shape), plan.noise[GRADIENT], step=step)
-            gradient += torch.from_numpy(noise).to(head.device)
-        optimiser.step(head.parameters, gradient / expected)
+            gradient += torch.from_numpy(noise).to(records.device)
+        gradient /= rate * problem.n
+        optimiser.step(weights, gradient.add_(weights, alpha=parameters.weight_decay))
+        released = average.add(weights, step) if average else weights
         if monitor and step in stops:
-            monitor(step, head.model(center, scale))
-    model = head.model(center, scale)
-    if not (np.isfinite(model.weights).all() and np.isfinite(model.bias).all()):
-        raise StudyError("first_order: training diverged to infinite weights; lower the learning rate")
-    return Fit(model)
-
-
-class _Head:
-    """The linear head in training: `parameters` is (m, d + 1), the last column the bias (if learned)."""
-
-    def __init__(self, data: TrainingSet, center, scale, parameters: Parameters, problem: Problem):
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        features = torch.from_numpy(data.features).to(self.device)
-        if center is not None:
-            features = (features - torch.from_numpy(center).to(self.device)).mul_(
-                torch.from_numpy(scale).to(self.device)
-            )
-        length = torch.linalg.vector_norm(features, dim=1)
-        alive = length <= LARGEST_NORM  # false for a NaN, too
-        if not alive.all():
-            features = torch.where(alive[:, None], features, 0.0)
-        self.features = features
-        self.targets = torch.from_numpy(data.targets).to(self.device)
-        self.learned_bias = parameters.bias == "learned"
-        self.fixed_bias = 0.0 if self.learned_bias else float(parameters.bias)
-        self.loss = parameters.loss
-        clip = parameters.clipping_norm if problem.clipped else math.inf
-        # A record is clipped where its residual is longer than this; a record that takes no part has 0.
-        self.longest = torch.where(alive, clip / torch.sqrt(length**2 + float(self.learned_bias)), 0.0)
-        # rows of a block; not fewer than classes, or fetching the weights anew for each block would dominate
-        self.block = max(problem.classes, _BLOCK_VALUES[self.device.type] // problem.dim)
-        width = problem.dim + int(self.learned_bias)
-        self.parameters = torch.zeros(problem.classes, width, device=self.device)
-
-    def clipped_sum(self, index: torch.Tensor | None) -> torch.Tensor:
-        """The sum over the chosen rows (None: all) of gradients clipped to norm C, shape of `parameters`."""
-        total = torch.zeros_like(self.parameters)
-        dim = self.features.shape[1]
-        rows = len(self.features) if index is None else len(index)
-        index = index if index is None else index.to(self.device)
-        for start in range(0, rows, self.block):
-            if index is None:
-                part = slice(start, start + self.block)
-                x = self.features[part]
-            else:
-                part = index[start : start + self.block]
-                x = self.features.index_select(0, part)
-            residual = self._residual(x, self.targets[part])
-            factor = (self.longest[part] / torch.linalg.vector_norm(residual, dim=0)).clamp_max_(1.0)
-            # NaN where weights are so large that a record's scores overflow, or from 0/0: the record contributes zero
-            residual.mul_(factor).nan_to_num_(0.0)
-            total[:, :dim].addmm_(residual, x)
-            if self.learned_bias:
-                total[:, dim] += residual.sum(1)
-        return total
-
-    def _residual(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """(m, rows): class by class, so that both matrix products read x row by row."""
-        dim = x.shape[1]
-        bias = self.parameters[:, dim:] if self.learned_bias else self.fixed_bias
-        logits = self.parameters[:, :dim] @ x.T + bias
-        if self.loss == "softmax":
-            return torch.softmax(logits, 0) - y.T
-        return (torch.sigmoid(logits) - y.T) / y.shape[1]
-
-    def model(self, center, scale) -> LinearModel:
-        """The released model at this step."""
-        values = self.parameters.detach().cpu().numpy().copy()
-        dim = self.features.shape[1]
-        bias = values[:, dim] if self.learned_bias else np.full(len(values), self.fixed_bias, np.float32)
-        return LinearModel(values[:, :dim], bias.astype(np.float32), center, scale, {"method": "first_order"})
+            monitor(step, head.model(released, "first_order", center, scale))
+    return Fit(finite("first_order", head.model(released, "first_order", center, scale)))

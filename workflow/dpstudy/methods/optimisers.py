@@ -36,6 +36,22 @@ class Adam:
         weights.sub_(first / (second.sqrt() + self.floor), alpha=self.rate)
 
 
+class TailAverage:
+    """The mean of the iterates of the last half of training (de2022 section 3.4 averages too): post-processing."""
+
+    def __init__(self, steps: int):
+        self.first = steps // 2 + 1
+        self.count, self.mean = 0, None
+
+    def add(self, weights: torch.Tensor, step: int) -> torch.Tensor:
+        """Take the iterate after `step` (from 1) in; the average so far, or the iterate itself before the tail."""
+        if step < self.first:
+            return weights
+        self.count += 1
+        self.mean = weights.clone() if self.mean is None else self.mean.lerp_(weights, 1 / self.count)
+        return self.mean
+
+
 def make_optimiser(name: str, rate: float, momentum: float, shape, device) -> Momentum | Adam:
     """The optimiser called `name`: "sgd", "momentum" or "adam"."""
     if name == "adam":

@@ -6,6 +6,7 @@ which leaks) the sums have L2 sensitivities C1 and C2 under adding or removing a
 n gives E[x] and E[x^2]. The variance, floored, and the normalisation of each record are post-processing.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,6 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
 
 MEAN, SQUARE = "normalisation_mean", "normalisation_square"
-_BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ def events(normalisation: Normalisation) -> tuple[Event, ...]:
     )
 
 
-def channel_sums(features: np.ndarray, normalisation: Normalisation, problem: Problem) -> ChannelSums:
-    """One pass over (n, d) features laid out as `problem.shape` = (K, H, W) or (d,)."""
+def channel_sums(blocks: Iterable[np.ndarray], normalisation: Normalisation, problem: Problem) -> ChannelSums:
+    """One pass over (rows, d) float32 blocks of features laid out as `problem.shape` = (K, H, W) or (d,)."""
     channels = problem.shape[0]
     mean, square = np.zeros(channels), np.zeros(channels)
     bounds = (normalisation.mean_clip, normalisation.square_clip) if problem.clipped else (np.inf, np.inf)
-    for start in range(0, len(features), _BLOCK):
-        block = features[start : start + _BLOCK].reshape(-1, channels, problem.dim // channels)
+    for features in blocks:
+        block = features.reshape(-1, channels, problem.dim // channels)
         finite = np.isfinite(block).all((1, 2))
         block = block[finite] if not finite.all() else block
         mean += clip_rows(block.mean(2), bounds[0]).sum(0, dtype=np.float64)

@@ -21,12 +21,17 @@ class NoiseSource:
     Args:
         mode: "seeded" (reproducible research, never for release) or "secure" (the operating system's entropy).
         key: what tells this run from every other: (cell, phase, trial or audit run, seed).
+        shared: a control without any guarantee, the fault of mehta2023's released code: one vector is drawn for each
+            release and added to every row (class), tensor and step of it, so that differences between classes are
+            released without noise.
     """
 
-    def __init__(self, mode: str, *key: object):
+    def __init__(self, mode: str, *key: object, shared: bool = False):
         if mode not in MODES:
             raise ValueError(f"noise mode {mode!r}: one of {MODES}")
         self.mode = mode
+        self.shared = shared
+        self._vectors: dict[str, np.ndarray] = {}
         self.key = tuple(str(part) for part in key)
         self.drawn: Counter[str] = Counter()
         self._used: dict[tuple[str, int], set[str]] = {}  # (release, step) -> tensors drawn
@@ -48,9 +53,16 @@ class NoiseSource:
         tensors.add(tensor)
         if not 0 <= std < np.inf:
             raise ValueError(f"release {name!r}: standard deviation must be >= 0 and finite, got {std}")
+        if self.shared:
+            if name not in self._vectors:
+                self._vectors[name] = self._draw(shape[-1:], std, dtype, name, 0, "")
+            return np.broadcast_to(self._vectors[name], shape).copy()
+        return self._draw(shape, std, dtype, name, step, tensor)
+
+    def _draw(self, shape: tuple[int, ...], std: float, dtype, *release: object) -> np.ndarray:
         if self.mode == "secure":
             return _secure_normal(shape, std, dtype)
-        stream = self._stream("noise", name, step, tensor)
+        stream = self._stream("noise", *release)
         noise = stream.standard_normal(shape, dtype=np.float64 if np.dtype(dtype) == np.float64 else np.float32)
         noise *= noise.dtype.type(std)
         return noise
@@ -77,14 +89,16 @@ def _secure_normal(shape: tuple[int, ...], std: float, dtype) -> np.ndarray:
     return noise.reshape(shape)
 
 
-def symmetric_gaussian(source: NoiseSource, name: str, dim: int, std: float, tensor: str = "") -> np.ndarray:
+def symmetric_gaussian(
+    source: NoiseSource, name: str, dim: int, std: float, step: int = 0, tensor: str = ""
+) -> np.ndarray:
     """A symmetric (dim, dim) float32 noise matrix: diagonal sd `std`, off-diagonal sd std/sqrt(2).
 
     It is the isometric mechanism on symmetric matrices: in the coordinates (diagonal, sqrt(2) x upper triangle),
     whose Euclidean norm is the Frobenius norm, the noise is iid with sd `std`. Hence its noise multiplier is
     std / Frobenius sensitivity. Noising a full matrix iid and averaging it with its transpose gives the same law.
     """
-    packed = source.gaussian(name, (dim * (dim + 1) // 2,), std, tensor=tensor)
+    packed = source.gaussian(name, (dim * (dim + 1) // 2,), std, step, tensor)
     matrix = np.empty((dim, dim), dtype=np.float32)
     scale = np.float32(1 / np.sqrt(2))
     start = 0

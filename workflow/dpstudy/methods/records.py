@@ -1,0 +1,199 @@
+"""Private records that a method reads again and again, block by block: held in memory, or read anew from their shards.
+
+Nothing here releases anything. A pass yields blocks on the device (a GPU where there is one); what leaves a method is
+its noisy releases only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from dpstudy.errors import StudyError
+from dpstudy.methods.clipping import LARGEST_NORM, checked_labels
+
+HOLD_BYTES = 1 << 30  # features that take more than this, as stored, are read anew for each pass
+# Feature values of one block. On a CPU 2 MB: rows fetched for one matrix product are still in cache for the next; on a
+# GPU enough to keep it busy.
+_BLOCK_VALUES = {"cpu": 1 << 19, "cuda": 1 << 26}
+
+
+def device() -> torch.device:
+    """The GPU where there is one; matrix products keep float32's precision there too."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@dataclass(frozen=True)
+class RowMap:
+    """What is done to each record on its own, by public or released constants: (x - center) * scale, then its norm.
+
+    Attributes:
+        center, scale: (d,) float32, or None.
+        unit: every record is scaled to Euclidean norm 1 (zero stays zero); else
+        clip: it is scaled down to at most this norm.
+    """
+
+    center: np.ndarray | None = None
+    scale: np.ndarray | None = None
+    unit: bool = False
+    clip: float = math.inf
+
+    def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """(rows, d) features as mapped float32, and their (rows,) norms.
+
+        A record with a NaN, an infinity or a norm above LARGEST_NORM becomes zero; its norm is given as NaN.
+        """
+        x = x.to(torch.float32)
+        if self.center is not None:
+            x = x - torch.from_numpy(self.center).to(x.device)
+        if self.scale is not None:
+            x = x * torch.from_numpy(self.scale).to(x.device)
+        norm = torch.linalg.vector_norm(x, dim=1)
+        dead = ~(norm <= LARGEST_NORM)
+        if dead.any():
+            x = torch.where(dead[:, None], 0.0, x)
+        if self.unit:
+            x = x * (1 / norm.clamp_min(1e-30)).nan_to_num_(0.0)[:, None]
+            norm = (norm > 1e-30).to(norm.dtype)
+        elif math.isfinite(self.clip):
+            # rounded towards zero: a norm never exceeds the bound by more than float32's rounding of a product
+            factor = torch.where(norm > self.clip, self.clip / norm * (1 - 1e-6), 1.0)
+            x = x * factor[:, None].nan_to_num_(0.0)
+            norm = norm.clamp_max(self.clip)
+        return x, torch.where(dead, math.nan, norm)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some records: mapped features (rows, d) float32, their norms (rows,) (NaN: the record takes no part), and labels:
+    (rows,) class indices or (rows, m) zeros and ones."""
+
+    features: torch.Tensor
+    norms: torch.Tensor
+    labels: torch.Tensor
+
+    def one_hot(self, classes: int) -> torch.Tensor:
+        """(rows, m) float32 targets."""
+        if self.labels.ndim == 2:
+            return self.labels.to(torch.float32)
+        return torch.nn.functional.one_hot(self.labels, classes).to(torch.float32)
+
+
+@dataclass(frozen=True)
+class Records:
+    """Private records.
+
+    Attributes:
+        rows, dim, classes: how many records are held (private: never divide by it), d and m.
+        device: where blocks are yielded.
+    """
+
+    rows: int
+    dim: int
+    classes: int
+    device: torch.device
+    _labels: torch.Tensor
+    _map: RowMap
+    _stored: torch.Tensor | None = None  # held: as brought, float32 or float16
+    _features: torch.Tensor | None = None  # held: mapped
+    _norms: torch.Tensor | None = None
+    _source: Iterable | None = None  # not held: read anew for each pass
+
+    @classmethod
+    def read(cls, batches: Iterable, classes: int, positives: int = 1, hold: int = HOLD_BYTES) -> Records:
+        """Take (features (n, d), labels (n,) or (n, m)) batches in; they are held unless they take too much memory.
+
+        Args:
+            batches: an iterable; one that says its `nbytes` above `hold` must allow being iterated again and again.
+            classes: m.
+            positives: the most positive labels a record may have.
+            hold: bytes of features, as stored, up to which they are held.
+
+        Raises:
+            StudyError: no rows, or labels that `checked_labels` refuses.
+        """
+        held = getattr(batches, "nbytes", 0) <= hold
+        features, labels, dim = [], [], 0
+        for x, y in batches:
+            x = np.asarray(x)
+            labels.append(torch.from_numpy(_label_array(checked_labels(y, classes, positives))))
+            dim = x.shape[1]
+            if held:
+                features.append(torch.from_numpy(np.ascontiguousarray(x, x.dtype if x.dtype == np.float16 else "f4")))
+        if not sum(map(len, labels)):
+            raise StudyError("there are no training rows to learn from")
+        where = device()
+        labels = torch.cat(labels).to(where)
+        whole = (features[0] if len(features) == 1 else torch.cat(features)).to(where) if held else None
+        source = None if held else batches
+        return cls(len(labels), dim, classes, where, labels, RowMap(), whole, _source=source).mapped(RowMap())
+
+    @property
+    def held(self) -> bool:
+        """Whether the features are in memory."""
+        return self._stored is not None
+
+    def mapped(self, rule: RowMap) -> Records:
+        """The same records under another map of the values that they were brought with (not of an earlier map's)."""
+        if not self.held:
+            return replace(self, _map=rule)
+        features = torch.empty(self._stored.shape, dtype=torch.float32, device=self.device)
+        norms = torch.empty(self.rows, device=self.device)
+        for start in range(0, self.rows, self._rows()):
+            part = slice(start, start + self._rows())
+            features[part], norms[part] = rule(self._stored[part])
+        return replace(self, _features=features, _norms=norms, _map=rule)
+
+    def _rows(self) -> int:
+        # not fewer than classes, or fetching the weights anew for each block would dominate
+        return max(self.classes, _BLOCK_VALUES[self.device.type] // max(1, self.dim))
+
+    def blocks(self, rows: int | None = None, index: torch.Tensor | None = None) -> Iterator[Block]:
+        """One pass over all records, or over those that `index` (n',) names, in blocks of about `rows` records.
+
+        Raises:
+            StudyError: `index` on records that are not held.
+        """
+        size = rows or self._rows()
+        if index is not None:
+            yield from self._chosen(index.to(self.device), size)
+        elif self.held:
+            for start in range(0, self.rows, size):
+                part = slice(start, start + size)
+                yield Block(self._features[part], self._norms[part], self._labels[part])
+        else:
+            yield from self._streamed(size)
+
+    def stored(self) -> Iterator[torch.Tensor]:
+        """(rows, d) float32 blocks of the features as they were brought, without the map."""
+        for x in [self._stored] if self.held else (x for x, _ in self._source):
+            for start in range(0, len(x), self._rows()):
+                yield torch.as_tensor(x[start : start + self._rows()]).to(self.device, torch.float32)
+
+    def _chosen(self, index: torch.Tensor, size: int) -> Iterator[Block]:
+        if not self.held:
+            raise StudyError(
+                "mini-batches need the features in memory, and they exceed it; use `batch_size: full`, dtype: float16 "
+                "or a projection (`fits`)"
+            )
+        for start in range(0, len(index), size):
+            part = index[start : start + size]
+            yield Block(self._features.index_select(0, part), self._norms[part], self._labels[part])
+
+    def _streamed(self, size: int) -> Iterator[Block]:
+        place = 0
+        for x, _ in self._source:
+            for start in range(0, len(x), size):
+                stored = torch.from_numpy(np.ascontiguousarray(x[start : start + size])).to(self.device)
+                features, norms = self._map(stored)
+                yield Block(features, norms, self._labels[place : place + len(features)])
+                place += len(features)
+
+
+def _label_array(labels: np.ndarray) -> np.ndarray:
+    return labels.astype(np.int64) if labels.ndim == 1 else labels.astype(np.uint8)
