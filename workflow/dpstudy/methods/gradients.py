@@ -44,14 +44,14 @@ class Head:
         """Zero weights, (m, d) or (m, d + 1)."""
         return torch.zeros(records.classes, records.dim + int(self.learned), device=records.device)
 
-    def model(self, weights: torch.Tensor, method: str, center=None, scale=None) -> LinearModel:
+    def model(self, weights: torch.Tensor, method: str, center=None, scale=None, unit: bool = False) -> LinearModel:
         """The classifier with (m, width) weights, behind a released normalisation of (d,) center and scale."""
         values = weights.detach().cpu().numpy().copy()
         if self.learned:
             values, bias = values[:, :-1], values[:, -1]
         else:
             bias = np.full(len(values), self.bias, np.float32)
-        return LinearModel(values, bias.astype(np.float32), center, scale, {"method": method})
+        return LinearModel(values, bias.astype(np.float32), center, scale, {"method": method}, unit)
 
 
 def residuals(block: Block, weights: torch.Tensor, head: Head) -> torch.Tensor:

@@ -33,11 +33,13 @@ class RowMap:
     """What is done to each record on its own, by public or released constants: (x - center) * scale, then its norm.
 
     Attributes:
+        unit_first: the record is scaled to Euclidean norm 1 before anything else.
         center, scale: (d,) float32, or None.
         unit: every record is scaled to Euclidean norm 1 (zero stays zero); else
         clip: it is scaled down to at most this norm.
     """
 
+    unit_first: bool = False
     center: np.ndarray | None = None
     scale: np.ndarray | None = None
     unit: bool = False
@@ -49,6 +51,9 @@ class RowMap:
         A record with a NaN, an infinity or a norm above LARGEST_NORM becomes zero; its norm is given as NaN.
         """
         x = x.to(torch.float32)
+        if self.unit_first:
+            norm = torch.linalg.vector_norm(x, dim=1)
+            x = x * torch.where(norm <= LARGEST_NORM, 1 / norm.clamp_min(1e-30), math.nan)[:, None]
         if self.center is not None:
             x = x - torch.from_numpy(self.center).to(x.device)
         if self.scale is not None:

@@ -1,7 +1,14 @@
 """Solving linear systems with a noisy, perhaps indefinite Gram matrix."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lu_factor, lu_solve
+
+if TYPE_CHECKING:
+    import torch
 
 
 def solve_floored(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarray:
@@ -18,6 +25,32 @@ def solve_floored(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.nda
     values, vectors = eigh(matrix.astype(np.float64), overwrite_a=True, check_finite=False, driver="evd")
     inverse = 1.0 / (np.maximum(values, 0.0) + ridge)
     return (((right.astype(np.float64) @ vectors) * inverse) @ vectors.T).astype(np.float32)
+
+
+class Preconditioner:
+    """g -> g (M + ridge I)^-1 for the rows of many (m, d) gradients g, from one decomposition of the symmetric M.
+
+    With `floor`, negative eigenvalues of M are raised to zero first.
+
+    Raises:
+        ValueError: `ridge` is not positive, or the system is singular.
+    """
+
+    def __init__(self, matrix: np.ndarray, ridge: float, floor: bool, device: torch.device | str = "cpu"):
+        import torch
+
+        if not ridge > 0:
+            raise ValueError(f"ridge must be positive, got {ridge}")
+        values, vectors = eigh(matrix.astype(np.float64), overwrite_a=True, check_finite=False, driver="evd")
+        values = (np.maximum(values, 0.0) if floor else values) + ridge
+        if not values.all():
+            raise ValueError("the system is singular: use a larger regularisation")
+        self._vectors = torch.from_numpy(vectors.astype(np.float32)).to(device)
+        self._inverse = torch.from_numpy((1 / values).astype(np.float32)).to(device)
+
+    def __call__(self, gradients: torch.Tensor) -> torch.Tensor:
+        """(m, d) preconditioned gradients."""
+        return ((gradients @ self._vectors) * self._inverse) @ self._vectors.T
 
 
 def solve_ridge(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarray:

@@ -84,16 +84,16 @@ def accumulate(
             if per_class:
                 _add_class_grams(class_grams, gram, x, y)
             else:
-                _add_gram(gram, x)
+                add_gram(gram, x)
     if gram is None:
         raise StudyError("there are no training rows to learn from")
-    _mirror(gram)
+    mirror(gram)
     for matrix in class_grams if per_class else ():
-        _mirror(matrix)
+        mirror(matrix)
     return Statistics(gram.astype(np.float32), targets.astype(np.float32), class_grams, clipping_norm, positives)
 
 
-def _add_gram(total: np.ndarray, x: np.ndarray) -> None:
+def add_gram(total: np.ndarray, x: np.ndarray) -> None:
     """Add the upper triangle of x^T x; x is C-contiguous, so its transpose is what BLAS calls column-major."""
     total += ssyrk(1.0, np.ascontiguousarray(x).T, lower=1).T
 
@@ -106,10 +106,10 @@ def _add_class_grams(class_grams: np.ndarray, gram: np.ndarray, x: np.ndarray, y
         if single:  # every record stands in one class: the Gram is the sum of the class Grams
             gram += part
     if not single:
-        _add_gram(gram, x)
+        add_gram(gram, x)
 
 
-def _mirror(matrix: np.ndarray) -> None:
+def mirror(matrix: np.ndarray) -> None:
     """Copy the upper triangle to the lower, in place."""
     for row in range(1, len(matrix)):
         matrix[row, :row] = matrix[:row, row]

@@ -1,4 +1,4 @@
-"""Linear classifiers: scores = clip((x - center) * scale) @ weights.T + bias."""
+"""Linear classifiers: scores = ((x - center) * scale) @ weights.T + bias, perhaps of records scaled to unit norm."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,8 @@ class LinearModel:
     Attributes:
         weights: (m, d) float32.
         bias: (m,) float32.
-        center, scale: (d,) float32, a privately released normalisation, or None.
+        center, scale: (d,) float32, privately released, or None.
+        unit: records are scaled to norm 1 before the center is subtracted, and again afterwards.
     """
 
     weights: np.ndarray
@@ -24,31 +25,49 @@ class LinearModel:
     center: np.ndarray | None = None
     scale: np.ndarray | None = None
     metadata: dict[str, str] = field(default_factory=dict)
+    unit: bool = False
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """(n, m) float32 scores of (n, d) features."""
-        weights, bias = self.folded()
+        weights, bias = (self.weights, self.bias) if self.unit else self.folded()
         out = np.empty((len(features), len(bias)), dtype=np.float32)
         for start in range(0, len(features), _BLOCK):
             block = np.asarray(features[start : start + _BLOCK], dtype=np.float32)
-            out[start : start + _BLOCK] = block @ weights.T + bias
+            out[start : start + _BLOCK] = (self._mapped(block) if self.unit else block) @ weights.T + bias
         return out
 
+    def _mapped(self, block: np.ndarray) -> np.ndarray:
+        block = unit_rows(block)
+        if self.center is not None:
+            block = block - self.center
+        if self.scale is not None:
+            block = block * self.scale
+        return unit_rows(block)
+
     def folded(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (m, d) and bias (m,) that act on raw features: the normalisation is linear too."""
-        if self.center is None:
-            return self.weights, self.bias
-        weights = self.weights * self.scale
-        return weights, self.bias - weights @ self.center
+        """Weights (m, d) and bias (m,) that act on raw features: center and scale are linear too.
+
+        Raises:
+            ValueError: records are scaled to unit norm, which is not linear.
+        """
+        if self.unit:
+            raise ValueError("a model of unit-norm records cannot be folded into one matrix")
+        weights = self.weights if self.scale is None else self.weights * self.scale
+        return weights, self.bias if self.center is None else self.bias - weights @ self.center
 
     def save(self, path) -> None:
         """Write the model as safetensors."""
         tensors = {"weights": self.weights, "bias": self.bias}
-        if self.center is not None:
-            tensors |= {"center": self.center, "scale": self.scale}
-        write_tensors(path, tensors, {"kind": "linear"} | self.metadata)
+        tensors |= {name: value for name in ("center", "scale") if (value := getattr(self, name)) is not None}
+        write_tensors(path, tensors, {"kind": "linear", "unit": str(self.unit)} | self.metadata)
 
     @classmethod
     def load(cls, path) -> "LinearModel":
         """Read a model that `save` wrote."""
-        return cls(**read_tensors(path), metadata=read_tensor_metadata(path))
+        metadata = read_tensor_metadata(path)
+        return cls(**read_tensors(path), metadata=metadata, unit=metadata.get("unit") == "True")
+
+
+def unit_rows(x: np.ndarray) -> np.ndarray:
+    """(n, d) rows scaled to Euclidean norm 1; zero stays zero."""
+    return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-30)

@@ -1,0 +1,267 @@
+"""DP-FC: gradient steps of a linear head, preconditioned by a noisy feature covariance that all of them share.
+
+`published` is mehta2023 Algorithm 4: one noisy Gram of clipped features, T noisy clipped gradients, all with the same
+noise multiplier; sigmoid loss, bias fixed at -10, weights from zero. The Gram of a record changes by x x^T, of
+Frobenius norm at most C_G^2, each gradient sum by at most C_g.
+
+`improved` spends the budget unequally and leaves nothing to tune:
+    1. Records are scaled to unit norm (a per-record rule), and their noisy mean is released (private_mean.py). From
+       here on x stands for the unit-norm record minus that mean, scaled to unit norm again: a per-record map by a
+       released constant, so |x| <= 1 whatever the mean came out as.
+    2. The noisy Gram is released: x x^T has Frobenius norm at most 1.
+    3. T times, the noisy sum of softmax gradients clipped to C_g is released.
+    Adaptive Gaussian releases compose to mu^2 = 1/s_mean^2 + 1/s_gram^2 + T/s_gradient^2 exactly; the shares of mu^2
+    are constants, and everything else is post-processing of what was released.
+    Step: W <- W - (reach/T) g (G/2 + lambda I)^-1 for the sum g, with G's negative eigenvalues raised to zero and
+    lambda the spectral norm of its noise, sqrt(2d) s_gram (symmetric noise, Wigner's semicircle). G/2 bounds the
+    Hessian of the softmax loss (Boehning 1992); gradients clipped well below their usual norm move less than
+    unclipped ones would, hence a reach that is larger than Newton's 1.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+
+from dpstudy.errors import StudyError
+from dpstudy.methods import private_mean
+from dpstudy.methods.checks import count, finite, one_of, positive
+from dpstudy.methods.gradients import LOSSES, Head, clipped_sum
+from dpstudy.methods.grams import gram
+from dpstudy.methods.optimisers import TailAverage
+from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.spectral import Preconditioner
+from dpstudy.models.linear import LinearModel
+from dpstudy.privacy.calibration import calibrate
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.noise import NoiseSource, symmetric_gaussian
+
+GRAM, GRADIENT, TARGETS = "gram", "gradient", "targets"
+_STEPS, _STEPS_WITHOUT_NOISE = 15, 100
+_REACH = 200.0
+_SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
+_METHOD = "feature_covariance"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Hyper-parameters of DP-FC.
+
+    Attributes:
+        variant: "published" or "improved".
+        steps: T; "auto" (improved): a constant, larger where there is no noise.
+        clipping_norm: C_g, the bound on a record's gradient.
+        gram_clipping_norm: C_G, the bound on its feature norm (published; default C_g).
+        loss, bias: of the head; the bias is a fixed number.
+        learning_rate: eta, a factor on the preconditioned step; "auto" (improved): reach/T.
+        ridge: lambda for the Gram divided by n; "known-noise": the spectral norm of its noise.
+        mean_share, gram_share, start_share: shares of mu^2 (improved) spent on the mean (0: none is subtracted), the
+            Gram, and a least-squares start that reuses the Gram (0: weights start at zero).
+        reach: the sum of the learning rates of all steps, where `learning_rate` is "auto".
+        average: return the mean of the last half of the iterates.
+        floor: raise the noisy Gram's negative eigenvalues to zero.
+        curve_points: how many times along training the model is evaluated.
+    """
+
+    variant: str = "improved"
+    steps: int | str = "auto"
+    clipping_norm: float = 0.3
+    gram_clipping_norm: float | None = None
+    loss: str | None = None
+    bias: float | None = None
+    learning_rate: float | str = "auto"
+    ridge: float | str = "known-noise"
+    mean_share: float = 0.02
+    gram_share: float = 0.1
+    start_share: float = 0.0
+    reach: float = _REACH
+    average: bool = False
+    floor: bool = True
+    curve_points: int = 5
+
+    def __post_init__(self):
+        one_of(_METHOD, "variant", self.variant, ("improved", "published"))
+        published = self.variant == "published"
+        for key, value in (("loss", "sigmoid" if published else "softmax"), ("bias", -10.0 if published else 0.0)):
+            if getattr(self, key) is None:
+                object.__setattr__(self, key, value)
+        one_of(_METHOD, "loss", self.loss, LOSSES)
+        positive(_METHOD, clipping_norm=self.clipping_norm, gram_share=self.gram_share, reach=self.reach)
+        count(_METHOD, curve_points=self.curve_points)
+        if self.gram_clipping_norm is not None:
+            positive(_METHOD, gram_clipping_norm=self.gram_clipping_norm)
+        for key in ("steps", "learning_rate"):
+            if getattr(self, key) == "auto" and published:
+                raise StudyError(f"{_METHOD}: {key}: the published variant needs a number")
+        if self.steps != "auto" and not (self.steps == 0 and self.start_share > 0):
+            count(_METHOD, steps=self.steps)
+        if self.learning_rate != "auto":
+            positive(_METHOD, learning_rate=self.learning_rate)
+        if self.ridge != "known-noise":
+            positive(_METHOD, ridge=self.ridge)
+        shares = (self.mean_share, self.gram_share, self.start_share)
+        if min(shares) < 0 or not sum(shares) < 1 + (self.steps == 0) * 1e-9:
+            raise StudyError(f"{_METHOD}: mean_share, gram_share and start_share {shares}: their sum must be below 1")
+
+    @property
+    def covariance_norm(self) -> float:
+        """C_G."""
+        if self.variant == "improved":
+            return 1.0
+        return self.gram_clipping_norm or self.clipping_norm
+
+    def total_steps(self, problem: Problem) -> int:
+        """T, the number of gradient releases."""
+        if self.steps == "auto":
+            return _STEPS if problem.noised else _STEPS_WITHOUT_NOISE
+        return self.steps
+
+    def step_size(self, problem: Problem) -> float:
+        """eta."""
+        return self.reach / max(1, self.total_steps(problem)) if self.learning_rate == "auto" else self.learning_rate
+
+    def head(self, problem: Problem) -> Head:
+        """What the gradients are of."""
+        clip = self.clipping_norm if problem.clipped else math.inf
+        return Head(self.loss, self.bias, clip)
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Private records, mapped as the Gram or the mean reads them and as the gradients do, with sums at zero weights
+    that every seed and trial shares."""
+
+    covariates: Records
+    records: Records
+    sums: dict = field(default_factory=dict)
+
+
+def plan(parameters: Parameters, problem: Problem) -> Plan:
+    """Calibrate the noise to the budget; see the module's proofs for the sensitivities."""
+    if parameters.variant == "improved" and parameters.loss == "softmax" and problem.positives > 1:
+        raise StudyError(f"{_METHOD}: the softmax loss takes one label a record; set loss: sigmoid for several")
+    facts = {"steps": parameters.total_steps(problem), "learning_rate_applied": parameters.step_size(problem)}
+    if not problem.noised:
+        return Plan((), dict.fromkeys((GRAM, GRADIENT, TARGETS, private_mean.MEAN), 0.0), facts)
+    unit = _unit_events(parameters, problem)
+    scale = calibrate(lambda scale: tuple(event.scaled(scale) for event in unit), problem.budget)
+    events = tuple(event.scaled(scale) for event in unit)
+    noise = {event.name: event.noise_multiplier * event.sensitivity for event in events}
+    facts |= {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events}
+    return Plan(events, noise, facts)
+
+
+def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
+    """The releases with a multiplier of 1 each (published), or a total mu of 1 (improved)."""
+    steps = parameters.total_steps(problem)
+    if parameters.variant == "published":
+        return (
+            Event(GRAM, "gaussian", 1.0, parameters.covariance_norm**2),
+            Event(GRADIENT, "gaussian", 1.0, parameters.clipping_norm, steps),
+        )
+    shares = {"mean": parameters.mean_share, "gram": parameters.gram_share, "start": parameters.start_share}
+    rest = 1 - sum(shares.values())
+    if not steps:  # all of it goes to the least-squares start
+        shares["start"] += rest
+    events = [private_mean.event(shares["mean"])] if shares["mean"] else []
+    events.append(Event(GRAM, "gaussian", shares["gram"] ** -0.5, 1.0))
+    if shares["start"]:
+        events.append(Event(TARGETS, "gaussian", shares["start"] ** -0.5, math.sqrt(problem.positives)))
+    if steps:
+        events.append(Event(GRADIENT, "gaussian", math.sqrt(steps / rest), parameters.clipping_norm, steps))
+    return tuple(events)
+
+
+def spent(plan: Plan, step: int) -> tuple[Event, ...]:
+    """The events of the first `step` steps: what the curve's epsilon is computed from."""
+    return tuple(replace(event, count=step) if event.name == GRADIENT else event for event in plan.events)
+
+
+def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
+    """Take (features, labels) batches in; non-finite records become zero and take no part."""
+    records = Records.read(batches, problem.classes, problem.positives)
+    if parameters.variant == "improved":
+        unit = records.mapped(RowMap(unit=True))
+        return TrainingSet(unit, unit)
+    clip = parameters.covariance_norm if problem.clipped else math.inf
+    return TrainingSet(records.mapped(RowMap(clip=clip)), records)
+
+
+def fit(
+    data: TrainingSet,
+    parameters: Parameters,
+    problem: Problem,
+    plan: Plan,
+    source: NoiseSource,
+    monitor: Callable[[int, LinearModel], None] | None = None,
+) -> Fit:
+    """Train one seed. `monitor(step, model)` is called `curve_points` times with released models."""
+    center = None
+    if parameters.variant == "improved" and parameters.mean_share:
+        center = private_mean.release(data.covariates, problem, plan, source)
+        moved = data.records.mapped(RowMap(unit_first=True, center=center, unit=True))
+        data = TrainingSet(moved, moved)
+    preconditioner = _preconditioner(data, parameters, problem, plan, source)
+    head, steps = parameters.head(problem), parameters.total_steps(problem)
+    weights = head.start(data.records)
+    if parameters.start_share:
+        weights = preconditioner(_release_targets(data.records, problem, plan, source))
+    stops = {round(steps * point / parameters.curve_points) for point in range(1, parameters.curve_points + 1)}
+    average = TailAverage(steps) if parameters.average else None
+    released = weights
+
+    def model() -> LinearModel:
+        return head.model(released, _METHOD, center, unit=parameters.variant == "improved")
+
+    for step in range(1, steps + 1):
+        gradient = _first_sum(data, weights, head) if step == 1 else clipped_sum(data.records, weights, head)
+        if plan.events:
+            noise = source.gaussian(GRADIENT, tuple(gradient.shape), plan.noise[GRADIENT], step=step)
+            gradient += torch.from_numpy(noise).to(gradient.device)
+        weights = weights - parameters.step_size(problem) * preconditioner(gradient / problem.n)
+        released = average.add(weights, step) if average else weights
+        if monitor and step in stops:
+            monitor(step, model())
+    if monitor and not steps:
+        monitor(0, model())
+    return Fit(finite(_METHOD, model()))
+
+
+def _preconditioner(
+    data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan, source: NoiseSource
+) -> Preconditioner:
+    """The released Gram, divided by n, with its ridge."""
+    if GRAM not in data.sums:
+        data.sums[GRAM] = gram(data.covariates)
+    matrix, std = data.sums[GRAM], plan.noise[GRAM] / problem.n
+    if problem.noised:
+        matrix = matrix + symmetric_gaussian(source, GRAM, len(matrix), plan.noise[GRAM])
+    matrix = matrix / problem.n
+    if parameters.variant == "improved":
+        matrix /= 2
+    smallest = _SMALLEST_RIDGE * max(float(np.trace(matrix)) / len(matrix), 1e-12)
+    ridge = math.sqrt(2 * len(matrix)) * std if parameters.ridge == "known-noise" else parameters.ridge
+    return Preconditioner(matrix, max(ridge, smallest), parameters.floor, data.records.device)
+
+
+def _first_sum(data: TrainingSet, weights: torch.Tensor, head: Head) -> torch.Tensor:
+    """The gradient sum at the start; at zero weights it is the same for every seed and trial that shares the map."""
+    if weights.any():
+        return clipped_sum(data.records, weights, head)
+    if head not in data.sums:
+        data.sums[head] = clipped_sum(data.records, weights, head)
+    return data.sums[head].clone()
+
+
+def _release_targets(records: Records, problem: Problem, plan: Plan, source: NoiseSource) -> torch.Tensor:
+    """(m, d) noisy class sums divided by n, centred over classes: sensitivity sqrt(k) for k positives."""
+    total = torch.zeros(records.classes, records.dim, device=records.device)
+    for block in records.blocks():
+        total.addmm_(block.one_hot(records.classes).T, block.features)
+    if problem.noised:
+        noise = source.gaussian(TARGETS, tuple(total.shape), plan.noise[TARGETS])
+        total += torch.from_numpy(noise).to(total.device)
+    return (total - total.mean(0)) / problem.n

@@ -1,0 +1,34 @@
+"""A noisy mean of unit-norm records, subtracted before anything else is learnt from them.
+
+A record of norm at most 1 changes the sum by at most 1; noise is added to the sum, which is divided by the public n.
+Shrinking the result towards zero by what its noise is expected to contribute (James and Stein 1961, positive part) is
+post-processing: where the noise drowns the mean, nothing is subtracted.
+"""
+
+import numpy as np
+import torch
+
+from dpstudy.methods.problem import Plan, Problem
+from dpstudy.methods.records import Records
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.noise import NoiseSource
+
+MEAN = "mean"
+
+
+def event(share: float) -> Event:
+    """The release, with the noise that spends a mu^2 of `share`."""
+    return Event(MEAN, "gaussian", share**-0.5, 1.0)
+
+
+def release(records: Records, problem: Problem, plan: Plan, source: NoiseSource) -> np.ndarray:
+    """The (d,) float32 released mean of records whose map gives them a norm of at most 1."""
+    total = torch.zeros(records.dim, dtype=torch.float64, device=records.device)
+    for block in records.blocks():
+        total += block.features.sum(0)
+    found = total.cpu().numpy()
+    if problem.noised:
+        std = plan.noise[MEAN]
+        found = found + source.gaussian(MEAN, found.shape, std, dtype=np.float64)
+        found *= max(0.0, 1 - (len(found) - 2) * std**2 / float(found @ found))
+    return (found / problem.n).astype(np.float32)
