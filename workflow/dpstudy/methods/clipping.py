@@ -5,6 +5,7 @@ import numpy as np
 from dpstudy.errors import StudyError
 
 LARGEST_NORM = 1e15  # beyond it float32 holds neither a norm's square nor the factor that clips it
+SMALLEST_NORM = 1e-15  # below it the square is lost, and a record would be scaled to more than unit norm
 
 
 def clip_rows(features: np.ndarray, norm: float) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from dpstudy.errors import StudyError
-from dpstudy.methods.clipping import LARGEST_NORM, checked_labels
+from dpstudy.methods.clipping import LARGEST_NORM, SMALLEST_NORM, checked_labels
 
 HOLD_BYTES = 1 << 30  # features that take more than this, as stored, are read anew for each pass
 # Feature values of one block. On a CPU 2 MB: rows fetched for one matrix product are still in cache for the next; on a
@@ -53,7 +53,7 @@ class RowMap:
         x = x.to(torch.float32)
         if self.unit_first:
             norm = torch.linalg.vector_norm(x, dim=1)
-            x = x * torch.where(norm <= LARGEST_NORM, 1 / norm.clamp_min(1e-30), math.nan)[:, None]
+            x = x * torch.where(norm <= LARGEST_NORM, _to_unit(norm), math.nan)[:, None]
         if self.center is not None:
             x = x - torch.from_numpy(self.center).to(x.device)
         if self.scale is not None:
@@ -63,14 +63,20 @@ class RowMap:
         if dead.any():
             x = torch.where(dead[:, None], 0.0, x)
         if self.unit:
-            x = x * (1 / norm.clamp_min(1e-30)).nan_to_num_(0.0)[:, None]
-            norm = (norm > 1e-30).to(norm.dtype)
+            factor = _to_unit(norm).nan_to_num_(0.0)
+            x = x * factor[:, None]
+            norm = (factor > 0).to(norm.dtype)
         elif math.isfinite(self.clip):
             # rounded towards zero: a norm never exceeds the bound by more than float32's rounding of a product
             factor = torch.where(norm > self.clip, self.clip / norm * (1 - 1e-6), 1.0)
             x = x * factor[:, None].nan_to_num_(0.0)
             norm = norm.clamp_max(self.clip)
         return x, torch.where(dead, math.nan, norm)
+
+
+def _to_unit(norm: torch.Tensor) -> torch.Tensor:
+    """1/norm; 0 for norms so small that float32 does not hold their square: they would be scaled beyond 1."""
+    return torch.where(norm < SMALLEST_NORM, 0.0, 1 / norm)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
 
 _BLOCK = 8192
+_SMALLEST_NORM = 1e-15
 
 
 @dataclass(frozen=True)
@@ -69,5 +70,6 @@ class LinearModel:
 
 
 def unit_rows(x: np.ndarray) -> np.ndarray:
-    """(n, d) rows scaled to Euclidean norm 1; zero stays zero."""
-    return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-30)
+    """(n, d) rows scaled to Euclidean norm 1; those below 1e-15 become zero, as in training."""
+    norm = np.linalg.norm(x, axis=1, keepdims=True)
+    return np.where(norm < _SMALLEST_NORM, 0, x / np.maximum(norm, _SMALLEST_NORM))
