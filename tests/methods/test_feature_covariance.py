@@ -92,7 +92,7 @@ def test_improved_equals_its_description_in_a_loop_over_examples(rows):
         total = np.zeros_like(weights)
         for row, target in zip(x, y, strict=True):
             gradient = np.outer(softmax(weights @ row) - target, row)
-            total += gradient * min(1, 0.3 / np.linalg.norm(gradient))
+            total += gradient * min(1, 0.2 / np.linalg.norm(gradient))
         weights -= 0.9 * total / N @ inverse
     assert model.weights == pytest.approx(weights, rel=1e-4, abs=1e-4 * np.abs(weights).max())
     assert model.center == pytest.approx(center, abs=1e-6)

@@ -20,7 +20,7 @@ def rows():
 FIRST_ORDER = {"learning_rate": 1.0, "clipping_norm": 1.0, "steps": 20}
 
 
-@pytest.mark.parametrize(("name", "options"), [("least_squares", {}), ("first_order", FIRST_ORDER)])
+@pytest.mark.parametrize(("name", "options"), [("least_squares", {}), ("first_order", FIRST_ORDER), ("feature_covariance", {})])
 @pytest.mark.parametrize("epsilon", [2, 0.5, "1", "inf"])
 def test_a_model_its_scores_and_its_ledger(rows, name, options, epsilon):
     result = dpstudy.fit(name, *rows, epsilon=epsilon, delta=1e-4, **options)
@@ -105,3 +105,11 @@ def test_models_survive_their_file(tmp_path):
         center, scale = (0, 1) if model.center is None else (model.center, model.scale)
         slow = ((features - center) * scale) @ model.weights.T + model.bias
         assert model.scores(features) == pytest.approx(slow, abs=1e-4)
+
+
+def test_shared_noise_is_a_control_without_a_guarantee(rows):
+    result = dpstudy.fit("least_squares", *rows, epsilon=1, delta=1e-4, shared_noise=True)
+    check(result.ledger, "ledger", "ledger")
+    assert result.ledger["guarantee"] == "none" and result.ledger["epsilon"] is None
+    assert result.ledger["epsilon_by"] == dict.fromkeys(("exact", "pld", "rdp", "zcdp"))
+    assert result.ledger["not_accounted"][0].startswith("One noise vector was added to every class and step")

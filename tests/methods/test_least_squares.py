@@ -304,3 +304,27 @@ def test_the_floor_decides_how_a_noisy_system_is_solved(rows, variant):
             values = np.maximum(values, 0) if floor else values
             expected = vectors @ ((vectors.T @ released["targets"][j]) / (values + 0.7))
             assert model.weights[j] == pytest.approx(expected, rel=1e-2, abs=1e-3 * np.abs(expected).max())
+
+
+def test_noise_in_every_entry_is_solved_as_it_is_drawn(rows):
+    """Without symmetry the system is what Algorithm 3 prints: A_j + alpha G + lambda I with independent entries."""
+    parameters = Parameters(variant="published", symmetric=False, floor=False, ridge=40.0, clipping_norm=2.0)
+    problem = problem_of("4")
+    plan = least_squares.plan(parameters, problem)
+    statistics = least_squares.prepare([rows], parameters, problem)
+    released = least_squares.release(statistics, parameters, plan, source())
+    model = least_squares.solve(released, parameters, plan)
+    for j in range(CLASSES):
+        system = released["class_grams"][j].astype(np.float64) + released["gram"] + 40.0 * np.eye(DIM)
+        assert not np.allclose(system, system.T)
+        expected = np.linalg.solve(system, released["targets"][j].astype(np.float64))
+        assert model.weights[j] == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    noise = [released["gram"] - statistics.gram, *(released["class_grams"] - statistics.class_grams)]
+    for name, draws in (("gram", noise[:1]), ("class_grams", noise[1:])):
+        draws = np.array(draws)
+        assert draws.std() == pytest.approx(plan.noise[name], rel=6 / math.sqrt(2 * draws.size))
+    upper = np.triu_indices(DIM, 1)
+    pairs = np.array([(draw[upper], draw.T[upper]) for draw in noise])
+    assert abs(np.corrcoef(pairs[:, 0].ravel(), pairs[:, 1].ravel())[0, 1]) < 6 / math.sqrt(pairs.size / 2)
+    with pytest.raises(StudyError, match="set floor: false too"):
+        Parameters(symmetric=False)

@@ -133,3 +133,19 @@ def test_no_other_file_draws_normal_noise():
         if names & NORMAL_DRAWS:
             found[path.relative_to(package).as_posix()] = sorted(names & NORMAL_DRAWS)
     assert set(found) - NOT_FOR_RELEASES == {"privacy/noise.py"}, found
+
+
+@pytest.mark.parametrize("mode", ["seeded", "secure"])
+def test_a_shared_source_adds_one_vector_to_every_row_tensor_and_step(mode):
+    shared, fresh = NoiseSource(mode, "a", shared=True), NoiseSource(mode, "a")
+    draws = [
+        [source.gaussian("g", (3, 50), 2.0, step, tensor) for step, tensor in ((1, ""), (2, ""), (2, "b"))]
+        for source in (shared, fresh)
+    ]
+    first = draws[0][0][0].copy()
+    assert all(np.array_equal(row, first) for draw in draws[0] for row in draw)
+    assert len({row.tobytes() for draw in draws[1] for row in draw}) == 9
+    assert not np.array_equal(first, shared.gaussian("h", (50,), 2.0))  # another release has a vector of its own
+    assert shared.drawn == {"g": 2, "h": 1}
+    draws[0][0][:] = 0  # what is handed out is the caller's
+    assert np.array_equal(shared.gaussian("g", (50,), 2.0, 7), first)

@@ -67,7 +67,7 @@ def fit(name: str, features, labels, *, epsilon, delta: float, seed: int = 0, no
         noise: "seeded" or "secure".
         options: the method's hyper-parameters, and `classes` (give it: without it the number of classes is read off
             the labels), `positives`, `shape`, `sanitise`, `accounting`,
-            `unit` where the defaults do not fit.
+            `unit`, `shared_noise` (a control) where the defaults do not fit.
 
     Returns:
         Result with `model` and `ledger`.

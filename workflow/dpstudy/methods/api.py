@@ -9,7 +9,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.problem import Problem
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.ledger import build_ledger, check_releases
+from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_releases
 from dpstudy.privacy.noise import NoiseSource
 
 
@@ -36,6 +36,7 @@ def fit(
     sanitise="full",
     accounting="certified",
     unit="record",
+    shared_noise=False,
     **options,
 ) -> Result:
     """See `dpstudy.methods.fit`."""
@@ -49,10 +50,11 @@ def fit(
     parameters = methods.parameters(name, options)
     plan = method.plan(parameters, problem)
     data = method.prepare([(features, labels)], parameters, problem)
-    source = NoiseSource(noise, "api", f"{name} {parameters} {problem}", "fit", seed)
+    source = NoiseSource(noise, "api", f"{name} {parameters} {problem}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
     check_releases(plan.events, source.drawn)
-    ledger = build_ledger(plan.events, budget, n=problem.n, unit=unit, noise=noise)
+    why_none = SHARED_NOISE if shared_noise else None
+    ledger = build_ledger(plan.events, budget, n=problem.n, unit=unit, noise=noise, no_guarantee=why_none)
     return Result(fitted.model, ledger)
 
 

@@ -40,8 +40,9 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource, symmetric_gaussian
 
 GRAM, GRADIENT, TARGETS = "gram", "gradient", "targets"
-_STEPS, _STEPS_WITHOUT_NOISE = 15, 100
-_REACH = 200.0
+_STEPS, _STEPS_WITHOUT_NOISE = 20, 100
+_REACH = 500.0
+_RATE_UNCLIPPED = 1.9  # below 2, each step lowers the loss
 _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
 _METHOD = "feature_covariance"
 
@@ -56,7 +57,8 @@ class Parameters:
         clipping_norm: C_g, the bound on a record's gradient.
         gram_clipping_norm: C_G, the bound on its feature norm (published; default C_g).
         loss, bias: of the head; the bias is a fixed number.
-        learning_rate: eta, a factor on the preconditioned step; "auto" (improved): reach/T.
+        learning_rate: eta, a factor on the preconditioned step; "auto" (improved): reach/T, or 1.9 where nothing is
+            clipped.
         ridge: lambda for the Gram divided by n; "known-noise": the spectral norm of its noise.
         mean_share, gram_share, start_share: shares of mu^2 (improved) spent on the mean (0: none is subtracted), the
             Gram, and a least-squares start that reuses the Gram (0: weights start at zero).
@@ -68,7 +70,7 @@ class Parameters:
 
     variant: str = "improved"
     steps: int | str = "auto"
-    clipping_norm: float = 0.3
+    clipping_norm: float = 0.2
     gram_clipping_norm: float | None = None
     loss: str | None = None
     bias: float | None = None
@@ -121,7 +123,9 @@ class Parameters:
 
     def step_size(self, problem: Problem) -> float:
         """eta."""
-        return self.reach / max(1, self.total_steps(problem)) if self.learning_rate == "auto" else self.learning_rate
+        if self.learning_rate != "auto":
+            return self.learning_rate
+        return self.reach / max(1, self.total_steps(problem)) if problem.clipped else _RATE_UNCLIPPED
 
     def head(self, problem: Problem) -> Head:
         """What the gradients are of."""

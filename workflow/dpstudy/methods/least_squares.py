@@ -22,12 +22,12 @@ import numpy as np
 from dpstudy.errors import StudyError
 from dpstudy.methods.checks import one_of, positive
 from dpstudy.methods.problem import Fit, Plan, Problem
-from dpstudy.methods.spectral import solve_floored, solve_ridge
+from dpstudy.methods.spectral import solve_floored, solve_ridge, solve_square
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import Event
-from dpstudy.privacy.noise import NoiseSource, symmetric_gaussian
+from dpstudy.privacy.noise import NoiseSource, square_gaussian, symmetric_gaussian
 
 _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
 
@@ -46,6 +46,8 @@ class Parameters:
         floor: raise negative eigenvalues of the noisy system to zero before lambda is added. Algorithm 3 does not
             print it, the released code does; without it, "known-noise" takes a lambda three times as large, so that
             the system stays definite. An eigendecomposition for each class is what it costs.
+        symmetric: draw the noise of a Gram as a symmetric matrix. Without it (and then without `floor`), every entry
+            has its own noise, as Algorithm 3 prints it: the same privacy, twice the noise in the symmetric part.
     """
 
     variant: str = "improved"
@@ -55,8 +57,11 @@ class Parameters:
     gram_share: float = 0.2
     center_targets: bool = True
     floor: bool = True
+    symmetric: bool = True
 
     def __post_init__(self):
+        if self.floor and not self.symmetric:
+            raise StudyError("least_squares: floor raises eigenvalues of a symmetric matrix; set floor: false too")
         one_of("least_squares", "variant", self.variant, ("improved", "published"))
         positive("least_squares", clipping_norm=self.clipping_norm, gram_share=self.gram_share)
         if self.gram_share >= 1:
@@ -138,12 +143,13 @@ def release(statistics: Statistics, parameters: Parameters, plan: Plan, source: 
     if not plan.events:
         return noisy
     dim = len(statistics.gram)
-    noisy["gram"] = statistics.gram + symmetric_gaussian(source, "gram", dim, plan.noise["gram"])
+    matrix_noise = symmetric_gaussian if parameters.symmetric else square_gaussian
+    noisy["gram"] = statistics.gram + matrix_noise(source, "gram", dim, plan.noise["gram"])
     noisy["targets"] = statistics.targets + source.gaussian("targets", statistics.targets.shape, plan.noise["targets"])
     if parameters.per_class:
         noisy["class_grams"] = np.empty_like(statistics.class_grams)
         for index, matrix in enumerate(statistics.class_grams):
-            noise = symmetric_gaussian(source, "class_grams", dim, plan.noise["class_grams"], tensor=str(index))
+            noise = matrix_noise(source, "class_grams", dim, plan.noise["class_grams"], tensor=str(index))
             np.add(matrix, noise, out=noisy["class_grams"][index])
     return noisy
 
@@ -151,7 +157,7 @@ def release(statistics: Statistics, parameters: Parameters, plan: Plan, source: 
 def solve(released: dict[str, np.ndarray], parameters: Parameters, plan: Plan) -> LinearModel:
     """Weights from released statistics: post-processing."""
     gram, targets = released["gram"], released["targets"]
-    solver = solve_floored if parameters.floor else solve_ridge
+    solver = (solve_floored if parameters.floor else solve_ridge) if parameters.symmetric else solve_square
     if parameters.variant == "published":
         ridge = _ridge(parameters, gram, _published_noise(parameters, plan))
         systems = (matrix + parameters.alpha * gram for matrix in released["class_grams"])

@@ -64,10 +64,26 @@ def solve_ridge(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarr
     columns = right.astype(np.float64).T
     try:
         factor = cho_factor(_ridged(matrix, ridge), lower=True, overwrite_a=True, check_finite=False)
-        solution = cho_solve(factor, columns, check_finite=False)
+        return _finite_rows(cho_solve(factor, columns, check_finite=False))
     except LinAlgError:
-        factor = lu_factor(_ridged(matrix, ridge), overwrite_a=True, check_finite=False)
-        solution = lu_solve(factor, columns, check_finite=False)
+        return _by_lu(matrix, ridge, columns)
+
+
+def solve_square(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarray:
+    """As `solve_ridge`, for a (d, d) `matrix` that need not be symmetric.
+
+    Raises:
+        ValueError: the system is singular.
+    """
+    return _by_lu(matrix, ridge, right.astype(np.float64).T)
+
+
+def _by_lu(matrix: np.ndarray, ridge: float, columns: np.ndarray) -> np.ndarray:
+    factor = lu_factor(_ridged(matrix, ridge), overwrite_a=True, check_finite=False)
+    return _finite_rows(lu_solve(factor, columns, check_finite=False))
+
+
+def _finite_rows(solution: np.ndarray) -> np.ndarray:
     if not np.isfinite(solution).all():
         raise ValueError("the system is singular: use a larger regularisation")
     return solution.T.astype(np.float32)

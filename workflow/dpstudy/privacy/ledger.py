@@ -11,6 +11,10 @@ from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event, unamplified
 
+SHARED_NOISE = (
+    "One noise vector was added to every class and step (shared_noise, a control): differences between classes are "
+    "released without noise, so there is no guarantee."
+)
 SEEDED = "Noise was drawn from a seeded generator: reproducible research, not for release."
 
 

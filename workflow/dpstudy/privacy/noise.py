@@ -109,3 +109,10 @@ def symmetric_gaussian(
         matrix[row, row + 1 :] = part[1:] * scale
         matrix[row + 1 :, row] = matrix[row, row + 1 :]
     return matrix
+
+
+def square_gaussian(
+    source: NoiseSource, name: str, dim: int, std: float, step: int = 0, tensor: str = ""
+) -> np.ndarray:
+    """A (dim, dim) float32 matrix of independent noise of standard deviation `std`; multiplier std/Frobenius norm."""
+    return source.gaussian(name, (dim * dim,), std, step, tensor).reshape(dim, dim)
