@@ -1,0 +1,272 @@
+"""DP-Newton against float64 references; what a record can change, and what noise is added, against the ledger."""
+
+import math
+import secrets
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from dpstudy.errors import StudyError
+from dpstudy.methods import hessians, newton
+from dpstudy.methods.gradients import Head
+from dpstudy.methods.newton import Parameters
+from dpstudy.methods.problem import Problem
+from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.ledger import check_releases
+from dpstudy.privacy.noise import NoiseSource
+
+N, DIM, CLASSES = 140, 7, 5
+PUBLISHED = {"variant": "published", "learning_rate": 0.6, "ridge": 0.03}
+VARIANTS = [
+    Parameters(**PUBLISHED, steps=3, clipping_norm=1.3),
+    Parameters(steps=3, clipping_norm=1.3),
+    Parameters(steps=3, clipping_norm=1.3, preconditioner="shared"),
+]
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(17)
+    labels = rng.integers(CLASSES, size=N)
+    return (rng.standard_normal((N, DIM)) + np.eye(CLASSES, DIM)[labels]).astype(np.float32), labels
+
+
+def problem_of(epsilon="inf", n=N, dim=DIM, classes=CLASSES, **options):
+    return Problem(n, (dim,), classes, Budget(epsilon, 1e-5), **options)
+
+
+def source():
+    return NoiseSource("seeded", "test", secrets.randbits(50))
+
+
+def trained(rows, parameters, problem, noise=None, plan=None, monitor=None):
+    plan = plan or newton.plan(parameters, problem)
+    data = newton.prepare([rows], parameters, problem)
+    return newton.fit(data, parameters, problem, plan, noise or source(), monitor).model
+
+
+def clipped(x, norm):
+    return x * np.minimum(1, norm / np.linalg.norm(x, axis=1, keepdims=True))
+
+
+def probabilities(scores, variant):
+    if variant == "published":
+        return 1 / (1 + np.exp(-scores))
+    scores = np.exp(scores - scores.max(-1, keepdims=True))
+    return scores / scores.sum(-1, keepdims=True)
+
+
+def slow_newton(x, labels, parameters):
+    """By a loop over records and classes in float64."""
+    weights, classes, dim = np.zeros((CLASSES, x.shape[1])), CLASSES, x.shape[1]
+    for _ in range(parameters.steps):
+        gradient, blocks = np.zeros_like(weights), np.zeros((classes, dim, dim))
+        for row, label in zip(x, labels, strict=True):
+            p = probabilities(weights @ row, parameters.variant)
+            for j in range(classes):
+                gradient[j] += (p[j] - (label == j)) * row
+                blocks[j] += p[j] * (1 - p[j]) * np.outer(row, row)
+        if parameters.preconditioner == "shared":
+            blocks[:] = blocks.mean(0)
+        for j in range(classes):
+            system = blocks[j] / len(x) + parameters.ridge * np.eye(dim)
+            weights[j] -= parameters.learning_rate * np.linalg.solve(system, gradient[j] / len(x))
+    return weights
+
+
+@pytest.mark.parametrize("parameters", VARIANTS)
+def test_without_noise_it_equals_a_loop_over_examples(rows, parameters):
+    parameters = replace(parameters, ridge=0.03, learning_rate=0.6)
+    model = trained(rows, parameters, problem_of(sanitise="clip"))
+    x = clipped(rows[0].astype(np.float64), 1.3)
+    expected = slow_newton(x, rows[1], parameters)
+    assert model.weights == pytest.approx(expected, rel=1e-4, abs=1e-4 * np.abs(expected).max())
+    assert not model.bias.any()
+
+
+def test_full_steps_reach_the_optimum_of_the_regularised_logistic_loss(rows):
+    """Adding ridge x identity to the Hessian alone damps; at the optimum of the loss itself the step is zero."""
+    parameters = Parameters(variant="published", steps=60, learning_rate=1.0, ridge=1e-3)
+    weights = trained(rows, parameters, problem_of()).weights.astype(np.float64)
+    x, y = rows[0].astype(np.float64), np.eye(CLASSES)[rows[1]]
+    gradient = (probabilities(x @ weights.T, "published") - y).T @ x / N
+    assert np.abs(gradient).max() < 1e-5
+
+
+@pytest.mark.parametrize("parameters", VARIANTS)
+@pytest.mark.parametrize("epsilon", ["0.1", "4"])
+def test_the_plan_spends_the_budget_and_the_run_what_the_plan_says(rows, parameters, epsilon):
+    problem = problem_of(epsilon)
+    plan, noise = newton.plan(parameters, problem), source()
+    trained(rows, parameters, problem, noise, plan)
+    check_releases(plan.events, noise.drawn)
+    assert float(epsilon) * (1 - 1e-6) <= certify(plan.events, 1e-5).epsilon <= float(epsilon)
+
+
+def test_a_published_run_is_t_over_sigma_squared_zcdp():
+    plan = newton.plan(replace(VARIANTS[0], steps=10), problem_of("1"))
+    (sigma,) = {event.noise_multiplier for event in plan.events}
+    assert sum(event.count / (2 * event.noise_multiplier**2) for event in plan.events) == pytest.approx(10 / sigma**2)
+    bounds = {event.name: event.sensitivity for event in plan.events}
+    assert bounds == pytest.approx({"gradient": math.sqrt(5) * 1.3, "hessian": math.sqrt(5) * 1.3**2 / 4})
+
+
+def test_no_probabilities_bend_the_blocks_by_more_than_the_proof_says():
+    rng = np.random.default_rng(secrets.randbits(60))
+    for classes in (2, 3, 10, 100):
+        p = rng.dirichlet(np.full(classes, 0.3), size=20_000)
+        together = ((p * (1 - p)) ** 2).sum(1)
+        assert together.max() <= 4 / 27 + 1e-12
+        assert (1 - (p**2).sum(1)).max() <= 1 - 1 / classes + 1e-12
+        residual = p.copy()
+        residual[:, 0] -= 1
+        assert (residual**2).sum(1).max() <= 2 + 1e-12
+    third = np.full(3, 1 / 3)
+    assert ((third * (1 - third)) ** 2).sum() == pytest.approx(4 / 27)
+
+
+def worst_points(rng):
+    """Weights at which one direction has residuals and curvatures as large as they get, and random ones."""
+    point = np.zeros((CLASSES, DIM))
+    yield point
+    three = np.full(CLASSES, -60.0)
+    three[:3] = 0
+    yield three[:, None] * np.eye(DIM)[0]  # three classes equally likely along the first axis
+    one = np.full(CLASSES, -60.0)
+    one[0] = 60
+    yield one[:, None] * np.eye(DIM)[0]
+    wrong = np.full((CLASSES, 1), 60.0)
+    yield wrong * np.eye(DIM)[0]
+    for scale in (1.0, 30.0, 1e20):
+        yield scale * rng.standard_normal((CLASSES, DIM))
+
+
+@pytest.mark.parametrize("parameters", VARIANTS)
+def test_no_record_changes_a_release_by_more_than_its_sensitivity(rows, parameters):
+    rng = np.random.default_rng(secrets.randbits(60))
+    problem = problem_of("1")
+    plan = newton.plan(parameters, problem)
+    head, largest = Head(parameters.loss, 0.0, math.inf), {event.name: 0.0 for event in plan.events}
+    points = [torch.from_numpy(point).float() for point in worst_points(rng)]
+
+    def released(x, y):
+        data = newton.prepare([(x, y)], parameters, problem)
+        silent = replace(plan, events=(), noise=dict.fromkeys(plan.noise, 0.0))
+        found = {"gradient": [], "hessian": []}
+        for step, point in enumerate(points, start=1):
+            found["gradient"].append(newton._gradient(data, point, head, step))
+            blocks = newton._noisy_hessians(data, point, parameters, silent, source(), step)
+            scale = CLASSES if parameters.preconditioner == "shared" else 1
+            found["hessian"].append(np.array([block * scale for _, block in blocks]))
+        return found
+
+    def adversarial():
+        for scale in (0.0, 1e-30, 0.3, 1.3, 7.0, 1e10, 1e16, 3e37):
+            yield scale * rng.standard_normal(DIM)
+            yield scale * np.eye(DIM)[0]
+            yield -scale * np.eye(DIM)[0]
+        yield np.full(DIM, math.nan)
+
+    before = released(*rows)
+    for row in adversarial():
+        for label in range(CLASSES):
+            with np.errstate(over="ignore"):
+                x = np.vstack([rows[0], row[None].astype(np.float32)])
+            after = released(x, np.append(rows[1], label))
+            for event in plan.events:
+                for one, other in zip(before[event.name], after[event.name], strict=True):
+                    change = np.linalg.norm(one.astype(np.float64) - other)
+                    assert change <= event.sensitivity * (1 + 1e-4), event.name
+                    largest[event.name] = max(largest[event.name], change)
+    for event in plan.events:
+        # where all scores are large the label's own sigmoid residual is 0: sqrt(1 - 1/m) of the bound
+        assert largest[event.name] >= 0.85 * event.sensitivity, event.name
+
+
+@pytest.mark.parametrize("parameters", VARIANTS)
+def test_the_noise_is_what_the_ledger_says_fresh_for_each_step_and_class(parameters, monkeypatch):
+    dim, classes, n = 60, 4, 30
+    rows = np.full((n, dim), math.nan, np.float32), np.arange(n) % classes
+    problem = problem_of("1", n, dim, classes)
+    plan = newton.plan(parameters, problem)
+    gradients, matrices = [], []
+
+    def watched(matrix, ridge, right):
+        matrices.append(matrix * n)
+        gradients.append(right * n)
+        return np.zeros_like(right)
+
+    monkeypatch.setattr(newton, "solve_floored", watched)
+    trained(rows, parameters, problem, source(), plan)
+    bounds = {event.name: event.noise_multiplier * event.sensitivity for event in plan.events}
+    flat = np.concatenate([gradient.reshape(-1, dim) for gradient in gradients])
+    assert len(flat) == classes * parameters.steps
+    assert flat.std() == pytest.approx(bounds["gradient"], rel=6 / math.sqrt(2 * flat.size))
+    upper = np.triu_indices(dim, 1)
+    shared = parameters.preconditioner == "shared"
+    assert len(matrices) == parameters.steps * (1 if shared else classes)
+    draws = np.array([math.sqrt(2) * matrix[upper] for matrix in matrices]) * (classes if shared else 1)
+    assert draws.std() == pytest.approx(bounds["hessian"], rel=6 / math.sqrt(2 * draws.size))
+    for group in (flat, draws):
+        limit = 7 / math.sqrt(group.shape[1])
+        assert np.abs(np.corrcoef(group)[np.triu_indices(len(group), 1)]).max() < limit
+
+
+@pytest.mark.parametrize("parameters", VARIANTS)
+def test_blocks_of_classes_and_of_rows_change_nothing(rows, parameters, monkeypatch):
+    problem, models = problem_of("2"), []
+    for size, height in ((1 << 31, 8192), (4 * DIM * DIM * 2, 16)):
+        monkeypatch.setattr(newton, "_BLOCK_BYTES", size)
+        monkeypatch.setattr(hessians, "_ROWS", height)
+        models.append(trained(rows, parameters, problem, NoiseSource("seeded", "same")).weights)
+    assert models[0] == pytest.approx(models[1], rel=1e-3, abs=1e-4 * float(np.abs(models[0]).max()))
+
+
+def test_every_seed_and_trial_shares_what_is_free_of_noise(rows, monkeypatch):
+    problem, calls = problem_of("1"), []
+    original = newton.gram
+    monkeypatch.setattr(newton, "gram", lambda records: calls.append(1) or original(records))
+    parameters = replace(VARIANTS[0], steps=1)
+    plan = newton.plan(parameters, problem)
+    data = newton.prepare([rows], parameters, problem)
+    noise = [NoiseSource("seeded", "same") for _ in range(2)]
+    shared = [newton.fit(data, parameters, problem, plan, one).model.weights for one in noise]
+    alone = trained(rows, parameters, problem, NoiseSource("seeded", "same"), plan).weights
+    assert np.array_equal(shared[0], alone) and np.array_equal(shared[1], alone)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("parameters", VARIANTS)
+def test_hard_newton_data_leave_a_finite_model(parameters):
+    rng = np.random.default_rng(3)
+    wide = rng.standard_normal((10, 40)).astype(np.float32)
+    twins = np.repeat(rng.standard_normal((30, 3)), 2, axis=1).astype(np.float32)
+    twins[:, 0] = 0
+    for x in (wide, twins, np.zeros((8, 5), np.float32)):
+        labels = np.zeros(len(x), np.int64)
+        for epsilon in ("0.01", "1", "inf"):
+            for ridge in (1e-8, 1e8, "known-noise"):
+                problem = problem_of(epsilon, len(x), x.shape[1], 3)
+                model = trained((x, labels), replace(parameters, ridge=ridge), problem)
+                assert np.isfinite(model.weights).all()
+
+
+def test_refused_newton_settings(rows):
+    for options, sentence in (
+        ({"variant": "sigmoid"}, "variant 'sigmoid': one of 'softmax', 'published'"),
+        ({"variant": "published", "preconditioner": "shared"}, "goes with the variant 'softmax' only"),
+        ({"hessian_share": 1.0}, "must lie between 0 and 1"),
+        ({"steps": 0}, "steps 0: must be an integer of at least 1"),
+        ({"ridge": "auto"}, "ridge 'auto': must be a number above 0"),
+    ):
+        with pytest.raises(StudyError, match=sentence):
+            Parameters(**options)
+    labels = np.eye(CLASSES, dtype=np.int8)[rows[1]]
+    labels[0] = 1
+    with pytest.raises(StudyError, match="takes one label a record; use variant: published for several"):
+        newton.plan(Parameters(), problem_of("1", positives=2))
+    with pytest.raises(StudyError, match="row 0: 5 positive labels where at most 2 are declared"):
+        trained((rows[0], labels), VARIANTS[0], problem_of("1", positives=2))

@@ -1,0 +1,226 @@
+"""DP-Newton: noisy gradients and noisy class-diagonal Hessians of a linear head, T times.
+
+Features are clipped to norm C, which bounds both without a per-example Hessian. W starts at zero; there is no bias.
+
+`published` is mehta2023 Algorithm 2, with the sum over classes of sigmoid losses. A record changes the gradient of each
+class by at most C (|sigmoid - y| <= 1) and its Hessian by at most C^2/4 in Frobenius norm; over m classes together that
+is sqrt(m) C and sqrt(m) C^2/4. Both are released T times with the same noise multiplier s: mu^2 = 2T/s^2, which is
+rho = T/s^2 (Theorem 2.1).
+
+`softmax` has sensitivities that do not grow with m. For probabilities p and one label y:
+    |p - y|^2 <= (1 - p_y)^2 + (1 - p_y)^2 <= 2: the gradients of all classes change by at most sqrt(2) C together.
+    sum_j (p_j (1 - p_j))^2 is largest where two or more p_j are equal and the rest zero: k equal ones give
+    (k-1)^2/k^3, at most 4/27 (k = 3); hence all blocks together change by at most sqrt(4/27) C^2.
+    One block shared by all classes, sum_i (1 - sum_j p_ij^2) x x^T, changes by at most (1 - 1/m) C^2.
+The full Hessian is at most twice its block diagonal, so steps of 1/2 are safe; a share of mu^2 is spent on the Hessians
+and the ridge comes from their known noise.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+
+from dpstudy.errors import StudyError
+from dpstudy.methods.checks import count, finite, one_of, positive
+from dpstudy.methods.gradients import Head, clipped_sum
+from dpstudy.methods.grams import gram
+from dpstudy.methods.hessians import class_hessians, shared_hessian
+from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.spectral import solve_floored, solve_ridge
+from dpstudy.models.linear import LinearModel
+from dpstudy.privacy.calibration import calibrate
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.noise import NoiseSource, symmetric_gaussian
+
+GRADIENT, HESSIAN = "gradient", "hessian"
+_BLOCK_BYTES = 1 << 31  # of the Hessians that are held at once
+_SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
+_METHOD = "newton"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Hyper-parameters of DP-Newton.
+
+    Attributes:
+        variant: "softmax" or "published".
+        steps: T.
+        clipping_norm: C, the bound on a record's feature norm.
+        learning_rate: eta.
+        ridge: lambda for the Hessian divided by n; "known-noise": half the spectral norm of its noise.
+        hessian_share: share of mu^2 spent on the Hessians (softmax).
+        preconditioner: "per-class" blocks, or one "shared" by all classes (softmax).
+        floor: raise negative eigenvalues of a noisy Hessian to zero before lambda is added.
+        curve_points: how many times along training the model is evaluated.
+    """
+
+    variant: str = "softmax"
+    steps: int = 1
+    clipping_norm: float = 1.0
+    learning_rate: float = 0.5
+    ridge: float | str = "known-noise"
+    hessian_share: float = 0.3
+    preconditioner: str = "per-class"
+    floor: bool = True
+    curve_points: int = 5
+
+    def __post_init__(self):
+        one_of(_METHOD, "variant", self.variant, ("softmax", "published"))
+        one_of(_METHOD, "preconditioner", self.preconditioner, ("per-class", "shared"))
+        if self.preconditioner == "shared" and self.variant == "published":
+            raise StudyError(f"{_METHOD}: preconditioner 'shared' goes with the variant 'softmax' only")
+        positive(_METHOD, clipping_norm=self.clipping_norm, learning_rate=self.learning_rate)
+        positive(_METHOD, hessian_share=self.hessian_share)
+        if self.hessian_share >= 1:
+            raise StudyError(f"{_METHOD}: hessian_share {self.hessian_share!r}: must lie between 0 and 1")
+        count(_METHOD, steps=self.steps, curve_points=self.curve_points)
+        if self.ridge != "known-noise":
+            positive(_METHOD, ridge=self.ridge)
+
+    @property
+    def loss(self) -> str:
+        """Of the head."""
+        return "sigmoid" if self.variant == "published" else "softmax"
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Private records with clipped features, and sums at zero weights that every seed and trial shares."""
+
+    records: Records
+    sums: dict = field(default_factory=dict)
+
+
+def prepared_by(parameters: Parameters) -> tuple:
+    """What `prepare` depends on."""
+    return (parameters.clipping_norm,)
+
+
+def plan(parameters: Parameters, problem: Problem) -> Plan:
+    """Calibrate the noise to the budget; see the module's proof for the sensitivities."""
+    if parameters.variant == "softmax" and problem.positives > 1:
+        raise StudyError(f"{_METHOD}: the softmax loss takes one label a record; use variant: published for several")
+    facts = {"learning_rate_applied": parameters.learning_rate}
+    if not problem.noised:
+        return Plan((), {GRADIENT: 0.0, HESSIAN: 0.0}, facts)
+    unit = _unit_events(parameters, problem)
+    scale = calibrate(lambda scale: tuple(event.scaled(scale) for event in unit), problem.budget)
+    events = tuple(event.scaled(scale) for event in unit)
+    noise = {event.name: event.noise_multiplier * event.sensitivity for event in events}
+    return Plan(events, noise, facts | {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events})
+
+
+def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
+    """The releases with a multiplier of 1 each (published), or a total mu of 1 (softmax)."""
+    norm, steps, root = parameters.clipping_norm, parameters.steps, math.sqrt(problem.classes)
+    if parameters.variant == "published":
+        return (
+            Event(GRADIENT, "gaussian", 1.0, root * norm, steps),
+            Event(HESSIAN, "gaussian", 1.0, root * norm**2 / 4, steps),
+        )
+    share = parameters.hessian_share
+    bound = math.sqrt(4 / 27) if parameters.preconditioner == "per-class" else 1 - 1 / problem.classes
+    return (
+        Event(GRADIENT, "gaussian", math.sqrt(steps / (1 - share)), math.sqrt(2) * norm, steps),
+        Event(HESSIAN, "gaussian", math.sqrt(steps / share), bound * norm**2, steps),
+    )
+
+
+def spent(plan: Plan, step: int) -> tuple[Event, ...]:
+    """The events of the first `step` steps: what the curve's epsilon is computed from."""
+    return tuple(replace(event, count=step) for event in plan.events)
+
+
+def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
+    """Take (features, labels) batches in; non-finite records become zero and take no part."""
+    records = Records.read(batches, problem.classes, problem.positives)
+    clip = parameters.clipping_norm if problem.clipped else math.inf
+    return TrainingSet(records.mapped(RowMap(clip=clip)))
+
+
+def fit(
+    data: TrainingSet,
+    parameters: Parameters,
+    problem: Problem,
+    plan: Plan,
+    source: NoiseSource,
+    monitor: Callable[[int, LinearModel], None] | None = None,
+) -> Fit:
+    """Train one seed. `monitor(step, model)` is called `curve_points` times with released models."""
+    head = Head(parameters.loss, 0.0, math.inf)
+    weights = head.start(data.records)
+    stops = {
+        round(parameters.steps * point / parameters.curve_points) for point in range(1, parameters.curve_points + 1)
+    }
+    for step in range(1, parameters.steps + 1):
+        gradient = _gradient(data, weights, head, step)
+        if plan.events:
+            gradient = gradient + source.gaussian(GRADIENT, gradient.shape, plan.noise[GRADIENT], step)
+        moved = weights.cpu().numpy().copy()
+        for index, hessian in _noisy_hessians(data, weights, parameters, plan, source, step):
+            solver = solve_floored if parameters.floor else solve_ridge
+            hessian = hessian / problem.n
+            smallest = _SMALLEST_RIDGE * max(float(np.trace(hessian)) / len(hessian), 1e-12)
+            ridge = max(_ridge(parameters, problem, plan), smallest)
+            moved[index] -= parameters.learning_rate * solver(hessian, ridge, gradient[index] / problem.n)
+        weights = torch.from_numpy(moved).to(weights.device)
+        finite(_METHOD, head.model(weights, _METHOD))
+        if monitor and step in stops:
+            monitor(step, head.model(weights, _METHOD))
+    return Fit(head.model(weights, _METHOD))
+
+
+def _ridge(parameters: Parameters, problem: Problem, plan: Plan) -> float:
+    if parameters.ridge != "known-noise":
+        return parameters.ridge
+    dim = problem.dim
+    std = plan.noise[HESSIAN] / (problem.classes if parameters.preconditioner == "shared" else 1)
+    return (0.5 if parameters.floor else 1.5) * math.sqrt(2 * dim) * std / problem.n
+
+
+def _gradient(data: TrainingSet, weights: torch.Tensor, head: Head, step: int) -> np.ndarray:
+    """(m, d) private gradient sums of all classes; the sigmoid losses of a record are summed over classes."""
+    if step > 1 or GRADIENT not in data.sums:
+        total = clipped_sum(data.records, weights, head)
+        if head.loss == "sigmoid":
+            total *= len(total)
+        total = total.cpu().numpy()
+        if step > 1:
+            return total
+        data.sums[GRADIENT] = total
+    return data.sums[GRADIENT]
+
+
+def _noisy_hessians(data: TrainingSet, weights, parameters: Parameters, plan: Plan, source: NoiseSource, step: int):
+    """Yield (classes that it is for, released (d, d) sum); a block of classes is held at a time."""
+    dim, classes = data.records.dim, data.records.classes
+
+    def noised(matrix: np.ndarray, tensor: str) -> np.ndarray:
+        if not plan.events:
+            return matrix
+        return matrix + symmetric_gaussian(source, HESSIAN, dim, plan.noise[HESSIAN], step, tensor)
+
+    if parameters.preconditioner == "shared":
+        private = _at_zero(data, 1 - 1 / classes) if step == 1 else shared_hessian(data.records, weights)
+        yield slice(0, classes), noised(private, "") / classes
+        return
+    size = max(1, _BLOCK_BYTES // (4 * dim * dim))
+    for start in range(0, classes, size):
+        part = range(start, min(classes, start + size))
+        if step == 1:
+            block = [_at_zero(data, 0.25 if parameters.loss == "sigmoid" else (1 - 1 / classes) / classes)] * len(part)
+        else:
+            block = class_hessians(data.records, weights, parameters.loss, part)
+        for index, private in zip(part, block, strict=True):
+            yield slice(index, index + 1), noised(private, str(index))
+
+
+def _at_zero(data: TrainingSet, curvature: float) -> np.ndarray:
+    """The Hessian at zero weights, where all records curve alike: one Gram for all classes."""
+    if HESSIAN not in data.sums:
+        data.sums[HESSIAN] = gram(data.records)
+    return np.float32(curvature) * data.sums[HESSIAN]
