@@ -20,7 +20,10 @@ def rows():
 FIRST_ORDER = {"learning_rate": 1.0, "clipping_norm": 1.0, "steps": 20}
 
 
-@pytest.mark.parametrize(("name", "options"), [("least_squares", {}), ("first_order", FIRST_ORDER), ("feature_covariance", {})])
+METHODS = [("least_squares", {}), ("first_order", FIRST_ORDER), ("feature_covariance", {}), ("newton", {})]
+
+
+@pytest.mark.parametrize(("name", "options"), METHODS)
 @pytest.mark.parametrize("epsilon", [2, 0.5, "1", "inf"])
 def test_a_model_its_scores_and_its_ledger(rows, name, options, epsilon):
     result = dpstudy.fit(name, *rows, epsilon=epsilon, delta=1e-4, **options)
