@@ -23,8 +23,9 @@ def main() -> None:
     import dpstudy.job  # noqa: F401
     from dpstudy import methods
     from dpstudy.study.cells import Cell
+    from dpstudy.study.inputs import CellInputs, CellRequest
     from dpstudy.study.provenance import library_hash
-    from dpstudy.study.training import CellInputs, CellRequest, train_cell
+    from dpstudy.study.training import train_cell
 
     reached("dpstudy")
     options = request["options"]
@@ -54,11 +55,11 @@ def main() -> None:
         code=[],
         library=library_hash([]),
     )
-    statistics = f"{folder}/statistics.safetensors" if options["method"] == "least_squares" else None
+    statistics = (f"{folder}/statistics.safetensors",) if options["method"] == "least_squares" else ()
     outputs = {"model": "model.safetensors", "metrics": "metrics.json", "ledger": "ledger.json"}
     if options["method"] != "least_squares":
         outputs["curve"] = "curve.parquet"
-    inputs = CellInputs(f"{folder}/train", f"{folder}/test", statistics=statistics)
+    inputs = CellInputs((f"{folder}/train",), f"{folder}/test", statistics=statistics)
     train_cell(asked, inputs, {name: f"{folder}/{file}" for name, file in outputs.items()})
     reached("written")
     print(json.dumps({"seconds": seconds, "loaded": [name for name in request["watch"] if name in sys.modules]}))

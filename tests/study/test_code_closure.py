@@ -12,14 +12,16 @@ from dpstudy.data.readers import READERS
 from dpstudy.features import EXTRACTORS, shards
 from dpstudy.study.code import PACKAGE, closure
 from dpstudy.study.provenance import library_hash
-from dpstudy.study.schema import method_names
+from dpstudy.study.schema import method_names, method_schema
 
 SCRIPTS = PACKAGE.parent / "scripts"
 MODULES = {  # what a rule adds to a script, because the script chooses it by name
     "prepare_shard.py": READERS.values(),
     "prepare_manifest.py": READERS.values(),
     "extract_shard.py": EXTRACTORS.values(),
+    "fit_projection.py": EXTRACTORS.values(),
     "train_cell.py": [f"dpstudy.methods.{name}" for name in method_names()],
+    "tune_entry.py": [f"dpstudy.methods.{name}" for name in method_names()],
 }
 CASES = [(path.name, module) for path in sorted(SCRIPTS.glob("*.py")) for module in MODULES.get(path.name, [None])]
 OPTIONS = {
@@ -31,7 +33,7 @@ OPTIONS = {
         "normalisation": {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 30.0},
     },
 }
-NEEDED = {"least_squares": set(), "first_order": {"torch"}}
+NEEDED = {"least_squares": set()}
 HEAVY = {"torch", "torchvision", "timm", "opacus", "matplotlib", "sklearn", "snakemake"}
 
 REPORT = """
@@ -53,7 +55,7 @@ if {stepped!r}:
 snakemake = Names(
     log=["logs/train.log"],
     wildcards=Names(dataset="toy", features="pixels", entry="entry", epsilon="1"),
-    input=Files(train=[], code=[]),
+    input=Files(train=["results/features/toy/pixels/train/manifest.json"], code=[]),
     output=outputs,
     params=Names(
         options=options, seeds=[0], noise="seeded", metrics=["top1"], not_accounted=[], library={library!r},
@@ -115,13 +117,13 @@ def test_training_runs_on_declared_code_only(method, toy):
         "sanitise": "full",
         "accounting": "certified",
         "tuned_on": "nothing",
-        **OPTIONS[method],
+        **OPTIONS.get(method, {}),
     }
-    script, stepped = str(SCRIPTS / "train_cell.py"), method == "first_order"
+    script, stepped = str(SCRIPTS / "train_cell.py"), method_schema(method)["x-curve"]
     more = TRAIN.format(options=options, stepped=stepped, script=script, library=library_hash([]))
     files, packages = run("train_cell.py", more, toy)
     assert library_files(files) - declared("train_cell.py", f"dpstudy.methods.{method}") == set()
-    assert packages & HEAVY <= NEEDED[method]
+    assert packages & HEAVY <= NEEDED.get(method, {"torch"})
 
 
 def test_every_script_runs_on_declared_code_only():

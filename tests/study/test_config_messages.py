@@ -17,6 +17,10 @@ BASE = {
     },
     "public": {"glyphs": {"reader": "glyphs", "count": 100, "splits": {"validation": 0.1}}},
     "backbones": {"glyph-cnn": {"architecture": "small_cnn", "public": "glyphs"}},
+    "fits": {
+        "pca": {"public": "glyphs", "extractor": "pixels", "dim": 8},
+        "cnn-pca": {"public": "glyphs", "extractor": "backbone", "backbone": "glyph-cnn", "dim": 8},
+    },
     "features": {
         "pixels": {"extractor": "pixels"},
         "cnn": {"extractor": "backbone", "backbone": "glyph-cnn"},
@@ -52,9 +56,23 @@ def override(match, values):
 
 MISTAKES = [
     # names that do not exist
-    ("methods/ls/method", "least_square", "methods.ls.method: unknown method 'least_square' (did you mean 'least_squares'?); there are first_order, least_squares"),
+    ("methods/ls/method", "least_square", "methods.ls.method: unknown method 'least_square' (did you mean 'least_squares'?); there are feature_covariance, first_order, least_squares, newton"),
     ("datasets/digits/reader", "digit", "datasets.digits.reader: 'digit' is not one of 'digits', * (did you mean 'digits'?)"),
     ("backbones/glyph-cnn/public", "glyph", "backbones.glyph-cnn.public: unknown public data set 'glyph' (did you mean 'glyphs'?); there is glyphs"),
+    ("fits/pca/public", "glyph", "fits.pca.public: unknown public data set 'glyph' (did you mean 'glyphs'?); there is glyphs"),
+    ("fits/pca/public", "digits", "fits.pca.public: unknown public data set 'digits'; there is glyphs"),
+    ("fits/cnn-pca/backbone", "cnn", "fits.cnn-pca.backbone: unknown backbone 'cnn'*; there is glyph-cnn"),
+    ("fits/cnn-pca/backbone", GONE, "fits.cnn-pca: the extractor 'backbone' needs the key 'backbone'"),
+    ("fits/pca/extractor", "images", "fits.pca.extractor: 'images' is not one of 'pixels', 'scatternet', 'backbone'"),
+    ("fits/pca/whiten", 2, "fits.pca.whiten: 2 must be at most 1"),
+    ("fits/pca/dim", GONE, "fits.pca: the key 'dim' is missing (Components that are kept)"),
+    ("fits/pca/imags", 5, "fits.pca.imags: unknown key (did you mean 'images'?); allowed here: *images*"),
+    ("features/pixels/fit", "pac", "features.pixels.fit: unknown fit 'pac' (did you mean 'pca'?); there is pca, cnn-pca"),
+    ("features/pixels/fit", "cnn-pca", "features.pixels.extractor: 'pixels', but the fit 'cnn-pca' was made with 'backbone'; they must be the same"),
+    ("features/pixels", {"extractor": "pixels", "scaling": "imagenet", "fit": "pca"}, "features.pixels.scaling: 'imagenet', but the fit 'pca' was made with 'unit'; they must be the same"),
+    ("features/mine", {"extractor": "images", "fit": "pca"}, "features.mine.extractor: 'images', but the fit 'pca' was made with 'pixels'; they must be the same"),
+    ("features/mine", {"extractor": "precomputed", "location": "x", "fit": "pca"}, "features.mine.extractor: 'precomputed', but the fit 'pca' was made with 'pixels'; they must be the same"),
+    ("features/pixels/backbone", "glyph-cnn", "features.pixels.backbone: the extractor 'pixels' does not take this key"),
     ("features/cnn/backbone", "cnn", "features.cnn.backbone: unknown backbone 'cnn'*; there is glyph-cnn"),
     ("public/glyphs/plant", {"dataset": "digit", "count": 2}, "public.glyphs.plant.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
     ("public/digits", {"reader": "glyphs"}, "public.digits: a private data set has that name; choose another"),
@@ -122,7 +140,7 @@ MISTAKES = [
     ("methods/ls/method", GONE, "methods.ls: the key 'method' is missing*"),
     ("methods/dp-sgd/learning_rate", GONE, "methods.dp-sgd: the key 'learning_rate' is missing*"),
     ("features/cnn/backbone", GONE, "features.cnn: the extractor 'backbone' needs the key 'backbone'"),
-    ("figures/main/dataset", GONE, "figures.main: the key 'dataset' is missing*"),
+    ("figures/main/dataset", GONE, "figures.main: give exactly one of 'dataset', 'datasets'"),
     ("overrides", [{"match": {"entry": "ls"}}], "overrides[0]: the key 'set' is missing*"),
     # what has no meaning
     ("datasets/digits/unit", "subject", "datasets.digits.unit: no method of this version bounds what a subject contributes*use 'record'"),

@@ -22,7 +22,7 @@ OUTPUTS = {
     "pretrain_backbone": "backbones/*/model.safetensors",
     "extract_shard": "features/*/*/*/part-*.parquet",
     "extract_manifest": "features/*/*/*/manifest.json",
-    "sum_statistics": "private/statistics/*/*/*/*.safetensors",
+    "sum_statistics": "private/statistics/*/*/*/*/*.safetensors",
     "train_closed_form": "cells/*/*/ls/*/metrics.json",
     "train_stepped": "cells/*/*/sgd/*/metrics.json",
     "total_privacy": "privacy/total.json",

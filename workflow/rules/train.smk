@@ -1,13 +1,12 @@
 # Cells: one method entry at one epsilon on one feature set of one data set, for all seeds.
 
-CELL = "{dataset}/{features}/{entry}/eps={epsilon}"
-
 
 rule train_closed_form:
     input:
         train=training_data,
         test=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "test"),
         kept=lambda wildcards: kept_for(wildcards.features),
+        tuning=tuning_of,
         code=cell_code,
     output:
         metrics=f"results/cells/{CELL}/metrics.json",

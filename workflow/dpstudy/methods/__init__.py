@@ -1,5 +1,9 @@
 """Methods: each is one module with `Parameters`, `plan`, `prepare` and `fit`.
 
+Searches share work between settings. Where `prepare` depends on the parameters, `prepared_by(parameters)` says on what
+of them: a search prepares anew where that changes. A method that solves from one noisy release may offer it as
+`release` and `solve`: settings that plan the same noise share it, unless `released_by(parameters)` differs.
+
 A method is found by its name: a module of this package, or a Python entry point in the group "dpstudy.methods".
 """
 

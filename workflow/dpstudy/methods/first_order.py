@@ -176,7 +176,7 @@ def fit(
     records, center, scale = data.records, None, None
     if parameters.normalisation:
         center, scale = private_normalisation.release(data.sums, parameters.normalisation, problem, source)
-        records = records.mapped(RowMap(center, scale))
+        records = records.mapped(RowMap(center=center, scale=scale))
     clip = parameters.clipping_norm if problem.clipped else math.inf
     head = Head(parameters.loss, parameters.bias, clip, parameters.clipping)
     weights = head.start(records)

@@ -154,6 +154,11 @@ def release(statistics: Statistics, parameters: Parameters, plan: Plan, source: 
     return noisy
 
 
+def released_by(parameters: Parameters) -> tuple[str, bool]:
+    """What `release` depends on besides the plan."""
+    return parameters.variant, parameters.symmetric
+
+
 def solve(released: dict[str, np.ndarray], parameters: Parameters, plan: Plan) -> LinearModel:
     """Weights from released statistics: post-processing."""
     gram, targets = released["gram"], released["targets"]

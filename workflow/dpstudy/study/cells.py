@@ -4,7 +4,9 @@ import copy
 import itertools
 from dataclasses import dataclass
 
-from dpstudy.study.schema import method_schema
+from dpstudy.study.schema import fill_defaults, method_schema, schema
+
+_NOT_HYPERPARAMETERS = ("method", "sanitise", "accounting", "tuned_on", "tuning", "shared_noise")
 
 
 @dataclass(frozen=True, order=True)
@@ -22,15 +24,27 @@ class Cell:
         return f"{self.dataset}/{self.features}/{self.entry}/eps={self.epsilon}"
 
     def options(self, config: dict) -> dict:
-        """The entry's hyper-parameters with this cell's overrides; later overrides win."""
+        """The entry's hyper-parameters with this cell's overrides; later overrides win.
+
+        What is tuned has no value here; what an override sets is not tuned.
+        """
         options = copy.deepcopy(config["methods"][self.entry])
         for override in config["overrides"]:
             if _applies(override["match"], self):
-                options |= copy.deepcopy(override["set"])
+                _override(options, copy.deepcopy(override["set"]))
+        if "tuning" in options:
+            fill_defaults(options["tuning"], schema("tuning"), schema("tuning"))
+            for name in options["tuning"].get("space", {}):
+                options.pop(name, None)
         if options["sanitise"] == "full" and self.epsilon == "inf":
             options["sanitise"] = "none"
         options.setdefault("accounting", config["accounting"])
         return dict(sorted(options.items()))
+
+
+def hyperparameters(options: dict) -> dict:
+    """The hyper-parameters among a cell's options."""
+    return {key: value for key, value in options.items() if key not in _NOT_HYPERPARAMETERS}
 
 
 def matching(match: dict, key: str) -> list[str]:
@@ -41,6 +55,17 @@ def matching(match: dict, key: str) -> list[str]:
 
 def _applies(match: dict, cell: Cell) -> bool:
     return all(getattr(cell, key) in matching(match, key) for key in match)
+
+
+def _override(options: dict, values: dict) -> None:
+    if "tuning" in values:
+        values["tuning"] = options.get("tuning", {}) | values["tuning"]
+    options |= values
+    space = options.get("tuning", {}).get("space", {})
+    for name in values.keys() & space.keys():
+        del space[name]
+    if "tuning" in options and "space" in options["tuning"] and not space:
+        del options["tuning"]
 
 
 def unfold(config: dict) -> list[Cell]:

@@ -3,13 +3,17 @@
 import copy
 import math
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 from dpstudy.errors import StudyError
-from dpstudy.study.cells import matching, unfold
+from dpstudy.study.cells import hyperparameters, matching, unfold
+from dpstudy.study.messages import check_known as _known
 from dpstudy.study.messages import explain, suggestion
 from dpstudy.study.schema import fill_defaults, method_names, method_schema, schema
+from dpstudy.study.selection import axes_of as _axes
+from dpstudy.study.selection import check_selection
+from dpstudy.study.tuned import check_tuned
+from dpstudy.tuning.space import check_space, corners
 
 
 def load(raw: dict) -> dict:
@@ -18,7 +22,7 @@ def load(raw: dict) -> dict:
     Raises:
         StudyError: the first mistake: the key, what is wrong with it, what is allowed.
     """
-    config = copy.deepcopy(raw)
+    config = _text_keys(raw)
     _validate(config, schema("config"))
     fill_defaults(config, schema("config"), schema("config"))
     for name, entry in config["methods"].items():
@@ -29,16 +33,23 @@ def load(raw: dict) -> dict:
                 f"there are {', '.join(method_names())}"
             )
         fill_defaults(entry, method_schema(entry["method"]), method_schema(entry["method"]))
-        _validate(entry, method_schema(entry["method"]), f"methods.{name}")
+        _validate_entry(entry, f"methods.{name}")
     _check_sources(config)
     _check_references(config)
     _check_numbers(config)
     _check_overrides(config)
     if not unfold(config):
         raise StudyError("the study has no cell: no method entry reads what any feature set offers")
-    for kind in ("datasets", "public", "backbones", "features", "methods"):
+    for kind in ("datasets", "public", "backbones", "fits", "features", "methods"):
         config[kind] = {name: _sorted(entry) for name, entry in config[kind].items()}
     return config
+
+
+def _text_keys(value: object) -> object:
+    """A copy whose keys are all text: YAML reads a key such as 10 as a number, which cannot be sorted among others."""
+    if isinstance(value, dict):
+        return {str(key): _text_keys(item) for key, item in value.items()}
+    return [_text_keys(item) for item in value] if isinstance(value, list) else copy.deepcopy(value)
 
 
 def _sorted(value: object) -> object:
@@ -61,10 +72,25 @@ def _validate(content: dict, rules: dict, prefix: str = "") -> None:
     raise StudyError(explain(error, prefix))
 
 
-def _known(place: str, name: str, allowed: Iterable[str], what: str) -> None:
-    if name not in allowed:
-        listed = ", ".join(allowed) or "none is defined"
-        raise StudyError(f"{place}: unknown {what} {name!r}{suggestion(name, allowed)}; there is {listed}")
+def _validate_entry(entry: dict, place: str) -> None:
+    """An entry, or a cell's options, against its method's schema: as it stands, or at every end of what is tuned."""
+    rules = method_schema(entry["method"])
+    if "tuning" not in entry:
+        _validate(entry, rules, place)
+        return
+    _validate(entry["tuning"], schema("tuning"), f"{place}.tuning")
+    space = entry["tuning"]["space"]
+    for name in space:
+        if name not in hyperparameters(rules["properties"]):
+            allowed = ", ".join(sorted(hyperparameters(rules["properties"])))
+            close = suggestion(name, hyperparameters(rules["properties"]))
+            raise StudyError(f"{place}.tuning.space.{name}: unknown key{close}; allowed here: {allowed}")
+    check_space(space, f"{place}.tuning.space")
+    fixed = {key: value for key, value in entry.items() if key not in space}
+    required = [name for name in rules.get("required", []) if name not in space]
+    _validate(fixed, {key: rules[key] for key in rules if key != "oneOf"} | {"required": required}, place)
+    for corner in corners(space):
+        _validate(fixed | corner, rules, f"{place} (as tuned)")
 
 
 def _check_sources(config: dict) -> None:
@@ -96,45 +122,37 @@ def _check_references(config: dict) -> None:
             _known(f"public.{name}.plant.dataset", plant["dataset"], config["datasets"], "data set")
     for name, backbone in config["backbones"].items():
         _known(f"backbones.{name}.public", backbone["public"], config["public"], "public data set")
+    for name, fit in config["fits"].items():
+        _known(f"fits.{name}.public", fit["public"], config["public"], "public data set")
+        _check_backbone(f"fits.{name}", fit, config)
     for name, features in config["features"].items():
-        needs = {"backbone": "backbone", "precomputed": "location"}.get(features["extractor"])
-        if needs and needs not in features:
-            raise StudyError(f"features.{name}: the extractor {features['extractor']!r} needs the key {needs!r}")
-        if needs == "backbone":
-            _known(f"features.{name}.backbone", features["backbone"], config["backbones"], "backbone")
+        if features["extractor"] == "precomputed" and "location" not in features:
+            raise StudyError(f"features.{name}: the extractor 'precomputed' needs the key 'location'")
+        _check_backbone(f"features.{name}", features, config)
+        if "fit" in features:
+            _known(f"features.{name}.fit", features["fit"], config["fits"], "fit")
+            for key in ("extractor", "scaling", "backbone"):
+                if features.get(key) != config["fits"][features["fit"]].get(key):
+                    raise StudyError(
+                        f"features.{name}.{key}: {features.get(key)!r}, but the fit {features['fit']!r} was made with "
+                        f"{config['fits'][features['fit']].get(key)!r}; they must be the same"
+                    )
     for number, block in enumerate(config.get("cells", [])):
         for key, allowed, what in _axes(config):
             for name in block.get(key, []):
                 _known(f"cells[{number}].{key}", name, allowed, what)
     for kind in ("tables", "figures"):
         for name, spec in config[kind].items():
-            _check_selection(f"{kind}.{name}", spec, config)
+            check_selection(f"{kind}.{name}", spec, config)
 
 
-def _axes(config: dict) -> tuple:
-    return (
-        ("datasets", config["datasets"], "data set"),
-        ("features", config["features"], "feature set"),
-        ("entries", config["methods"], "method entry"),
-        ("epsilons", config["epsilons"], "epsilon"),
-    )
-
-
-def _check_selection(place: str, spec: dict, config: dict) -> None:
-    for key, allowed, what in _axes(config):
-        for name in spec.get(key, []):
-            _known(f"{place}.{key}", name, allowed, what)
-    rows = {f"{place}.{key}[{i}]": row for key in ("rows", "published") for i, row in enumerate(spec.get(key, []))}
-    for where, row in {place: spec, **rows}.items():
-        if "dataset" in row:
-            _known(f"{where}.dataset", row["dataset"], config["datasets"], "data set")
-    for where, row in rows.items():
-        _known(f"{where}.features", row["features"], config["features"], "feature set")
-        _known(f"{where}.entry", row["entry"], config["methods"], "method entry")
-    if spec.get("metric", "top1") not in config["evaluation"]["metrics"]:
-        raise StudyError(
-            f"{place}.metric: {spec['metric']!r} is not among evaluation.metrics {config['evaluation']['metrics']}"
-        )
+def _check_backbone(place: str, options: dict, config: dict) -> None:
+    if options["extractor"] == "backbone":
+        if "backbone" not in options:
+            raise StudyError(f"{place}: the extractor 'backbone' needs the key 'backbone'")
+        _known(f"{place}.backbone", options["backbone"], config["backbones"], "backbone")
+    elif "backbone" in options:
+        raise StudyError(f"{place}.backbone: the extractor {options['extractor']!r} does not take this key")
 
 
 def _check_numbers(config: dict) -> None:
@@ -170,13 +188,17 @@ def _check_overrides(config: dict) -> None:
                 _known(f"overrides[{number}].match.{key}", name, allowed, what)
         if "method" in override["set"]:
             raise StudyError(f"overrides[{number}].set.method: an override cannot change the method; add an entry")
+        if "tuning" in override["set"]:
+            _validate(override["set"]["tuning"], schema("tuning") | {"required": []}, f"overrides[{number}].set.tuning")
     seen = set()
     for cell in unfold(config):
         options = cell.options(config)
         key = repr(options)
         if key not in seen:
             seen.add(key)
-            _validate(options, method_schema(options["method"]), f"methods.{cell.entry} (with overrides)")
+            _validate_entry(options, f"methods.{cell.entry} (with overrides)")
+        if "tuning" in options:
+            check_tuned(cell, options, config)
         if options["sanitise"] != "full" and cell.epsilon != "inf":
             raise StudyError(
                 f"overrides: {cell.path}: sanitise {options['sanitise']!r} gives no guarantee, "

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from jsonschema import ValidationError
 
+from dpstudy.errors import StudyError
 from dpstudy.study.schema import schema
 
 _TYPES = {
@@ -78,6 +79,17 @@ def suggestion(name: object, allowed: Iterable[str]) -> str:
     """' (did you mean ...?)' where a close name exists."""
     close = difflib.get_close_matches(str(name), [str(value) for value in allowed], 1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def check_known(place: str, name: str, allowed: Iterable[str], what: str) -> None:
+    """Refuse a name that is not among those `allowed`.
+
+    Raises:
+        StudyError: naming the place, the name, what it should be, and what there is.
+    """
+    if name not in allowed:
+        listed = ", ".join(allowed) or "none is defined"
+        raise StudyError(f"{place}: unknown {what} {name!r}{suggestion(name, allowed)}; there is {listed}")
 
 
 def _described(node: dict) -> str:

@@ -44,6 +44,12 @@ def method_schema(name: str) -> dict:
         },
         "accounting": {"enum": schema("config")["properties"]["accounting"]["enum"]},
         "tuned_on": {"type": "string", "default": "nothing"},
+        "tuning": schema("tuning"),
+        "shared_noise": {
+            "type": "boolean",
+            "default": False,
+            "description": "A control without a guarantee: one noise vector for all classes and steps.",
+        },
     }
     return content
 

@@ -2,64 +2,23 @@
 
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpstudy import methods
-from dpstudy.errors import StudyError
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.features import shards
-from dpstudy.files import sha256, write_json, write_table
+from dpstudy.files import write_json, write_table
 from dpstudy.methods.problem import Plan, Problem
-from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.ledger import build_ledger, check_releases
-from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_releases
 from dpstudy.progress import progress
-from dpstudy.study.cells import Cell
-from dpstudy.study.provenance import cell_fingerprint, library_hash, versions
+from dpstudy.study.cells import hyperparameters
+from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
+from dpstudy.study.provenance import cell_fingerprint, versions
+from dpstudy.tuning.trials import Choice, best_trial
 
-OWN_DATA = ("image_folder", "image_table", "labels")
 _log = logging.getLogger("dpstudy")
-_NOT_HYPERPARAMETERS = ("method", "sanitise", "accounting", "tuned_on")
-
-
-@dataclass(frozen=True)
-class CellRequest:
-    """One cell's public settings.
-
-    Attributes:
-        cell: which cell.
-        options: the entry's hyper-parameters, overrides applied.
-        dataset: reader, delta, unit and positives of the private data set.
-        seeds: to train.
-        noise: "seeded" or "secure".
-        metrics: to report.
-        not_accounted: what the study does outside the ledger, a sentence each.
-        code: source files that the cell runs on.
-        library: their hash when the study was laid out.
-    """
-
-    cell: Cell
-    options: dict
-    dataset: dict
-    seeds: Sequence[int]
-    noise: str
-    metrics: Sequence[str]
-    not_accounted: Sequence[str]
-    code: Sequence[str]
-    library: str
-
-
-@dataclass(frozen=True)
-class CellInputs:
-    """Folders of feature shards, what de-duplication kept (or None), private sums (or None)."""
-
-    train: str
-    test: str
-    kept: str | None = None
-    statistics: str | None = None
 
 
 @dataclass
@@ -89,19 +48,17 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
         StudyError: an unreachable epsilon, delta not below 1/n on own data, labels out of range, divergence; or the
             library was edited since the study was laid out, so that nobody could say what made the cell.
     """
-    if library_hash(request.code) != request.library:
-        raise StudyError(
-            f"cell {request.cell.path}: the library was edited while the study ran; run the same command again"
-        )
-    manifest = shards.read_manifest(inputs.train)
-    problem = _problem(request, manifest)
+    request.check_library()
+    manifests = inputs.manifests()
+    problem = pose_problem(request, manifests)
     method = methods.load(request.options["method"])
-    hyper = {key: value for key, value in request.options.items() if key not in _NOT_HYPERPARAMETERS}
+    choice = best_trial(inputs.trials, request.options["tuning"]["space"]) if inputs.trials else None
+    hyper = hyperparameters(request.options) | (choice.hyperparameters if choice else {})
     parameters = methods.parameters(request.options["method"], hyper)
     plan = method.plan(parameters, problem)
     _log.info("plan: %s", plan)
-    data = _training_data(method, parameters, problem, inputs)
-    test = shards.load(inputs.test, kept=inputs.kept)
+    data = training_data(method, parameters, problem, inputs)
+    test = shards.load(inputs.held_out, kept=inputs.kept)
     outcome = _Outcome()
     for seed in progress(request.seeds, request.cell.path):
         _train_seed(
@@ -112,47 +69,17 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
             plan,
             data,
             test,
-            manifest["classes"],
+            manifests[0]["classes"],
             seed,
             "curve" in outputs,
             outcome,
         )
-    _write(request, inputs, outputs, problem, method, plan, hyper, outcome)
-
-
-def _problem(request: CellRequest, manifest: dict) -> Problem:
-    n, delta = manifest["rows"], float(request.dataset["delta"])
-    if delta >= 1 / n:
-        sentence = (
-            f"datasets.{request.cell.dataset}.delta: {request.dataset['delta']} is not below 1/n = 1/{n}; "
-            f"a guarantee that weak permits publishing a record outright; choose at most {0.1 / n:.1g}"
-        )
-        if request.dataset["reader"] in OWN_DATA:
-            raise StudyError(sentence)
-        _log.warning("%s", sentence)
-    budget = Budget(request.cell.epsilon, delta, request.options["accounting"])
-    return Problem(
-        n,
-        tuple(manifest["shape"]),
-        len(manifest["classes"]),
-        budget,
-        request.dataset["positives"],
-        request.options["sanitise"],
-    )
-
-
-def _training_data(method, parameters, problem: Problem, inputs: CellInputs):
-    if inputs.statistics is not None:
-        from dpstudy.methods.sufficient_statistics import Statistics
-
-        return Statistics.load(inputs.statistics)
-    tables = shards.iterate(inputs.train, kept=inputs.kept)
-    return method.prepare(((table.features, table.labels) for table in tables), parameters, problem)
+    _write(request, inputs, outputs, problem, method, plan, hyper, choice, outcome)
 
 
 def _train_seed(request, method, parameters, problem, plan, data, test, classes, seed, stepped, outcome) -> None:
     started = time.monotonic()
-    source = NoiseSource(request.noise, request.cell.path, "train", 0, seed)
+    source = request.noise_source("train", 0, seed)
     extra = {}
     if stepped:
 
@@ -171,7 +98,9 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
         outcome.first_model = fitted.model
 
 
-def _write(request, inputs, outputs, problem: Problem, method, plan: Plan, hyper, outcome: _Outcome) -> None:
+def _write(
+    request, inputs, outputs, problem: Problem, method, plan: Plan, hyper, choice: Choice | None, outcome: _Outcome
+) -> None:
     from dpstudy.evaluation.aggregate import aggregate
 
     mean, median, std = aggregate(outcome.rows)
@@ -181,22 +110,25 @@ def _write(request, inputs, outputs, problem: Problem, method, plan: Plan, hyper
         "entry": request.cell.entry,
         "method": request.options["method"],
         "epsilon": request.cell.epsilon,
+        "classes": problem.classes,
         "seeds": outcome.rows,
         "mean": mean,
         "median": median,
         "std": std,
         "hyperparameters": hyper | dict(plan.facts),
-        "tuned_on": request.options["tuned_on"],
-        "made_by": made_by(request, _data_hashes(inputs)),
+        "tuned_on": "validation" if choice else request.options["tuned_on"],
+        "made_by": made_by(request, inputs.hashes()),
     }
+    if choice:
+        metrics["tuning"] = {"trials": choice.trials, "failed": choice.failed, "value": choice.value}
     ledger = build_ledger(
         plan.events,
         problem.budget,
         n=problem.n,
         unit=request.dataset["unit"],
         noise=request.noise,
-        not_accounted=[*request.not_accounted, *_shuffle_caveat(plan, problem)],
-        no_guarantee=None if problem.noised else _why_none(problem),
+        not_accounted=[*request.not_accounted, *_search_caveat(choice), *_shuffle_caveat(plan, problem)],
+        no_guarantee=_why_none(request, problem),
     )
     _check_documents(metrics, ledger, outputs)
     outcome.first_model.save(outputs["model"])
@@ -206,15 +138,21 @@ def _write(request, inputs, outputs, problem: Problem, method, plan: Plan, hyper
     write_json(outputs["metrics"], metrics)
 
 
-def _data_hashes(inputs: CellInputs) -> dict[str, str]:
-    paths = {"train": f"{inputs.train}/manifest.json", "test": f"{inputs.test}/manifest.json", "kept": inputs.kept}
-    return {name: sha256(path)[:16] for name, path in paths.items() if path}
-
-
-def _why_none(problem: Problem) -> str:
+def _why_none(request: CellRequest, problem: Problem) -> str | None:
+    if problem.noised:
+        return SHARED_NOISE if request.options.get("shared_noise") else None
     if problem.sanitise == "clip":
         return "Contributions were clipped but no noise was added: there is no guarantee."
     return "Neither clipping nor noise was applied: there is no guarantee."
+
+
+def _search_caveat(choice: Choice | None) -> list[str]:
+    if choice is None:
+        return []
+    return [
+        f"The hyper-parameters were chosen by {choice.trials} trials on a validation split of the private records; "
+        "that search was not paid for."
+    ]
 
 
 def _shuffle_caveat(plan: Plan, problem: Problem) -> list[str]:

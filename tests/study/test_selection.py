@@ -1,0 +1,122 @@
+# ruff: noqa: E501  (a sentence a line reads better than one cut in pieces)
+"""Tables and figures of a config: what their styles take, and published numbers that can be told before anything runs."""
+
+import re
+
+import pytest
+
+from dpstudy.errors import StudyError
+from dpstudy.study.config import load
+
+GROUPS = [{"features": "pixels", "label": "Pixels", "published": {"pretraining": "ImageNet-1k"}}]
+ROWS = [{"entry": "ls", "label": "DP-LS", "epochs": 1, "published": {"method": "DP-LS", "epochs": "1"}}]
+PAPER = {"published": {"paper": "mehta2023"}, "counterparts": {"digits": {"table": "3", "dataset": "CIFAR-10"}}}
+GROUPED = {"style": "grouped", "groups": GROUPS, "rows": ROWS, **PAPER}
+FIGURE = {"datasets": ["digits"], "groups": GROUPS, **PAPER, "published": {"paper": "mehta2023", "method": "DP-LS"}}
+
+
+def config(tables=None, figures=None):
+    return {
+        "study": "test",
+        "datasets": {"digits": {"reader": "digits", "delta": "1e-4", "splits": {"test": 0.2}}},
+        "features": {"pixels": {"extractor": "pixels"}},
+        "methods": {"ls": {"method": "least_squares"}},
+        "epsilons": ["0.5", "1", "inf"],
+        "seeds": [0],
+        "tables": tables or {},
+        "figures": figures or {},
+    }
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"t": GROUPED},
+        {"t": GROUPED | {"style": "best", "published": {"paper": "mehta2023", "table": "1"}}},
+        {"t": {"rows": [{"features": "pixels", "entry": "ls"}]}},
+        {"t": {}},
+    ],
+)
+def test_tables_that_load(tables):
+    loaded = load(config(tables))["tables"]["t"]
+    assert loaded["style"] == tables["t"].get("style", "plain")
+
+
+def test_a_figure_of_panels_loads():
+    assert load(config(figures={"f": FIGURE}))["figures"]["f"]["datasets"] == ["digits"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        (
+            {"style": "group"},
+            "tables.t.style: 'group' is not one of 'plain', 'grouped', 'best'* (did you mean 'grouped'?)",
+        ),
+        ({"groups": GROUPS}, "tables.t.groups: the style 'plain' does not take this key; it takes rows"),
+        ({"style": "grouped", "rows": ROWS}, "tables.t: the key 'groups' is missing; the style 'grouped' needs it"),
+        ({"style": "grouped", "groups": GROUPS}, "tables.t: the key 'rows' is missing; the style 'grouped' needs it"),
+        (
+            {"rows": ROWS},
+            "tables.t.rows[0]: the key 'features' is missing; only rows of a table with groups go without it",
+        ),
+        (
+            GROUPED | {"rows": [ROWS[0] | {"features": "pixels"}]},
+            "tables.t.rows[0].features: the table's groups name the features; leave it out",
+        ),
+        (
+            GROUPED | {"groups": [{"features": "pixel"}]},
+            "tables.t.groups[0].features: unknown feature set 'pixel' (did you mean 'pixels'?); there is pixels",
+        ),
+        (
+            GROUPED | {"groups": [{"features": "pixels", "dataset": "digit"}]},
+            "tables.t.groups[0].dataset: unknown data set 'digit'*",
+        ),
+        (GROUPED | {"rows": [{"entry": "sl"}]}, "tables.t.rows[0].entry: unknown method entry 'sl'*; there is ls"),
+        (GROUPED | {"counterparts": {"digit": {"table": "3"}}}, "tables.t.counterparts: unknown data set 'digit'*"),
+        (
+            GROUPED | {"rows": [ROWS[0] | {"published": {"method": "DP-LSS"}}]},
+            "tables.t: published: no row of results.csv has method = 'DP-LSS'*",
+        ),
+        (
+            GROUPED | {"rows": [ROWS[0] | {"published": {"methd": "DP-LS"}}]},
+            "tables.t: published: unknown key 'methd'; known are paper*",
+        ),
+        (
+            GROUPED
+            | {
+                "counterparts": {"digits": {"dataset": "CIFAR-10"}},
+                "groups": [GROUPS[0] | {"published": {"model": "ViT-B/16"}}],
+            },
+            "tables.t: published: lines * of results.csv all match * at epsilon 0.5; tell them apart by pretraining",
+        ),
+    ],
+)
+def test_a_table_that_cannot_be_built_is_refused_at_once(spec, sentence):
+    with pytest.raises(StudyError) as caught:
+        load(config({"t": spec}))
+    pattern = ".*".join(re.escape(part) for part in sentence.split("*"))
+    assert re.fullmatch(pattern, str(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"features": ["pixels"]}, "figures.f: give either 'features' or 'groups', which name features with labels"),
+        ({"dataset": "digits"}, "figures.f: give exactly one of 'dataset', 'datasets'"),
+        ({"published": {"paper": "mehta2024"}}, "figures.f: published: no row of results.csv has paper = 'mehta2024'*"),
+        ({"datasets": ["digit"]}, "figures.f.datasets: unknown data set 'digit'*"),
+    ],
+)
+def test_a_figure_that_cannot_be_drawn_is_refused_at_once(change, sentence):
+    with pytest.raises(StudyError) as caught:
+        load(config(figures={"f": FIGURE | change}))
+    pattern = ".*".join(re.escape(part) for part in sentence.split("*"))
+    assert re.fullmatch(pattern, str(caught.value)), str(caught.value)
+
+
+def test_groups_without_a_counterpart_are_not_looked_up():
+    unknown = [{"features": "pixels", "published": {"pretraining": "nobody's"}}]
+    load(config({"t": GROUPED | {"groups": unknown, "counterparts": {}}}))
+    with pytest.raises(StudyError, match="nobody"):
+        load(config({"t": GROUPED | {"groups": unknown}}))

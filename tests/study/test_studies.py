@@ -1,0 +1,48 @@
+"""The studies that come with the repository load, and unfold into the cells that they promise."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dpstudy.study.cells import unfold
+from dpstudy.study.config import load
+
+ROOT = Path(__file__).parents[2]
+STUDIES = [ROOT / "config.yaml", *sorted((ROOT / "studies").glob("*.yaml"))]
+
+
+def loaded(path):
+    return load(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_a_study_of_the_repository_loads(path):
+    config = loaded(path)
+    cells = unfold(config)
+    assert {cell.entry for cell in cells} == set(config["methods"])
+    assert {cell.features for cell in cells} == set(config["features"])
+    assert {cell.dataset for cell in cells} == set(config["datasets"])
+
+
+@pytest.mark.parametrize("name", ["mehta2023", "mehta2023-small"])
+def test_the_grid_of_mehta2023_is_whole(name):
+    config = loaded(ROOT / "studies" / f"{name}.yaml")
+    grid = [cell for cell in unfold(config) if not cell.entry.endswith("-shared")]
+    kinds = {(cell.dataset, cell.features) for cell in grid}
+    entries = {cell.entry for cell in grid}
+    assert len(grid) == len(kinds) * len(entries) * 9 >= 400
+    assert len(config["seeds"]) == 5 and len(config["datasets"]) == 3
+    assert {"dp-ls", "dp-newton-1", "dp-newton-10", "dp-fc-1", "dp-fc-10", "dp-adam-100"} < entries
+    for entry, options in config["methods"].items():
+        assert options["method"] != "newton" or options["variant"] == "published", entry
+        assert ("shared_noise" in options and options["shared_noise"]) == entry.endswith("-shared"), entry
+
+
+def test_the_grid_has_no_more_than_the_paper_searched():
+    """Trials and ranges of Tables 6-9."""
+    for options in loaded(ROOT / "studies" / "mehta2023.yaml")["methods"].values():
+        if "tuning" in options:
+            assert options["tuning"]["trials"] == (300 if options["method"] == "newton" else 200)
+            assert all((a["low"], a["high"]) == (1e-8, 1e8) for a in options["tuning"]["space"].values())
+            assert options["clipping_norm"] == 0.005

@@ -1,0 +1,91 @@
+"""A toy feature set with the splits train, validation and test, and the search of a cell on it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpstudy.features import shards
+from dpstudy.study.cells import Cell
+from dpstudy.study.inputs import CellInputs, CellRequest
+from dpstudy.study.provenance import library_hash
+from dpstudy.study.schema import fill_defaults, method_schema
+
+ROWS = {"train": 400, "validation": 200, "test": 100}
+LEARNING = {"learning_rate": {"low": 1e-3, "high": 1e3}, "loss": {"choices": ["softmax", "sigmoid"]}}
+FIRST_ORDER = {"method": "first_order", "clipping_norm": 1.0, "steps": 5, "optimiser": "adam"}
+
+
+def write_split(root: Path, split: str, features: np.ndarray, labels: np.ndarray) -> None:
+    folder = root / split
+    half = len(features) // 2
+    paths = []
+    for number, part in enumerate((slice(0, half), slice(half, None))):
+        paths.append(folder / f"part-{number:05d}.parquet")
+        names = np.arange(len(features))[part]
+        table = shards.FeatureTable(
+            ids=np.array([f"{split}-{name}" for name in names]),
+            features=features[part].astype(np.float32),
+            labels=labels[part].astype(np.int32),
+            shape=(features.shape[1],),
+        )
+        shards.write_shard(paths[-1], table, private=True)
+    shards.write_manifest(
+        folder / "manifest.json",
+        dataset="toy",
+        features="pixels",
+        split=split,
+        shard_paths=paths,
+        classes=["a", "b", "c"],
+        private=True,
+    )
+
+
+@pytest.fixture(scope="session")
+def rows() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Split -> (features, labels) of noisy clusters."""
+    rng = np.random.default_rng(1)
+    centers = 1.5 * rng.standard_normal((3, 6))
+    found = {}
+    for split, count in ROWS.items():
+        labels = rng.integers(3, size=count)
+        found[split] = (centers[labels] + rng.standard_normal((count, 6))).astype(np.float32) / 4, labels
+    return found
+
+
+@pytest.fixture(scope="session")
+def toy_features(rows, tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("features") / "toy" / "pixels"
+    for split in ("train", "validation"):  # no test split: a search has no use for it
+        write_split(root, split, *rows[split])
+    return root
+
+
+def request_of(options: dict, epsilon: str = "1", **changes) -> CellRequest:
+    options = {key: value for key, value in options.items()}
+    fill_defaults(options, method_schema(options["method"]), method_schema(options["method"]))
+    for name in options.get("tuning", {}).get("space", {}):
+        options.pop(name, None)
+    options |= {"accounting": "certified", "sanitise": "full" if epsilon != "inf" else "none"}
+    request = CellRequest(
+        cell=Cell("toy", "pixels", "entry", epsilon),
+        options=options,
+        dataset={"reader": "digits", "delta": "1e-4", "unit": "record", "positives": 1},
+        seeds=[0],
+        noise="seeded",
+        metrics=["top1"],
+        not_accounted=[],
+        code=[],
+        library=library_hash([]),
+    )
+    return replace(request, **changes)
+
+
+def tuned(options: dict, space: dict = LEARNING, **tuning) -> dict:
+    """Options with a search (its defaults are filled in later)."""
+    return options | {"tuning": {"space": space, "trials": 12} | tuning}
+
+
+def inputs_of(root: Path, **changes) -> CellInputs:
+    return CellInputs((f"{root}/train",), f"{root}/validation", **changes)

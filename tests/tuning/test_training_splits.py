@@ -1,0 +1,123 @@
+"""Cells train on train and validation together, with the hyper-parameters that a search chose."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpstudy.errors import StudyError
+from dpstudy.methods.sufficient_statistics import Statistics, accumulate
+from dpstudy.study.inputs import CellInputs
+from dpstudy.study.training import train_cell
+from dpstudy.tuning.trials import Trial, write_trials
+from tests.tuning.conftest import FIRST_ORDER, LEARNING, request_of, tuned, write_split
+
+CAVEAT = (
+    "The hyper-parameters were chosen by 4 trials on a validation split of the private records; that search was not "
+    "paid for."
+)
+
+
+@pytest.fixture(scope="module")
+def folders(rows, tmp_path_factory):
+    """The three splits, and a train split that holds the rows of train and validation."""
+    root = tmp_path_factory.mktemp("splits")
+    for split, (features, labels) in rows.items():
+        write_split(root, split, features, labels)
+    both = [np.concatenate([rows["train"][i], rows["validation"][i]]) for i in range(2)]
+    write_split(root / "both", "train", *both)
+    return root
+
+
+def train(request, inputs, folder):
+    names = {"model": "model.safetensors", "metrics": "metrics.json", "ledger": "ledger.json", "curve": "curve.parquet"}
+    if request.options["method"] == "least_squares":
+        del names["curve"]
+    train_cell(request, inputs, {name: str(folder / file) for name, file in names.items()})
+    return tuple(json.loads((folder / names[name]).read_text()) for name in ("metrics", "ledger"))
+
+
+def of_both(root) -> CellInputs:
+    return CellInputs((f"{root}/train", f"{root}/validation"), f"{root}/test")
+
+
+@pytest.mark.parametrize("epsilon", ["1", "inf"])
+def test_two_splits_train_as_one(folders, tmp_path, epsilon):
+    request = request_of(FIRST_ORDER | {"learning_rate": 0.1}, epsilon)
+    metrics, ledger = train(request, of_both(folders), tmp_path / "a")
+    one = CellInputs((f"{folders}/both/train",), f"{folders}/test")
+    again, ledger_of_one = train(request, one, tmp_path / "b")
+    assert metrics["mean"] == pytest.approx(again["mean"], abs=1.01)
+    assert ledger == ledger_of_one and ledger["n"] == 600
+    assert sorted(metrics["made_by"]["data"]) == ["test", "train", "validation"]
+    assert metrics["tuned_on"] == "nothing" and "tuning" not in metrics
+
+
+def test_statistics_of_two_splits_add_up(rows, folders, tmp_path):
+    whole = accumulate([rows["train"], rows["validation"]], 3, 0.5, per_class=True)
+    paths = tuple(str(tmp_path / f"{split}.safetensors") for split in ("train", "validation"))
+    for split, path in zip(("train", "validation"), paths, strict=True):
+        accumulate([rows[split]], 3, 0.5, per_class=True).save(path)
+    total = Statistics.load(paths[0]) + Statistics.load(paths[1])
+    for name in ("gram", "targets", "class_grams"):
+        assert np.allclose(getattr(total, name), getattr(whole, name), atol=1e-4)
+    assert (total.clipping_norm, total.positives) == (0.5, 1)
+    request = request_of({"method": "least_squares", "variant": "published", "clipping_norm": 0.5})
+    metrics, ledger = train(request, replace(of_both(folders), statistics=paths), tmp_path / "two")
+    whole.save(tmp_path / "whole.safetensors")
+    one = replace(of_both(folders), statistics=(str(tmp_path / "whole.safetensors"),))
+    again, _ = train(request, one, tmp_path / "one")
+    assert ledger["n"] == 600
+    assert metrics["mean"] == pytest.approx(again["mean"], abs=2.01)
+
+
+@pytest.mark.parametrize("other", [{"norm": 1.0}, {"positives": 2}, {"per_class": False}, {"classes": 4}])
+def test_statistics_that_differ_do_not_add_up(rows, other):
+    features, labels = rows["train"]
+    kind = {"classes": 3, "norm": 0.5, "positives": 1, "per_class": True}
+    one, two = (
+        accumulate([(features, labels)], k["classes"], k["norm"], k["positives"], k["per_class"])
+        for k in (kind, kind | other)
+    )
+    with pytest.raises(ValueError, match="do not add up"):
+        one + two
+
+
+def test_splits_of_different_layouts_are_refused(rows, folders, tmp_path):
+    features, labels = rows["validation"]
+    write_split(tmp_path, "validation", features[:, :4], labels)
+    inputs = CellInputs((f"{folders}/train", f"{tmp_path}/validation"), f"{folders}/test")
+    with pytest.raises(StudyError, match=r"validation/manifest.json: its shape is \[4\], that of .*train \[6\]"):
+        train(request_of(FIRST_ORDER | {"learning_rate": 0.1}), inputs, tmp_path)
+
+
+def test_a_cell_takes_the_best_trial_and_says_what_it_cost(folders, tmp_path):
+    request = request_of(tuned(FIRST_ORDER))
+    trials = [
+        Trial({"learning_rate": 1e-9, "loss": "sigmoid"}, 30.0, 0.1),
+        Trial({"learning_rate": 0.1, "loss": "softmax"}, 80.0, 0.1),
+        Trial({"learning_rate": 0.2, "loss": "softmax"}, 80.0, 0.1),
+        Trial({"learning_rate": 1e9, "loss": "softmax"}, 0.0, 0.1, "diverged"),
+    ]
+    write_trials(tmp_path / "trials.parquet", trials, LEARNING)
+    inputs = replace(of_both(folders), trials=str(tmp_path / "trials.parquet"))
+    metrics, ledger = train(request, inputs, tmp_path / "tuned")
+    assert metrics["tuning"] == {"trials": 4, "failed": 1, "value": 80.0}
+    assert metrics["tuned_on"] == "validation"
+    assert metrics["hyperparameters"]["learning_rate"] == 0.1 and metrics["hyperparameters"]["loss"] == "softmax"
+    assert ledger["not_accounted"][0] == CAVEAT
+    fixed, its_ledger = train(
+        request_of(FIRST_ORDER | {"learning_rate": 0.1, "loss": "softmax"}), of_both(folders), tmp_path / "fixed"
+    )
+    assert fixed["mean"] == metrics["mean"]
+    assert CAVEAT not in its_ledger["not_accounted"]
+    assert ledger["epsilon"] == its_ledger["epsilon"] and ledger["guarantee"] == "proved"
+
+
+def test_a_search_at_infinite_epsilon_is_named_too(folders, tmp_path):
+    trials = [Trial({"learning_rate": 0.1, "loss": "softmax"}, 80.0, 0.1)] * 4
+    write_trials(tmp_path / "trials.parquet", trials, LEARNING)
+    inputs = replace(of_both(folders), trials=str(tmp_path / "trials.parquet"))
+    _, ledger = train(request_of(tuned(FIRST_ORDER), "inf"), inputs, tmp_path / "tuned")
+    assert CAVEAT in ledger["not_accounted"] and ledger["guarantee"] == "none"

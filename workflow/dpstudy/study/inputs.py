@@ -1,0 +1,165 @@
+"""What a cell is made from: its public settings, the folders it reads, and the problem that they pose."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+from dpstudy.features import shards
+from dpstudy.features.batches import ShardBatches
+from dpstudy.files import sha256
+from dpstudy.methods.problem import Problem
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.noise import NoiseSource
+from dpstudy.study.cells import Cell
+from dpstudy.study.provenance import library_hash
+
+OWN_DATA = ("image_folder", "image_table", "labels")
+_log = logging.getLogger("dpstudy")
+
+
+class UnreadableError(StudyError):
+    """Training rows that cannot be read: no hyper-parameter is to blame."""
+
+
+@dataclass(frozen=True)
+class CellRequest:
+    """One cell's public settings.
+
+    Attributes:
+        cell: which cell.
+        options: the entry's hyper-parameters, overrides applied.
+        dataset: reader, delta, unit and positives of the private data set.
+        seeds: to train.
+        noise: "seeded" or "secure".
+        metrics: to report; a search maximises the first.
+        not_accounted: what the study does outside the ledger, a sentence each.
+        code: source files that the cell runs on.
+        library: their hash when the study was laid out.
+    """
+
+    cell: Cell
+    options: dict
+    dataset: dict
+    seeds: Sequence[int]
+    noise: str
+    metrics: Sequence[str]
+    not_accounted: Sequence[str]
+    code: Sequence[str]
+    library: str
+
+    def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
+        """The noise of one seed of this cell; `trial` tells apart the runs of a phase."""
+        shared = self.options.get("shared_noise", False)
+        return NoiseSource(self.noise, self.cell.path, phase, trial, seed, shared=shared)
+
+    def check_library(self) -> None:
+        """Refuse to work with code that was edited since the study was laid out: nobody could say what made the result.
+
+        Raises:
+            StudyError: the code has changed.
+        """
+        if library_hash(self.code) != self.library:
+            raise StudyError(
+                f"cell {self.cell.path}: the library was edited while the study ran; run the same command again"
+            )
+
+
+@dataclass(frozen=True)
+class CellInputs:
+    """What a cell, or the search for its hyper-parameters, reads.
+
+    Attributes:
+        train: folders of feature shards, one a split: what is learned from.
+        held_out: the folder of the split that models are scored on: test for cells, validation for a search.
+        kept: what de-duplication against each public set kept.
+        statistics: private sums over the splits of `train`, which replace their features; or empty.
+        trials: a finished search, or None.
+    """
+
+    train: tuple[str, ...]
+    held_out: str
+    kept: tuple[str, ...] = ()
+    statistics: tuple[str, ...] = ()
+    trials: str | None = None
+
+    def manifests(self) -> list[dict]:
+        """The manifests of the training splits.
+
+        Raises:
+            StudyError: one is missing or damaged, or the splits differ in layout or classes.
+        """
+        found = [shards.read_manifest(folder) for folder in self.train]
+        for folder, manifest in zip(self.train, found, strict=True):
+            for key in ("shape", "dtype", "classes", "multi_label"):
+                if manifest[key] != found[0][key]:
+                    raise StudyError(
+                        f"{folder}/manifest.json: its {key} is {manifest[key]}, that of {self.train[0]} "
+                        f"{found[0][key]}; delete both folders and run the study again"
+                    )
+        return found
+
+    def hashes(self) -> dict[str, str]:
+        """Split (or "kept-0", ...) -> a hash of what vouches for its data."""
+        paths = {Path(folder).name: f"{folder}/manifest.json" for folder in (*self.train, self.held_out)}
+        paths |= {f"kept-{number}": path for number, path in enumerate(self.kept)}
+        return {name: sha256(path)[:16] for name, path in paths.items()}
+
+
+class TrainingRows(ShardBatches):
+    """(features, labels) batches of some folders of shards; each iteration reads them anew.
+
+    Raises:
+        UnreadableError: while iterating: a file is missing or damaged, or was changed since the first pass.
+    """
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        try:
+            yield from super().__iter__()
+        except StudyError as error:
+            raise UnreadableError(str(error)) from error
+
+
+def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
+    """The public facts of learning from these splits; n counts the rows of all, before any is dropped.
+
+    Raises:
+        StudyError: delta is not below 1/n on own data (elsewhere that is a warning).
+    """
+    n, delta = sum(manifest["rows"] for manifest in manifests), float(request.dataset["delta"])
+    if delta >= 1 / n:
+        sentence = (
+            f"datasets.{request.cell.dataset}.delta: {request.dataset['delta']} is not below 1/n = 1/{n}; "
+            f"a guarantee that weak permits publishing a record outright; choose at most {0.1 / n:.1g}"
+        )
+        if request.dataset["reader"] in OWN_DATA:
+            raise StudyError(sentence)
+        _log.warning("%s", sentence)
+    return Problem(
+        n,
+        tuple(manifests[0]["shape"]),
+        len(manifests[0]["classes"]),
+        Budget(request.cell.epsilon, delta, request.options["accounting"]),
+        request.dataset["positives"],
+        request.options["sanitise"],
+    )
+
+
+def training_data(method, parameters, problem: Problem, inputs: CellInputs):
+    """What the method's `fit` learns from: its private sums, added up over splits, or what it prepares of the features.
+
+    Raises:
+        StudyError: a file is missing or damaged, or labels are out of range.
+    """
+    if not inputs.statistics:
+        return method.prepare(TrainingRows(inputs.train, inputs.kept), parameters, problem)
+    from dpstudy.methods.sufficient_statistics import Statistics
+
+    first, *others = inputs.statistics
+    total = Statistics.load(first)
+    for path in others:
+        total += Statistics.load(path)
+    return total

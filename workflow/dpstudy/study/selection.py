@@ -1,0 +1,113 @@
+"""What tables and figures select from a study: names that exist, keys that their style takes, published numbers that
+can be told, all checked before anything runs."""
+
+from collections.abc import Iterable, Iterator
+
+from dpstudy.errors import StudyError
+from dpstudy.study.messages import check_known
+from dpstudy.study.schema import schema
+from dpstudy.tables.claims.names import METHODS, entries_of, listed
+from dpstudy.tables.published import combine, find_all, lookup
+
+
+def axes_of(config: dict) -> tuple[tuple[str, Iterable[str], str], ...]:
+    """(key, the config's names, what they are) of each axis that cells are selected by."""
+    return (
+        ("datasets", config["datasets"], "data set"),
+        ("features", config["features"], "feature set"),
+        ("entries", config["methods"], "method entry"),
+        ("epsilons", config["epsilons"], "epsilon"),
+    )
+
+
+def check_selection(place: str, spec: dict, config: dict) -> None:
+    """Check one table or figure; `place` is where it stands in the config.
+
+    Raises:
+        StudyError: the first mistake.
+    """
+    for key, allowed, what in axes_of(config):
+        for name in spec.get(key, []):
+            check_known(f"{place}.{key}", name, allowed, what)
+    parts = {f"{place}.{key}[{i}]": part for key in ("groups", "rows") for i, part in enumerate(spec.get(key, []))}
+    for where, part in {place: spec, **parts}.items():
+        if "dataset" in part:
+            check_known(f"{where}.dataset", part["dataset"], config["datasets"], "data set")
+    for where, part in parts.items():
+        if "entry" in part:
+            check_known(f"{where}.entry", part["entry"], config["methods"], "method entry")
+        if "features" in part:
+            check_known(f"{where}.features", part["features"], config["features"], "feature set")
+    if place.startswith("tables."):
+        _check_claims(place, spec, config)
+    for dataset in spec.get("counterparts", {}):
+        check_known(f"{place}.counterparts", dataset, config["datasets"], "data set")
+    if spec.get("metric", "top1") not in config["evaluation"]["metrics"]:
+        raise StudyError(
+            f"{place}.metric: {spec['metric']!r} is not among evaluation.metrics {config['evaluation']['metrics']}"
+        )
+    if place.startswith("tables."):
+        _check_style(place, spec, parts)
+    elif "groups" in spec and "features" in spec:
+        raise StudyError(f"{place}: give either 'features' or 'groups', which name features with labels")
+    _check_published(place, spec, config)
+
+
+def _check_claims(place: str, spec: dict, config: dict) -> None:
+    """What the styles ceiling and claims name."""
+    for method, epochs, entry in entries_of(spec):
+        check_known(f"{place}.methods", method, METHODS, "method of mehta2023")
+        check_known(f"{place}.methods.{method}.{epochs}", entry, config["methods"], "method entry")
+    for label, features in spec.get("pretraining", {}).items():
+        for name in listed(features):
+            check_known(f"{place}.pretraining.{label}", name, config["features"], "feature set")
+    for number, control in enumerate(spec.get("controls", [])):
+        where = f"{place}.controls[{number}]"
+        check_known(f"{where}.features", control["features"], config["features"], "feature set")
+        for key in ("entry", "independent"):
+            check_known(f"{where}.{key}", control[key], config["methods"], "method entry")
+
+
+def _check_style(place: str, spec: dict, parts: dict[str, dict]) -> None:
+    style, taken = spec["style"], schema("config")["$defs"]["table"]["x-styles"]
+    own = {key for keys in taken.values() for key in keys}
+    for key in spec:
+        if key in own and key not in taken[style]:
+            takes = ", ".join(taken[style]) or "none of its own"
+            raise StudyError(f"{place}.{key}: the style {style!r} does not take this key; it takes {takes}")
+    needed = {"grouped": ("groups", "rows"), "ceiling": ("paper",), "claims": ("paper", "methods")}
+    for key in needed.get(style, ()):
+        if key not in spec:
+            raise StudyError(f"{place}: the key {key!r} is missing; the style {style!r} needs it")
+    for where, part in parts.items():
+        if "features" not in part and "groups" not in spec:
+            raise StudyError(f"{where}: the key 'features' is missing; only rows of a table with groups go without it")
+        if "features" in part and "entry" in part and "groups" in spec:
+            raise StudyError(f"{where}.features: the table's groups name the features; leave it out")
+
+
+def _check_published(place: str, spec: dict, config: dict) -> None:
+    """Every filter on the published numbers finds what it names, and no more than one number a cell."""
+    metric = spec.get("metric", "top1")
+    for dataset in spec.get("datasets", [spec["dataset"]] if "dataset" in spec else config["datasets"]):
+        for parts in _parts(spec, dataset):
+            where = combine(spec, dataset, *parts)
+            find = find_all if spec.get("style") == "best" else lookup
+            for epsilon in spec.get("epsilons", config["epsilons"]) if where else ():
+                try:
+                    find({"metric": metric, **where}, epsilon)
+                except StudyError as error:
+                    raise StudyError(f"{place}: {error}") from None
+
+
+def _parts(spec: dict, dataset: str) -> Iterator[tuple[dict, ...]]:
+    """The groups, rows, or pairs of both, that a published number is looked up for."""
+    groups, rows = (
+        [part for part in spec.get(key, []) if part.get("dataset", dataset) == dataset] for key in ("groups", "rows")
+    )
+    if spec.get("style") == "best":
+        yield ()
+    elif groups and rows:
+        yield from ((group, row) for group in groups for row in rows)
+    else:
+        yield from ((part,) for part in groups or rows)

@@ -1,0 +1,96 @@
+"""The history of a search: suggestions that depend on it alone, and a journal that survives a kill.
+
+Each suggestion comes from a fresh sampler, seeded by the trial's number, that is shown the finished trials (TPE,
+Bergstra et al. 2011, by Optuna). A finished trial is one line of the journal; one that a kill cut short leaves nothing,
+and is suggested again as it was.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import optuna
+from optuna.storages.journal import JournalFileBackend, JournalStorage
+
+from dpstudy.errors import StudyError
+from dpstudy.tuning.space import Value, bounds
+from dpstudy.tuning.trials import Trial
+
+_NAME = "search"
+
+
+class History:
+    """The trials of one search, on disk and as the sampler sees them.
+
+    Args:
+        path: of the journal, readable by its owner alone; made where it is missing.
+        space: what is searched.
+        seed: of the sequence of suggestions.
+
+    Raises:
+        StudyError: the journal is damaged.
+    """
+
+    def __init__(self, path: str | os.PathLike, space: Mapping[str, Mapping], seed: int):
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._seed = seed
+        self._distributions = {name: _distribution(space[name]) for name in sorted(space)}
+        _drop_half_a_line(Path(path))
+        try:
+            storage = JournalStorage(JournalFileBackend(str(path), lock_obj=_NoLock()))
+            self._journal = optuna.create_study(
+                storage=storage, study_name=_NAME, direction="maximize", load_if_exists=True
+            )
+            finished = self._journal.get_trials()
+        except (ValueError, KeyError):
+            raise StudyError(f"{path}: damaged; delete it and run the study again") from None
+        self._seen = optuna.create_study(direction="maximize")
+        self._seen.add_trials(finished)
+        self.trials = [_trial(found) for found in finished]
+
+    def suggest(self) -> dict[str, Value]:
+        """What to try next."""
+        key = f"{self._seed}/{len(self.trials)}"
+        seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
+        self._seen.sampler = optuna.samplers.TPESampler(seed=seed)
+        return self._seen.ask(self._distributions).params
+
+    def add(self, trial: Trial) -> None:
+        """Note the outcome of what `suggest` gave last."""
+        made = optuna.trial.create_trial(
+            params=trial.hyperparameters,
+            distributions=self._distributions,
+            value=trial.value,
+            user_attrs={"seconds": trial.seconds, "failure": trial.failure},
+        )
+        self._journal.add_trial(made)
+        self._seen.tell(len(self.trials), trial.value)
+        self.trials.append(trial)
+
+
+class _NoLock:
+    """One job alone writes a journal; the lock of one that was killed would stop its successor for half a minute."""
+
+    def acquire(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        pass
+
+
+def _drop_half_a_line(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+        file.truncate(file.read().rfind(b"\n") + 1)
+
+
+def _distribution(axis: Mapping) -> optuna.distributions.BaseDistribution:
+    if "choices" in axis:
+        return optuna.distributions.CategoricalDistribution(axis["choices"])
+    kind = optuna.distributions.IntDistribution if axis["integer"] else optuna.distributions.FloatDistribution
+    return kind(*bounds(axis), log=axis["log"])
+
+
+def _trial(found: optuna.trial.FrozenTrial) -> Trial:
+    return Trial(dict(found.params), found.value, found.user_attrs["seconds"], found.user_attrs["failure"])

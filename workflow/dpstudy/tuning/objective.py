@@ -1,0 +1,143 @@
+"""One trial: train on the train split as a cell would, and score on the validation split."""
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from dpstudy import methods
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.metrics import evaluate
+from dpstudy.features import shards
+from dpstudy.methods.problem import Plan, Problem
+from dpstudy.models.linear import LinearModel
+from dpstudy.privacy.ledger import check_releases
+from dpstudy.study.cells import hyperparameters
+from dpstudy.study.inputs import CellInputs, CellRequest, UnreadableError, pose_problem, training_data
+from dpstudy.tuning.space import Value
+
+_PHASE = "tune"
+_HASH_BYTES = 8
+
+
+class TrialError(Exception):
+    """A setting does not work: it diverges, its system is singular, its budget cannot be met."""
+
+
+class Objective:
+    """The validation metric of a setting. All trials share what does not depend on it:
+
+    - the data in memory, prepared once, or once for each value of the method's `prepared_by(parameters)`, of which the
+      latest is kept;
+    - for a method with `release` and `solve`, the noisy release: one for equal plans (and equal
+      `released_by(parameters)`), so that a trial is a solve. The latest is kept.
+
+    Raises:
+        StudyError: a file is missing or damaged, or delta is not below 1/n on own data.
+    """
+
+    def __init__(self, request: CellRequest, inputs: CellInputs):
+        self._request, self._inputs = request, inputs
+        self._method = methods.load(request.options["method"])
+        manifests = inputs.manifests()
+        self._problem = pose_problem(request, manifests)
+        self._classes = manifests[0]["classes"]
+        self._held_out = shards.load(inputs.held_out, kept=inputs.kept)
+        records = request.options["tuning"].get("records", self._problem.n)
+        self._share = min(1.0, records / self._problem.n)
+        self._rows = _some_rows(inputs, self._share) if self._share < 1 else None
+        self._prepared: tuple[object, object] | None = None
+        self._released: tuple[object, object] | None = None
+
+    def __call__(self, number: int, suggestion: Mapping[str, Value]) -> float:
+        """The first of the study's metrics, on the validation split.
+
+        Raises:
+            TrialError: this setting does not work.
+            StudyError: no setting can: a file is missing or damaged, labels are out of range.
+        """
+        fixed = hyperparameters(self._request.options)
+        with _failures_of_the_trial():
+            parameters = methods.parameters(self._request.options["method"], fixed | dict(suggestion))
+            problem, plan = self._fewer(self._method.plan(parameters, self._problem))
+        data = self._data(parameters, problem)
+        with _failures_of_the_trial():
+            return self._score(self._train(number, data, parameters, problem, plan))
+
+    def _score(self, model: LinearModel) -> float:
+        metric = self._request.metrics[0]
+        values = evaluate(model.scores(self._held_out.features), self._held_out.labels, [metric], self._classes)
+        if metric not in values:
+            raise StudyError(f"evaluation.metrics: {metric!r} has no value for {len(self._classes)} classes to tune on")
+        return values[metric]
+
+    def _train(self, number: int, data, parameters, problem: Problem, plan: Plan) -> LinearModel:
+        if hasattr(self._method, "release") and hasattr(self._method, "solve"):
+            return self._method.solve(self._release(data, parameters, plan), parameters, plan)
+        source = self._request.noise_source(_PHASE, number, 0)
+        fitted = self._method.fit(data, parameters, problem, plan, source)
+        check_releases(plan.events, source.drawn)
+        return fitted.model
+
+    def _release(self, data, parameters, plan: Plan):
+        key = plan.events, plan.noise, getattr(self._method, "released_by", _nothing)(parameters)
+        if self._released is None or self._released[0] != key:
+            # named by what is released: another plan draws other noise, the same one its own, whichever trial asks
+            source = self._request.noise_source(_PHASE, f"{key}", 0)
+            released = self._method.release(data, parameters, plan, source)
+            check_releases(plan.events, source.drawn)
+            self._released = key, released
+        return self._released[1]
+
+    def _data(self, parameters, problem: Problem):
+        key = getattr(self._method, "prepared_by", _nothing)(parameters)
+        if self._prepared is None or self._prepared[0] != key:
+            self._prepared = None  # freed first
+            if self._rows is None:
+                data = training_data(self._method, parameters, problem, self._inputs)
+            else:
+                data = self._method.prepare(self._rows, parameters, problem)
+            self._prepared = key, data
+        return self._prepared[1]
+
+    def _fewer(self, plan: Plan) -> tuple[Problem, Plan]:
+        """The problem and the plan for a share of the records: sums shrink by it, and so does their noise."""
+        if self._rows is None:
+            return self._problem, plan
+        for event in plan.events:
+            if event.sampling != "none" or event.name not in plan.noise:
+                raise StudyError(f"tuning.records: the release {event.name!r} cannot be scaled to fewer records")
+        problem = replace(self._problem, n=max(1, round(self._problem.n * self._share)))
+        return problem, replace(plan, noise={name: std * self._share for name, std in plan.noise.items()})
+
+
+def _nothing(parameters) -> None:
+    """What a method depends on that does not say."""
+
+
+@contextlib.contextmanager
+def _failures_of_the_trial() -> Iterator[None]:
+    try:
+        yield
+    except UnreadableError:
+        raise
+    except (StudyError, ValueError, ArithmeticError) as error:  # LinAlgError is a ValueError
+        raise TrialError(str(error)) from error
+
+
+def _some_rows(inputs: CellInputs, share: float) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(features, labels) of the records whose id's hash falls below `share`: a per-record rule."""
+    found = []
+    for folder in inputs.train:
+        for table in shards.iterate(folder, kept=inputs.kept):
+            some = table.take(np.fromiter((_place(name) < share for name in table.ids), bool, len(table)))
+            found.append((some.features, some.labels))
+    return found
+
+
+def _place(name: str) -> float:
+    """A number in [0, 1) that depends on the id alone."""
+    digest = hashlib.sha256(f"{_PHASE}\0{name}".encode()).digest()
+    return int.from_bytes(digest[:_HASH_BYTES], "big") / 2.0 ** (8 * _HASH_BYTES)

@@ -1,0 +1,74 @@
+"""A search for one cell's hyper-parameters, which continues where a kill stopped it."""
+
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from dpstudy.errors import StudyError
+from dpstudy.progress import progress
+from dpstudy.study.inputs import CellInputs, CellRequest
+from dpstudy.study.provenance import config_hash
+from dpstudy.tuning.history import History
+from dpstudy.tuning.objective import Objective, TrialError
+from dpstudy.tuning.space import Value
+from dpstudy.tuning.trials import Trial, write_trials
+
+_log = logging.getLogger("dpstudy")
+
+
+def tune(request: CellRequest, inputs: CellInputs, path: str) -> None:
+    """Try settings, each suggested in view of those before, and write all of them to `path`.
+
+    The test split is not among the inputs. A journal beside `path` holds what is finished until all is.
+
+    Args:
+        request: the cell; its options hold `tuning`.
+        inputs: `train` is the train split alone, `held_out` the validation split.
+        path: of the table of trials.
+
+    Raises:
+        StudyError: every trial failed; or as for `Objective`, or because the library was edited meanwhile.
+    """
+    request.check_library()
+    options = request.options["tuning"]
+    journal = Path(path).with_name(f"journal-{_fingerprint(request, inputs)}.log")
+    for other in journal.parent.glob("journal-*.log"):
+        if other != journal:  # of another config, library or data
+            other.unlink()
+    history = History(journal, options["space"], options["seed"])
+    objective = Objective(request, inputs)
+    left = range(len(history.trials), options["trials"])
+    for number in progress(left, f"tuning {request.cell.path}"):
+        trial = _try(objective, number, history.suggest())
+        _log.info("trial %s: %s", number, trial)
+        history.add(trial)
+    failures = [trial.failure for trial in history.trials if trial.failure]
+    if len(failures) == len(history.trials):
+        raise StudyError(f"cell {request.cell.path}: each of {len(failures)} trials failed; the first: {failures[0]}")
+    write_trials(path, history.trials, options["space"])
+    journal.unlink()
+
+
+def _try(objective: Objective, number: int, suggestion: Mapping[str, Value]) -> Trial:
+    started = time.monotonic()
+    value, failure = 0.0, None
+    try:
+        value = objective(number, suggestion)
+    except TrialError as error:
+        failure = str(error)
+    return Trial(dict(suggestion), value, round(time.monotonic() - started, 3), failure)
+
+
+def _fingerprint(request: CellRequest, inputs: CellInputs) -> str:
+    """A hash of all that the trials depend on."""
+    return config_hash(
+        {
+            "options": request.options,
+            "dataset": request.dataset,
+            "noise": request.noise,
+            "metric": request.metrics[0],
+            "data": inputs.hashes(),
+            "library": request.library,
+        }
+    )

@@ -1,0 +1,73 @@
+"""The trials of a finished search, as a table, and the one that won."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dpstudy.errors import StudyError
+from dpstudy.files import read_table, write_table
+from dpstudy.tuning.space import Value, as_cell, from_cell
+
+COMPLETE, FAILED = "complete", "failed"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting that was tried.
+
+    Attributes:
+        hyperparameters: what was tried.
+        value: the metric on the validation split; 0 where it failed.
+        seconds: how long it took.
+        failure: why it failed, or None.
+    """
+
+    hyperparameters: dict[str, Value]
+    value: float
+    seconds: float
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a search chose.
+
+    Attributes:
+        hyperparameters: those of the best trial; of equal ones, the first.
+        value: its metric on the validation split.
+        trials, failed: how many there were, and how many of them failed.
+    """
+
+    hyperparameters: dict[str, Value]
+    value: float
+    trials: int
+    failed: int
+
+
+def write_trials(path: str | os.PathLike, trials: Sequence[Trial], space: Mapping[str, Mapping]) -> None:
+    """Write trial, one column a hyper-parameter, value, seconds, state; readable by the owner alone."""
+    import pyarrow as pa
+
+    columns = {"trial": pa.array(range(len(trials)), pa.int64())}
+    for name, axis in space.items():
+        columns[name] = pa.array([as_cell(axis, trial.hyperparameters[name]) for trial in trials])
+    columns["value"] = pa.array([trial.value for trial in trials], pa.float64())
+    columns["seconds"] = pa.array([trial.seconds for trial in trials], pa.float64())
+    columns["state"] = pa.array([FAILED if trial.failure else COMPLETE for trial in trials])
+    write_table(path, pa.table(columns), private=True)
+
+
+def best_trial(path: str | os.PathLike, space: Mapping[str, Mapping]) -> Choice:
+    """The best trial that did not fail.
+
+    Raises:
+        StudyError: the file is missing, damaged, or of another search.
+    """
+    try:
+        rows = read_table(path).to_pylist()
+        found = [row for row in rows if row["state"] == COMPLETE]
+        best = max(found, key=lambda row: row["value"])  # of equal ones, the first
+        chosen = {name: from_cell(axis, best[name]) for name, axis in space.items()}
+    except (KeyError, ValueError):
+        raise StudyError(f"{path}: not the trials of this search; delete it and run the study again") from None
+    return Choice(chosen, best["value"], len(rows), len(rows) - len(found))
