@@ -55,8 +55,12 @@ def test_rows_that_were_dropped_are_left_out(folder, tmp_path):
     ids = shards.load(folder).ids
     kept = {"dataset": ["toy"] * 3 + ["else"], "split": ["train", "train", "test", "train"], "id": ids[[3, 15, 4, 5]]}
     write_table(tmp_path / "kept.parquet", pa.table(kept))
-    assert list(shards.load(folder, tmp_path / "kept.parquet").ids) == [ids[3], ids[15]]
-    assert [len(table) for table in shards.iterate(folder, tmp_path / "kept.parquet")] == [1, 1]
+    assert list(shards.load(folder, [tmp_path / "kept.parquet"]).ids) == [ids[3], ids[15]]
+    assert [len(table) for table in shards.iterate(folder, [tmp_path / "kept.parquet"])] == [1, 1]
+    other = {"dataset": ["toy"] * 2, "split": ["train"] * 2, "id": ids[[15, 16]]}
+    write_table(tmp_path / "other.parquet", pa.table(other))
+    both = [tmp_path / "kept.parquet", tmp_path / "other.parquet"]
+    assert list(shards.load(folder, both).ids) == [ids[15]]  # a record that matches either public set is dropped
 
 
 def test_a_changed_or_missing_shard_is_named(folder):

@@ -83,12 +83,17 @@ def read_json(path: str | os.PathLike) -> dict:
         raise StudyError(f"{path}: not valid JSON ({error}); delete it and run the study again") from None
 
 
-def write_table(path: str | os.PathLike, table, private: bool = False) -> None:
-    """Write a pyarrow Table as parquet (zstd), with a checksum on every page."""
+def write_table(path: str | os.PathLike, table, private: bool = False, **layout) -> None:
+    """Write a pyarrow Table as parquet (zstd, unless `layout` differs), with a checksum on every page.
+
+    Args:
+        layout: options of pyarrow.parquet.write_table.
+    """
     import pyarrow.parquet as parquet
 
+    options = {"compression": "zstd", "write_page_checksum": True} | layout
     with atomic(path, private) as temporary:
-        parquet.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+        parquet.write_table(table, temporary, **options)
 
 
 def read_table(path: str | os.PathLike, columns: list[str] | None = None, content: bytes | None = None):

@@ -20,7 +20,8 @@ rule extract_shard:
         gpu=lambda wildcards: gpu() if "backbone" in STUDY["features"][wildcards.features] else 0,
     params:
         options=lambda wildcards: STUDY["features"][wildcards.features],
-        backbone=backbone_folder,
+        backbone=lambda wildcards: backbone_folder(STUDY["features"][wildcards.features]),
+        fit=lambda wildcards: fit_folder(STUDY["features"][wildcards.features]),
     script:
         "../scripts/extract_shard.py"
 

@@ -4,7 +4,7 @@
 rule pretrain_backbone:
     input:
         public=lambda wildcards: all_splits([STUDY["backbones"][wildcards.backbone]["public"]]),
-        kept=kept_for_training,
+        kept=lambda wildcards: kept_for_training(STUDY["backbones"][wildcards.backbone]["public"]),
         code=code("pretrain_backbone.py"),
     output:
         model="results/backbones/{backbone}/model.safetensors",

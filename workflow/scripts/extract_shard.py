@@ -14,5 +14,6 @@ if __name__ == "__main__":
             snakemake.output.shard,
             private=True,
             backbone_folder=params.backbone,
+            fit_folder=params.fit,
             data_root=data_root(snakemake.config.get("data_root", "data")),
         )

@@ -3,6 +3,7 @@
 A shard is written whole or not at all, so an interrupted extraction continues with the shards that are missing.
 """
 
+import math
 import os
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
 from dpstudy.features.precomputed import read_rows
+from dpstudy.features.projection import Projection
 from dpstudy.features.shards import DTYPES, FeatureTable, write_manifest, write_shard
 from dpstudy.files import read_table
 from dpstudy.progress import progress
@@ -29,6 +31,7 @@ def extract_shard(
     *,
     private: bool,
     backbone_folder: str | os.PathLike | None = None,
+    fit_folder: str | os.PathLike | None = None,
     data_root: str | os.PathLike | None = None,
 ) -> None:
     """Extract the features of image shard number `shard` and write them to `path`.
@@ -38,6 +41,7 @@ def extract_shard(
         image_folder: results/data/{dataset}/{split}, with its manifest.
         private: whether the records are private; the shard is then readable by its owner alone.
         backbone_folder: results/backbones/{backbone}, for the extractor `backbone`.
+        fit_folder: results/fits/{fit}, a projection that is applied before `normalise`; or None.
         data_root: what `location` is relative to, for the extractor `precomputed`.
 
     Raises:
@@ -57,7 +61,7 @@ def extract_shard(
     if options.get("extractor") == "precomputed":
         features = _bring(options, Path(image_folder), manifest, shard, data_root)
     else:
-        features = _compute(options, records, where, backbone_folder)
+        features = _compute(options, records, where, backbone_folder, fit_folder)
     rule = options.get("normalise", "none")
     check_normalise(rule, features.shape[1:])
     _check_finite(features, records.ids, f"{where}: a feature is NaN or infinite")
@@ -97,15 +101,21 @@ def prepare_manifest(
     )
 
 
-def _compute(options: dict, records: Records, where: str, backbone_folder) -> np.ndarray:
+def _compute(options: dict, records: Records, where: str, backbone_folder, fit_folder) -> np.ndarray:
     if records.images is None:
         raise StudyError(f"{where}: this data set brings no images; use the extractor 'precomputed'")
     extractor = open_extractor(options, backbone_folder)
     shape = extractor.shape(records.images.shape[1:])
+    projection = None
+    if fit_folder is not None:
+        projection = Projection(fit_folder)
+        projection.check(math.prod(shape))
+        shape = (projection.dim,)
     check_normalise(options.get("normalise", "none"), shape)  # before the work, not after
     features = np.empty((len(records), *shape), np.float32)
     for start in progress(range(0, len(records), _BATCH), f"features of {where}"):
-        features[start : start + _BATCH] = extractor(records.images[start : start + _BATCH])
+        found = extractor(records.images[start : start + _BATCH])
+        features[start : start + _BATCH] = projection(found.reshape(len(found), -1)) if projection else found
     return features
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from dpstudy.errors import StudyError
+from dpstudy.features import plain
 from dpstudy.files import read_json, read_table, write_json, write_table
 
 _MANIFEST_KEYS = (
@@ -82,7 +83,8 @@ def write_shard(path: str | os.PathLike, table: FeatureTable, private: bool) -> 
     for name, values in table.groups.items():
         columns[_GROUP + name] = pa.array(values.tolist(), pa.string())
     metadata = {"shape": json.dumps(list(table.shape)), "dtype": str(table.features.dtype)}
-    write_table(path, pa.table(columns).replace_schema_metadata(metadata), private)
+    written = pa.table(columns).replace_schema_metadata(metadata)
+    write_table(path, written, private, **plain.layout(written, "features"))
 
 
 def write_manifest(
@@ -108,7 +110,8 @@ def write_manifest(
         if not table.schema.equals(schema, check_metadata=True):
             raise StudyError(f"{shard}: its columns, layout or type differ from those of {shard_paths[0]}")
         digest = hashlib.sha256(content).hexdigest()
-        entries.append({"file": shard.name, "rows": table.num_rows, "sha256": digest})
+        runs = plain.locate(content, "features", _flat(table, "features"))
+        entries.append({"file": shard.name, "rows": table.num_rows, "sha256": digest, "runs": runs})
     columns = {column.name: str(column.type) for column in schema}
     manifest = {
         "dataset": dataset,
@@ -141,17 +144,17 @@ def read_manifest(folder: str | os.PathLike) -> dict:
     return manifest
 
 
-def iterate(folder: str | os.PathLike, kept: str | os.PathLike | None = None) -> Iterator[FeatureTable]:
+def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> Iterator[FeatureTable]:
     """The shards of `folder` one at a time, each checked against the manifest.
 
     Args:
-        kept: the kept.parquet of a de-duplication; rows that it does not list are left out.
+        kept: the kept.parquet of de-duplications; rows that one of them does not list are left out.
 
     Raises:
         StudyError: a file is missing, damaged, or has changed since the manifest was written.
     """
     manifest = read_manifest(folder)
-    keep = None if kept is None else _kept_ids(kept, manifest["dataset"], manifest["split"])
+    keep = kept_ids(kept, manifest) if kept else None
     for entry in manifest["shards"]:
         table = _read_shard(Path(folder) / entry["file"], entry, manifest)
         if keep is not None:
@@ -160,7 +163,7 @@ def iterate(folder: str | os.PathLike, kept: str | os.PathLike | None = None) ->
         yield table
 
 
-def load(folder: str | os.PathLike, kept: str | os.PathLike | None = None) -> FeatureTable:
+def load(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> FeatureTable:
     """Every shard of `folder` put together in order, as `iterate` gives them.
 
     Raises:
@@ -183,13 +186,41 @@ def _concatenate(tables: list[FeatureTable]) -> FeatureTable:
     )
 
 
-def _kept_ids(path: str | os.PathLike, dataset: str, split: str) -> set[str]:
+def kept_ids(kept: Sequence[str | os.PathLike], manifest: dict) -> set[str]:
+    """The ids that every one of these de-duplications (at least one) kept of a manifest's data set and split.
+
+    Raises:
+        StudyError: a file is missing, damaged, or lacks a column.
+    """
+    return set.intersection(*(_kept_ids(path, manifest) for path in kept))
+
+
+def _kept_ids(path: str | os.PathLike, manifest: dict) -> set[str]:
     table = read_table(path)
     missing = {"dataset", "split", "id"} - set(table.column_names)
     if missing:
         raise StudyError(f"{path}: no column {min(missing)!r}; delete it and run the study again")
-    here = compute.and_(compute.equal(table["dataset"], dataset), compute.equal(table["split"], split))
+    here = compute.and_(
+        compute.equal(table["dataset"], manifest["dataset"]), compute.equal(table["split"], manifest["split"])
+    )
     return set(table["id"].filter(here).to_pylist())
+
+
+def label_column(manifest: dict) -> str:
+    """The name of the column of labels."""
+    return "labels" if manifest["multi_label"] else "label"
+
+
+def features_of(table: pa.Table, manifest: dict) -> np.ndarray:
+    """(rows, d) features of a shard's table."""
+    return _flat(table, "features").reshape(table.num_rows, manifest["dim"])
+
+
+def labels_of(table: pa.Table, manifest: dict) -> np.ndarray:
+    """(rows,) int32 class indices or (rows, m) int8 zeros and ones of a shard's table."""
+    if manifest["multi_label"]:
+        return np.array(_flat(table, "labels"), np.int8).reshape(table.num_rows, len(manifest["classes"]))
+    return np.array(_values(table.column("label").combine_chunks()), np.int32)
 
 
 def _read_shard(path: Path, entry: dict, manifest: dict) -> FeatureTable:
@@ -199,22 +230,20 @@ def _read_shard(path: Path, entry: dict, manifest: dict) -> FeatureTable:
     table = read_table(path, content=content)
     if table.num_rows != entry["rows"]:
         raise StudyError(f"{path}: {table.num_rows} rows, but the manifest says {entry['rows']}")
-    flat = _values(table.column("features").combine_chunks().flatten())
-    if manifest["multi_label"]:
-        values = _values(table.column("labels").combine_chunks().flatten())
-        labels = np.array(values, np.int8).reshape(table.num_rows, len(manifest["classes"]))
-    else:
-        labels = np.array(_values(table.column("label").combine_chunks()), np.int32)
     names = table.column_names
     return FeatureTable(
         ids=_strings(table, "id"),
-        features=flat.reshape(table.num_rows, manifest["dim"]),
-        labels=labels,
+        features=features_of(table, manifest),
+        labels=labels_of(table, manifest),
         subjects=_strings(table, "subject") if "subject" in names else None,
         groups={name.removeprefix(_GROUP): _strings(table, name) for name in names if name.startswith(_GROUP)},
         shape=tuple(manifest["shape"]),
         classes=tuple(manifest["classes"]),
     )
+
+
+def _flat(table: pa.Table, column: str) -> np.ndarray:
+    return _values(table.column(column).combine_chunks().flatten())
 
 
 def _values(array: pa.Array) -> np.ndarray:

@@ -1,0 +1,124 @@
+"""Features and labels of some splits, shard by shard, as often as a method asks for them.
+
+Nothing is kept between passes but what the first one found out about each shard. The next shard is read while the
+present one is worked on.
+"""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+from dpstudy.features import plain, shards
+from dpstudy.files import read_table, sha256
+
+Batch = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass
+class _Shard:
+    """A shard, the ids to keep (None: all), and what the first pass found: which rows are kept (None: all), and the
+    file's size and time of last change."""
+
+    path: Path
+    entry: dict
+    manifest: dict
+    keep: set[str] | None
+    mask: np.ndarray | None = None
+    state: tuple[int, int] | None = None
+
+
+class ShardBatches:
+    """(features (rows, d), labels (rows,) or (rows, m)) of each shard of some folders, in order.
+
+    Each iteration reads the shards anew. The first one checks every shard against its manifest's SHA-256, later ones
+    that the file is still the same one (its size and the time of its last change).
+
+    Attributes:
+        rows: in all shards, before any is dropped: public.
+        nbytes: of all features, as stored.
+    """
+
+    def __init__(self, folders: Sequence[str | os.PathLike], kept: Sequence[str | os.PathLike] = ()):
+        """
+        Args:
+            folders: each with feature shards of one split and their manifest.
+            kept: the kept.parquet of de-duplications; rows that one of them does not list are left out.
+
+        Raises:
+            StudyError: a manifest, or one of `kept`, is missing or damaged.
+        """
+        self.rows = self.nbytes = 0
+        self._shards = []
+        for folder in folders:
+            manifest = shards.read_manifest(folder)
+            keep = shards.kept_ids(kept, manifest) if kept else None
+            self._shards += [_Shard(Path(folder) / e["file"], e, manifest, keep) for e in manifest["shards"]]
+            self.rows += manifest["rows"]
+            self.nbytes += manifest["rows"] * math.prod(manifest["shape"]) * np.dtype(manifest["dtype"]).itemsize
+
+    def __len__(self) -> int:
+        """How many batches a pass has."""
+        return len(self._shards)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """One pass.
+
+        Raises:
+            StudyError: a shard is missing, damaged, or has changed since its manifest was written or since the first
+                pass.
+        """
+        with ThreadPoolExecutor(1) as reader:
+            coming = None
+            for shard in (*self._shards, None):
+                arrived, coming = coming, shard and reader.submit(_read, shard)
+                if arrived:
+                    yield arrived.result()
+
+
+def _read(shard: _Shard) -> Batch:
+    state = shard.state or _state(shard.path)
+    if shard.state is None and sha256(shard.path) != shard.entry["sha256"]:
+        raise StudyError(f"{shard.path}: its SHA-256 differs from the manifest's; delete it and run the study again")
+    _check_unchanged(shard.path, state)
+    batch = _features(shard), _labels(shard)
+    _check_unchanged(shard.path, state)
+    for values in batch:
+        if len(values) != shard.entry["rows"]:
+            raise StudyError(f"{shard.path}: {len(values)} rows, but the manifest says {shard.entry['rows']}")
+    shard.state = state
+    return batch if shard.mask is None else tuple(values[shard.mask] for values in batch)
+
+
+def _features(shard: _Shard) -> np.ndarray:
+    manifest, runs = shard.manifest, shard.entry.get("runs")
+    if runs is None:
+        return shards.features_of(read_table(shard.path, ["features"]), manifest)
+    return plain.read(shard.path, runs, manifest["dtype"]).reshape(-1, manifest["dim"])
+
+
+def _labels(shard: _Shard) -> np.ndarray:
+    """The labels; in the first pass, which rows were kept is found out too."""
+    wanted = ["id"] if shard.keep is not None and shard.state is None else []
+    table = read_table(shard.path, [shards.label_column(shard.manifest), *wanted])
+    if wanted:
+        shard.mask = np.fromiter((name in shard.keep for name in table.column("id").to_pylist()), bool, table.num_rows)
+    return shards.labels_of(table, shard.manifest)
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    return found.st_size, found.st_mtime_ns
+
+
+def _check_unchanged(path: Path, state: tuple[int, int]) -> None:
+    if _state(path) != state:
+        raise StudyError(f"{path}: it was changed while the study read it; run the same command again")

@@ -1,0 +1,140 @@
+"""Projections fitted on public data: no private record is touched.
+
+A fit turns an extractor's features (d) into k numbers: the public mean is subtracted, the first k principal components
+of the public features are kept, and each may be divided by a power of its public standard deviation.
+"""
+
+import hashlib
+import os
+import platform
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data import shards
+from dpstudy.errors import StudyError
+from dpstudy.features import open_extractor
+from dpstudy.features.shards import kept_ids
+from dpstudy.files import read_table, write_json, write_tensors
+from dpstudy.progress import progress
+
+_BATCH = 256  # images at once; the fit does not depend on it
+_EXACT = 5000  # features up to which the covariance is formed and decomposed
+_QUANTILES = (0.1, 0.5, 0.9)
+
+
+def fit_projection(
+    name: str,
+    options: dict,
+    public_folder: str | os.PathLike,
+    out_projection: str | os.PathLike,
+    out_card: str | os.PathLike,
+    *,
+    kept: str | os.PathLike | None = None,
+    drop: str | None = None,
+    backbone_folder: str | os.PathLike | None = None,
+) -> None:
+    """Fit `name` on the split `train` of a public set, and write its projection and its card.
+
+    Args:
+        options: the fit's config entry: extractor, scaling, backbone, dim, images, whiten, seed, and `public`.
+        public_folder: results/data/{public}.
+        out_projection: safetensors of mean (d,), components (k, d), scaled by whitening, and eigenvalues (k,).
+        out_card: JSON that says what the fit is and how the public features look under it.
+        kept: kept.parquet of the de-duplication; public rows that it does not list are not used.
+        drop: the de-duplication's mode, for the card.
+        backbone_folder: results/backbones/{backbone}, for the extractor `backbone`.
+
+    Raises:
+        StudyError: the public set has no images, or features that are not finite; or more components are asked for
+            than its features have.
+    """
+    import sklearn
+    from sklearn.decomposition import PCA
+
+    ids, features = _public_features(options, Path(public_folder), kept, backbone_folder)
+    dim = options["dim"]
+    if dim > min(features.shape):
+        raise StudyError(
+            f"fits.{name}.dim: {dim} components of {features.shape[1]} features from {len(features)} public images; "
+            f"at most {min(features.shape)} can be told apart"
+        )
+    if features.shape[1] <= _EXACT:  # in float64: decompositions in float32 have returned NaN at d = 3,969
+        pca = PCA(dim, svd_solver="covariance_eigh").fit(features.astype(np.float64))
+    else:
+        pca = PCA(dim, svd_solver="randomized", random_state=options["seed"], iterated_power=4).fit(features)
+    components = _signed(pca.components_.astype(np.float64))
+    variances = pca.explained_variance_.astype(np.float64)
+    if not (variances > 1e-12 * variances[0]).all():
+        rank = int((variances > 1e-12 * variances[0]).sum())
+        raise StudyError(f"fits.{name}.dim: the public features span {rank} dimensions only; choose at most that")
+    scaled = components * (variances ** (-options["whiten"] / 2))[:, None]
+    mean = pca.mean_.astype(np.float32)
+    projected = (features - mean) @ scaled.astype(np.float32).T
+    write_tensors(
+        out_projection,
+        {"mean": mean, "components": scaled.astype(np.float32), "eigenvalues": variances.astype(np.float32)},
+        {"kind": "pca"},
+    )
+    write_json(
+        out_card,
+        {
+            "fit": name,
+            "options": dict(options),
+            "images": len(features),
+            "rows_hash": hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()[:16],
+            "drop": drop,
+            "features": features.shape[1],
+            "explained_variance": float(pca.explained_variance_ratio_.sum()),
+            "norm_quantiles": dict(
+                zip(map(str, _QUANTILES), np.quantile(np.linalg.norm(projected, axis=1), _QUANTILES), strict=True)
+            ),
+            "versions": {
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+                "scikit-learn": sklearn.__version__,
+            },
+        },
+    )
+
+
+def _signed(components: np.ndarray) -> np.ndarray:
+    """Components whose largest entry is positive: the sign of an eigenvector is a matter of taste."""
+    largest = np.abs(components).argmax(1)
+    return components * np.sign(components[np.arange(len(components)), largest])[:, None]
+
+
+def _public_features(options: dict, folder: Path, kept, backbone_folder) -> tuple[list[str], np.ndarray]:
+    """The features (n, d) float32 of the public training images whose ids hash lowest, with those ids."""
+    folder = folder / "train"
+    manifest = shards.read_manifest(folder)
+    if manifest["image_shape"] is None:
+        raise StudyError(f"{folder}: this public set brings no images; a fit needs them")
+    chosen = _chosen(folder, manifest, options, kept)
+    extractor = open_extractor(options, backbone_folder)
+    width = int(np.prod(extractor.shape(tuple(manifest["image_shape"]))))
+    features, ids = np.empty((len(chosen), width), np.float32), []
+    for entry in progress(manifest["shards"], f"features of {manifest['dataset']}"):
+        records = shards.read_shard(folder, entry["file"], manifest)
+        rows = np.flatnonzero(np.fromiter((name in chosen for name in records.ids), bool, len(records)))
+        for start in range(0, len(rows), _BATCH):
+            part = records.images[rows[start : start + _BATCH]]
+            features[len(ids) + start : len(ids) + start + len(part)] = extractor(part).reshape(len(part), -1)
+        ids += [str(name) for name in records.ids[rows]]
+    if not np.isfinite(features).all():
+        row = int(np.flatnonzero(~np.isfinite(features).all(1))[0])
+        raise StudyError(f"{folder}: a feature of the public image {ids[row]!r} is NaN or infinite")
+    return ids, features
+
+
+def _chosen(folder: Path, manifest: dict, options: dict, kept) -> set[str]:
+    names: list[str] = []
+    for entry in manifest["shards"]:
+        names += read_table(folder / entry["file"], ["id"]).column("id").to_pylist()
+    if kept is not None:
+        keep = kept_ids([kept], manifest)
+        names = [name for name in names if name in keep]
+    if not names:
+        raise StudyError(f"{folder}: no public image is left to fit on")
+    salt = options["seed"]
+    return set(sorted(names, key=lambda name: hashlib.sha256(f"{salt}\0{name}".encode()).digest())[: options["images"]])

@@ -1,0 +1,42 @@
+"""Projections that were fitted on public data (see `fits`): what they make of a record depends on that record alone."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+from dpstudy.files import read_json, read_tensors
+
+
+class Projection:
+    """features -> (features - mean) components^T, for features (n, d); the result is (n, k) float32."""
+
+    def __init__(self, folder: str | os.PathLike):
+        tensors = read_tensors(Path(folder) / "projection.safetensors")
+        self.card = read_json(Path(folder) / "card.json")
+        try:
+            self._mean, self._components = tensors["mean"], tensors["components"]
+        except KeyError as error:
+            raise StudyError(f"{folder}: no tensor {error} in projection.safetensors; delete the folder") from None
+
+    @property
+    def dim(self) -> int:
+        """k."""
+        return len(self._components)
+
+    def check(self, dim: int) -> None:
+        """Check that the fit takes features of so many numbers.
+
+        Raises:
+            StudyError: it does not.
+        """
+        if dim != len(self._mean):
+            raise StudyError(
+                f"fit {self.card['fit']!r} takes {len(self._mean)} features a record, these images give {dim}: choose "
+                "a public set with images of the same size"
+            )
+
+    def __call__(self, features: np.ndarray) -> np.ndarray:
+        """(n, k) float32."""
+        return (features - self._mean) @ self._components.T

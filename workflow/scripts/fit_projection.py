@@ -1,0 +1,18 @@
+"""Fit a projection on a public data set."""
+
+from dpstudy.features.fits import fit_projection
+from dpstudy.job import job
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        params = snakemake.params
+        fit_projection(
+            snakemake.wildcards.fit,
+            params.options,
+            f"results/data/{params.options['public']}",
+            snakemake.output.projection,
+            snakemake.output.card,
+            kept=next(iter(snakemake.input.get("kept", [])), None),
+            drop=params.drop,
+            backbone_folder=params.backbone,
+        )
