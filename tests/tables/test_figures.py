@@ -5,15 +5,17 @@ import pytest
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.summary import read_summary
-from dpstudy.tables.figures import build_figure, collect
+from dpstudy.tables.figures import build_figure, collect, draw
 from dpstudy.tables.palette import style
 
 SPEC = {
     "dataset": "mnist",
     "title": "MNIST",
-    "published": [
-        {"paper": "tramer2021", "table": "1", "dataset": "MNIST", "model": "linear", "method": "DP-SGD", "label": "T&B"}
+    "groups": [
+        {"features": "pixels"},
+        {"features": "scatternet", "label": "T&B", "published": {"model": "linear", "method": "DP-SGD"}},
     ],
+    "published": {"paper": "tramer2021", "table": "1", "dataset": "MNIST"},
 }
 
 
@@ -35,7 +37,7 @@ def test_csv_holds_what_is_drawn(study):
     build(study, "a")
     with open(study.folder / "a.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    ours = [row for row in rows if (row["series"], row["epsilon"]) == ("dp-sgd, scatternet", "1.2")]
+    ours = [row for row in rows if (row["series"], row["epsilon"]) == ("dp-sgd, T&B", "1.2")]
     assert len(ours) == 1 and float(ours[0]["mean"]) == pytest.approx(97.1) and ours[0]["seeds"] == "3"
     published = [(row["epsilon"], row["mean"]) for row in rows if row["series"] == "published: T&B"]
     assert published == [("1.2", "98.1"), ("2", "98.5")]
@@ -66,3 +68,62 @@ def test_wrong_names_leave_no_file(study):
     with pytest.raises(StudyError, match="figure f: no cell"):
         build(study, "c", {"entries": ["ls"], "epsilons": ["0.5"]})
     assert not list(study.folder.glob("c.*"))
+
+
+FIGURE_1 = {
+    "datasets": ["cifar10", "own"],
+    "entries": ["dp-ls"],
+    "published": {"paper": "mehta2023", "method": "DP-LS", "epochs": "1"},
+    "counterparts": {"cifar10": {"table": "3"}},
+}
+
+
+def panels(study, spec):
+    series = collect("f", spec, study.axes, read_summary(study.summary))
+    return series, draw(series, study.axes, "top1", "").axes
+
+
+def test_a_panel_per_data_set_and_a_line_per_group(paper_study):
+    series, drawn = panels(paper_study, FIGURE_1 | {"groups": paper_study.GROUPS})
+    ours = [(line.label, line.dataset, line.features) for line in series if not line.published]
+    assert ours == [
+        *(("ImageNet-1k", "cifar10", "in1k"), ("ImageNet-21k", "cifar10", "in21k")),
+        ("ImageNet-1k", "own", "in1k"),
+    ]
+    assert [panel.get_title(loc="left") for panel in drawn] == ["cifar10", "own"]
+    labels = [text.get_text() for text in drawn[0].get_xticklabels()]
+    assert labels == ["0.01", "1", "∞"]
+    ticks = drawn[0].get_xticks()
+    assert drawn[0].get_xscale() == "log" and ticks[:2] == pytest.approx([0.01, 1]) and ticks[2] > 1.7
+    for container in drawn[0].containers[:1]:  # error bars: the standard deviation over seeds
+        [bars] = container.lines[2]
+        low, high = bars.get_segments()[0][:, 1]
+        assert (low, high) == pytest.approx((81.7, 82.3))
+
+
+def test_published_values_are_hollow_markers_in_their_lines_colour(paper_study):
+    series, drawn = panels(paper_study, FIGURE_1 | {"groups": paper_study.GROUPS})
+    printed = {line.kind: line for line in series if line.published}
+    assert {line.dataset for line in printed.values()} == {"cifar10"}
+    assert [point[:2] for point in printed["ImageNet-21k"].points] == [("0.01", 94.5), ("1", 96.0), ("inf", 96.5)]
+    hollow = [line for line in drawn[0].lines if line.get_markerfacecolor() == "none"]
+    assert len(hollow) == 4 and all(line.get_linestyle() == "None" for line in hollow)  # finite and inf, two groups
+    colours = {c.get_label(): c.lines[0].get_color() for c in drawn[0].containers if c.get_label() in printed}
+    assert len(set(colours.values())) == 2 and {line.get_color() for line in hollow} == set(colours.values())
+    assert not [line for line in drawn[1].lines if line.get_markerfacecolor() == "none"]
+
+
+def test_a_bound_is_not_drawn(paper_study):
+    adam = {"published": {"paper": "mehta2023", "method": "DP-Adam", "epochs": "1"}}
+    spec = FIGURE_1 | adam | {"groups": paper_study.GROUPS[:1], "counterparts": {"cifar10": {"table": "4"}}}
+    series, _ = panels(paper_study, spec)
+    [printed] = [line for line in series if line.published]
+    assert [point[:2] for point in printed.points] == [("1", 51.2), ("inf", 52.1)]
+
+
+def test_a_group_of_another_data_set_has_no_line(paper_study):
+    groups = [paper_study.GROUPS[0], paper_study.GROUPS[1] | {"dataset": "own"}]
+    series, _ = panels(paper_study, FIGURE_1 | {"groups": groups})
+    assert [(line.label, line.dataset) for line in series if line.dataset == "cifar10"] == [
+        *(("ImageNet-1k", "cifar10"), ("published: ImageNet-1k", "cifar10")),
+    ]

@@ -8,7 +8,9 @@ import pytest
 
 from dpstudy.errors import StudyError
 from dpstudy.files import write_json
-from dpstudy.tables.latex import CSV_HEADER, build_table, escape
+from dpstudy.tables.build import build as build_any
+from dpstudy.tables.latex import CSV_HEADER
+from dpstudy.tables.markup import escape
 from dpstudy.tables.numbers import decimals, signed, significant, upper_bound
 
 PUBLISHED = {"paper": "tramer2021", "table": "1", "dataset": "MNIST", "model": "linear", "method": "DP-SGD"}
@@ -24,7 +26,7 @@ SPEC = {
 
 def build(study, spec=SPEC, name="t"):
     tex, table = study.folder / f"{name}.tex", study.folder / f"{name}.csv"
-    build_table(name, spec, study.axes, study.summary, study.ledgers, tex, table)
+    build_any(name, spec, study.results, tex, table)
     with open(table, newline="") as file:
         return tex.read_text(), list(csv.DictReader(file))
 
@@ -111,7 +113,7 @@ def test_names_that_the_study_does_not_have(study, change, message):
 
 def test_a_cell_without_a_ledger_is_refused(study):
     del study.ledgers["mnist/pixels/ls/eps=2"]
-    with pytest.raises(StudyError, match="mnist/pixels/ls/eps=2: it has metrics but no ledger"):
+    with pytest.raises(StudyError, match="mnist/pixels/ls/eps=2: it is in the summary but has no ledger"):
         build(study)
 
 

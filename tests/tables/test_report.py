@@ -51,7 +51,7 @@ def build(study, name="report"):
     build_figure("accuracy", FIGURES["accuracy"], study.axes, study.summary, *paths)
     page = study.folder / f"{name}.html"
     build_report(
-        *("digits", study.axes, TABLES, FIGURES, study.summary, study.ledgers, {"accuracy": paths[1]}, page),
+        *("digits", study.results, TABLES, FIGURES, {"accuracy": paths[1]}, page),
         totals={"mnist": TOTAL},
         dedup={"glyphs": "private"},
         made_by={"config": "abc", "library": "def", "versions": {"numpy": "2.4.0"}},
@@ -109,12 +109,27 @@ def test_a_second_build_gives_the_same_bytes(study):
 def test_a_missing_figure_is_named(study):
     with pytest.raises(StudyError, match="figure accuracy: its PNG is missing"):
         build_report(
-            *("digits", study.axes, {}, FIGURES, study.summary, study.ledgers, {}, study.folder / "x.html"),
+            *("digits", study.results, {}, FIGURES, {}, study.folder / "x.html"),
             totals={},
             dedup={},
             made_by={"config": "", "library": "", "versions": {}},
         )
     assert not (study.folder / "x.html").exists()
+
+
+def test_every_style_of_table_is_on_the_page(paper_study):
+    paper = {"groups": paper_study.GROUPS, "rows": paper_study.ROWS, "published": {"paper": "mehta2023"}}
+    paper |= {"counterparts": {"cifar10": {"table": "3", "dataset": "CIFAR-10"}}}
+    best = paper | {"style": "best", "published": {"paper": "mehta2023", "table": "1"}, "caption": "The best"}
+    tables = {"t3": paper | {"style": "grouped", "dataset": "cifar10"}, "t1": best}
+    page = paper_study.folder / "report.html"
+    made_by = {"config": "", "library": "", "versions": {}}
+    build_report("paper", paper_study.results, tables, {}, {}, page, totals={}, dedup={}, made_by=made_by)
+    parsed = Page(page.read_text(encoding="utf-8"))
+    words = re.sub(r"\s+", " ", " ".join(parsed.text))
+    assert "DP-FC, epochs: 10 ImageNet-1k 82.0 ± 0.3" in words and "published 91.1 (+0.9)" in words
+    assert "The best" in words and "Bu et al. (2022a)" in words and "98.8 (−2.3)" in words
+    assert sum(tag == "table" for tag, _ in parsed.elements) == 2
 
 
 def test_a_claimed_guarantee_is_not_told_as_a_proof(study):

@@ -5,9 +5,10 @@ rule build_report:
     input:
         summary="results/summary.parquet",
         ledgers=cell_files("ledger.json"),
+        metrics=cell_files("metrics.json"),
         totals="results/privacy/total.json",
         figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
-        published="workflow/published/results.csv",
+        published=published_files(),
         templates=report_template(),
         code=code("build_report.py"),
     output:
@@ -29,7 +30,8 @@ rule build_report:
         axes=axes(),
         tables=STUDY["tables"],
         figures=STUDY["figures"],
-        ledgers=ledger_paths(),
+        ledgers=cell_paths("ledger.json"),
+        metrics=cell_paths("metrics.json"),
         dedup={
             public: STUDY["dedup"]["drop"]
             for public in sorted({backbone["public"] for backbone in STUDY["backbones"].values()})

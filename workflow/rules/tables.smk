@@ -5,7 +5,8 @@ rule build_table:
     input:
         summary="results/summary.parquet",
         ledgers=cell_files("ledger.json"),
-        published="workflow/published/results.csv",
+        metrics=cell_files("metrics.json"),
+        published=published_files(),
         code=code("build_table.py"),
     output:
         tex=report("results/tables/{table}.tex", caption="../report/table.rst", category="Tables"),
@@ -23,7 +24,8 @@ rule build_table:
     params:
         spec=lambda wildcards: STUDY["tables"][wildcards.table],
         axes=axes(),
-        ledgers=ledger_paths(),
+        ledgers=cell_paths("ledger.json"),
+        metrics=cell_paths("metrics.json"),
     script:
         "../scripts/build_table.py"
 

@@ -4,17 +4,16 @@ from dpstudy.files import read_json
 from dpstudy.job import job
 from dpstudy.study.provenance import library_hash, versions
 from dpstudy.tables.report import build_report
+from dpstudy.tables.results import Results
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         params, files = snakemake.params, snakemake.input
         build_report(
             params.study,
-            params.axes,
+            Results.read(params.axes, files.summary, params.ledgers, params.metrics),
             params.tables,
             params.figures,
-            files.summary,
-            params.ledgers,
             {name: f"results/figures/{name}.png" for name in params.figures},
             snakemake.output[0],
             totals=read_json(files.totals)["datasets"],

@@ -1,16 +1,11 @@
 """Lay cells out as a table, published values beside ours: LaTeX and CSV."""
 
 from dpstudy.job import job
-from dpstudy.tables.latex import build_table
+from dpstudy.tables.build import build
+from dpstudy.tables.results import Results
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        build_table(
-            snakemake.wildcards.table,
-            snakemake.params.spec,
-            snakemake.params.axes,
-            snakemake.input.summary,
-            snakemake.params.ledgers,
-            snakemake.output.tex,
-            snakemake.output.csv,
-        )
+        params = snakemake.params
+        results = Results.read(params.axes, snakemake.input.summary, params.ledgers, params.metrics)
+        build(snakemake.wildcards.table, params.spec, results, snakemake.output.tex, snakemake.output.csv)

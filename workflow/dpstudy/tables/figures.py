@@ -1,4 +1,4 @@
-"""Accuracy against epsilon, one line per (features, method entry), as PDF, PNG and CSV."""
+"""Accuracy against epsilon, a panel per data set and a line per (features, method entry), as PDF, PNG and CSV."""
 
 import os
 from collections.abc import Mapping
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import matplotlib
 import matplotlib.style
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from dpstudy.errors import StudyError
@@ -16,11 +18,12 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
 from dpstudy.files import atomic
 from dpstudy.tables.layout import check_names
-from dpstudy.tables.palette import style
-from dpstudy.tables.published import lookup
+from dpstudy.tables.palette import COLOURS, style
+from dpstudy.tables.published import combine, lookup
 
 CSV_HEADER = ("series", "dataset", "features", "entry", "epsilon", "metric", "mean", "std", "seeds")
 _WIDTH, _HEIGHT = 6.3, 3.1  # inches: the text width of the usual one-column formats
+_COLUMNS, _PANEL_HEIGHT = 3, 2.6  # panels side by side; inches a row of panels where there are several rows
 _RC = {
     "font.size": 8,
     "axes.labelsize": 8,
@@ -37,18 +40,19 @@ _RC = {
 
 @dataclass(frozen=True)
 class Series:
-    """One line: points are (epsilon, mean, std, number of seeds); published points have std None where unknown."""
+    """One line of one panel. Its points are (epsilon, mean, std, number of seeds).
+
+    `kind` tells the features apart (a group's label, else the features' name). `published`: the values are a paper's,
+    std is None where unknown, and the number of seeds 0.
+    """
 
     label: str
+    kind: str
     dataset: str
     features: str
     entry: str
     points: tuple[tuple[str, float, float | None, int], ...]
-
-    @property
-    def published(self) -> bool:
-        """Whether it is a paper's, not ours."""
-        return not self.entry
+    published: bool = False
 
 
 def build_figure(
@@ -64,8 +68,8 @@ def build_figure(
 
     Args:
         name: its key under `figures`.
-        spec: its value there: dataset, features, entries, epsilons, metric, title, and `published`: a list of
-            {column of the published results: value, label}. Absent features, entries and epsilons: the study's.
+        spec: its value there: dataset or datasets (a panel each), groups or features, entries, epsilons, metric,
+            title, published, counterparts. Absent features, entries and epsilons: the study's.
         study_axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
         summary_path: summary.csv or summary.parquet.
         pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
@@ -75,11 +79,15 @@ def build_figure(
     """
     metric = spec.get("metric", "top1")
     series = collect(name, spec, study_axes, read_summary(summary_path))
-    rows = ((s.label, s.dataset, s.features, s.entry, e, metric, *rest) for s in series for e, *rest in s.points)
+    rows = (
+        (line.label, line.dataset, line.features, line.entry, epsilon, metric, *rest)
+        for line in series
+        for epsilon, *rest in line.points
+    )
     write_csv(csv_path, CSV_HEADER, rows)
     # The style "default" first: a user's matplotlibrc must not change the bytes.
     with matplotlib.style.context(["default", _RC]):
-        figure = _draw(series, study_axes, metric, spec.get("title", ""))
+        figure = draw(series, study_axes, metric, spec.get("title", ""))
         with atomic(pdf_path) as temporary:
             figure.savefig(temporary, format="pdf", metadata={"CreationDate": None})
         with atomic(png_path) as temporary:
@@ -87,63 +95,101 @@ def build_figure(
 
 
 def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[dict]) -> list[Series]:
-    """The lines of a figure, in config order, the published ones last. See `build_figure`."""
+    """The lines of a figure, panel by panel in config order, the published ones last. See `build_figure`."""
     where, metric = f"figure {name}", spec.get("metric", "top1")
-    dataset, epsilons = spec.get("dataset", axes["datasets"][0]), spec.get("epsilons", axes["epsilons"])
-    features, entries = spec.get("features", axes["features"]), spec.get("entries", axes["entries"])
+    datasets = spec.get("datasets", [spec.get("dataset", axes["datasets"][0])])
+    epsilons, entries = spec.get("epsilons", axes["epsilons"]), spec.get("entries", axes["entries"])
+    groups = spec.get("groups") or [{"features": features} for features in spec.get("features", axes["features"])]
     for what, names, known in (
-        ("data set", [dataset], "datasets"),
-        ("features", features, "features"),
+        ("data set", datasets, "datasets"),
+        ("features", [group["features"] for group in groups], "features"),
         ("entry", entries, "entries"),
         ("epsilon", epsilons, "epsilons"),
     ):
         check_names(where, what, names, axes[known])
     values = values_by_cell(summary, metric)
-    series = []
-    for kind in features:
-        for entry in entries:
-            runs = {epsilon: values.get(cell_name(dataset, kind, entry, epsilon)) for epsilon in epsilons}
-            points = tuple((e, *mean_median_std(v)[::2], len(v)) for e, v in runs.items() if v)
-            if points:
-                series.append(Series(f"{entry}, {kind}", dataset, kind, entry, points))
-    if not series:
+    ours, published = [], []
+    for dataset in datasets:
+        for group in (group for group in groups if group.get("dataset", dataset) == dataset):
+            features, kind = group["features"], group.get("label", group["features"])
+            for entry in entries:
+                runs = {epsilon: values.get(cell_name(dataset, features, entry, epsilon)) for epsilon in epsilons}
+                points = tuple((e, *mean_median_std(v)[::2], len(v)) for e, v in runs.items() if v)
+                label = kind if "groups" in spec and len(entries) == 1 else f"{entry}, {kind}"
+                if points:
+                    ours.append(Series(label, kind, dataset, features, entry, points))
+            published += _published(combine(spec, dataset, group), kind, dataset, epsilons, metric)
+    if not ours:
         raise StudyError(f"{where}: no cell of the study has {metric!r} for its data set, features and entries")
-    return series + [_published(where, epsilons, metric) for where in spec.get("published", [])]
+    return ours + published
 
 
-def _published(spec: dict, epsilons: list[str], metric: str) -> Series:
-    where = {"metric": metric, **{key: value for key, value in spec.items() if key != "label"}}
-    found = [(epsilon, lookup(where, epsilon)) for epsilon in epsilons]
+def _published(filters: dict | None, kind: str, dataset: str, epsilons: list[str], metric: str) -> list[Series]:
+    if filters is None:
+        return []
+    found = [(epsilon, lookup({"metric": metric, **filters}, epsilon)) for epsilon in epsilons]
     points = tuple((e, p.value, p.std, 0) for e, p in found if p is not None and p.value is not None)
-    default = " ".join(str(spec[key]) for key in ("paper", "model", "method") if key in spec)
-    return Series(f"published: {spec.get('label', default)}", "", "", "", points)
+    return [Series(f"published: {kind}", kind, dataset, "", "", points, published=True)]
 
 
-def _draw(series: list[Series], axes: Mapping[str, list[str]], metric: str, title: str) -> Figure:
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
-    plot = figure.add_subplot()
-    epsilons = sorted({point[0] for line in series for point in line.points}, key=float)
-    positions = _positions(epsilons)
-    overlays = 0
+def draw(series: list[Series], axes: Mapping[str, list[str]], metric: str, title: str) -> Figure:
+    """The figure: one panel per data set, on a logarithmic axis that breaks before epsilon = inf."""
+    datasets = list(dict.fromkeys(line.dataset for line in series))
+    columns = min(len(datasets), _COLUMNS)
+    rows = -(-len(datasets) // columns)
+    figure = Figure(figsize=(_WIDTH, _HEIGHT if rows == 1 else _PANEL_HEIGHT * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).flatten()
+    styles = _styles(series, axes)
+    for i, (panel, dataset) in enumerate(zip(panels, datasets, strict=False)):
+        _draw_panel(panel, [line for line in series if line.dataset == dataset], styles)
+        if len(datasets) > 1:  # narrow: the labels of 0.05 and 0.1 would touch
+            panel.tick_params(axis="x", labelsize=6.5, labelrotation=60)
+        _finish(panel, metric if i % columns == 0 else None, dataset if len(datasets) > 1 else title)
+    for panel in panels[len(datasets) :]:
+        panel.set_axis_off()
+    handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
+    if any(line.published for line in series):
+        handles["published"] = Line2D([], [], color="0.25", marker="o", linestyle="none", markerfacecolor="none")
+    place = {"loc": "outside right upper"} if len(datasets) == 1 else {"loc": "outside lower center", "ncols": 4}
+    figure.legend(handles.values(), handles.keys(), frameon=False, handlelength=2.8, **place)
+    if title and len(datasets) > 1:
+        figure.suptitle(title, fontsize=9)
+    return figure
+
+
+def _styles(series: list[Series], axes: Mapping[str, list[str]]) -> dict[tuple[str, str], dict]:
+    """(kind, entry) -> Matplotlib keywords; with a single entry the kinds of features differ in colour too."""
+    kinds, entries = [dict.fromkeys(getattr(line, key) for line in series if line.entry) for key in ("kind", "entry")]
+    names = {"features": axes["features"], "entries": axes["entries"]}
+    if not kinds.keys() <= set(axes["features"]):  # labels of groups: told apart by their order
+        names["features"] = list(kinds)
+    styles = {(kind, entry): style(kind, entry, names) for kind in kinds for entry in entries}
+    if len(entries) == 1:
+        for i, keywords in enumerate(styles.values()):
+            keywords["color"] = COLOURS[i % len(COLOURS)]
+    return styles
+
+
+def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str], dict]) -> None:
+    positions = _positions(sorted({point[0] for line in series for point in line.points}, key=float))
     for line in series:
         if line.published:
-            keywords = {"color": "0.25", "marker": "oDs^"[overlays % 4], "linestyle": "none", "zorder": 4}
-            keywords |= {"markerfacecolor": "none", "markersize": 6}
-            overlays += 1
+            of_kind = next((keywords for (kind, _), keywords in styles.items() if kind == line.kind), {})
+            keywords = {"color": of_kind.get("color", "0.25"), "marker": of_kind.get("marker", "o"), "zorder": 4}
+            keywords |= {"linestyle": "none", "markerfacecolor": "none", "markersize": 6}
         else:
-            keywords = style(line.features, line.entry, axes) | {"markeredgecolor": "white", "markeredgewidth": 0.5}
+            keywords = styles[line.kind, line.entry] | {"markeredgecolor": "white", "markeredgewidth": 0.5}
         finite = sorted((point for point in line.points if point[0] != "inf"), key=lambda point: float(point[0]))
         unbounded = [point for point in line.points if point[0] == "inf"]
-        label = line.label
+        label = "_published" if line.published else line.label
         for part in (finite, unbounded):  # two strokes: no line runs across the break of the axis
             if part:
                 x, y = [positions[point[0]] for point in part], [point[1] for point in part]
-                spread = [point[2] or 0.0 for point in part]
-                plot.errorbar(x, y, spread, label=label, capsize=2, elinewidth=0.7, capthick=0.7, **keywords)
+                known = any(point[2] is not None for point in part)
+                spread = [point[2] or 0.0 for point in part] if known else None
+                panel.errorbar(x, y, spread, label=label, capsize=2, elinewidth=0.7, capthick=0.7, **keywords)
                 label = "_in the legend already"
-    _finish(plot, positions, metric, title)
-    figure.legend(*plot.get_legend_handles_labels(), loc="outside right upper", frameon=False, handlelength=2.8)
-    return figure
+    _mark_epsilons(panel, positions)
 
 
 def _positions(epsilons: list[str]) -> dict[str, float]:
@@ -155,21 +201,25 @@ def _positions(epsilons: list[str]) -> dict[str, float]:
     return positions
 
 
-def _finish(plot, positions: dict[str, float], metric: str, title: str) -> None:
-    plot.set_xscale("log")
-    plot.set_xticks(list(positions.values()), ["∞" if e == "inf" else e for e in positions])
-    plot.xaxis.set_minor_locator(NullLocator())
+def _mark_epsilons(panel: Axes, positions: dict[str, float]) -> None:
+    panel.set_xscale("log")
+    panel.set_xticks(list(positions.values()), ["∞" if e == "inf" else e for e in positions])
+    panel.xaxis.set_minor_locator(NullLocator())
     if "inf" in positions and len(positions) > 1:
         between = (positions["inf"] * sorted(positions.values())[-2]) ** 0.5
-        plot.axvline(between, color="0.75", linewidth=0.6, linestyle=(0, (4, 3)))
+        panel.axvline(between, color="0.75", linewidth=0.6, linestyle=(0, (4, 3)))
         slashes = {"marker": [(-0.5, -1), (0.5, 1)], "markersize": 6, "color": "0.2", "markeredgewidth": 0.6}
         for factor in (0.985, 1.015):
             x = between * factor
-            plot.plot([x], [0], transform=plot.get_xaxis_transform(), clip_on=False, linestyle="none", **slashes)
-    plot.margins(x=0.04)
-    plot.grid(axis="y", color="0.9", linewidth=0.5)
-    plot.set_axisbelow(True)
-    plot.set_xlabel("privacy budget ε")
-    plot.set_ylabel(METRICS[metric])
+            panel.plot([x], [0], transform=panel.get_xaxis_transform(), clip_on=False, linestyle="none", **slashes)
+
+
+def _finish(panel: Axes, metric: str | None, title: str) -> None:
+    panel.margins(x=0.04)
+    panel.grid(axis="y", color="0.9", linewidth=0.5)
+    panel.set_axisbelow(True)
+    panel.set_xlabel("privacy budget ε")
+    if metric:
+        panel.set_ylabel(METRICS[metric])
     if title:
-        plot.set_title(title, loc="left")
+        panel.set_title(title, loc="left")

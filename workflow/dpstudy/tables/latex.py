@@ -1,53 +1,32 @@
 """Tables as LaTeX (booktabs is the only package needed) and as CSV."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
-from dpstudy.evaluation.summary import read_summary
 from dpstudy.files import atomic
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
+from dpstudy.tables.markup import escape, line, minipage
 from dpstudy.tables.numbers import signed, upper_bound
+from dpstudy.tables.published import Published
+from dpstudy.tables.results import Results
 
 CSV_HEADER = (
     *("dataset", "features", "entry", "epsilon", "certified_epsilon", "guarantee", "statistic"),
     *("ours", "std", "seeds", "published", "published_std", "difference"),
 )
 _MARKS = {"claimed": r"$^{\dagger}$", "none": r"$^{\ddagger}$"}
-_ESCAPES = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    **{character: f"\\{character}" for character in "{}$&#_%"},
-    **{"ε": r"$\varepsilon$", "δ": r"$\delta$", "σ": r"$\sigma$", "μ": r"$\mu$", "λ": r"$\lambda$", "ρ": r"$\rho$"},
-    **{"∞": r"$\infty$", "≤": r"$\leq$", "≥": r"$\geq$", "±": r"$\pm$", "×": r"$\times$", "−": "$-$", "–": "--"},
-}
 
 
 def build_table(
-    name: str,
-    spec: dict,
-    study_axes: Mapping[str, list[str]],
-    summary_path: str | os.PathLike,
-    ledgers: Mapping[str, str | os.PathLike],
-    tex_path: str | os.PathLike,
-    csv_path: str | os.PathLike,
+    name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike
 ) -> None:
     """Write one table as .tex (a table float, to be \\input) and as .csv (one line per cell). See `lay_out`."""
-    table = lay_out(name, spec, study_axes, read_summary(summary_path), ledgers)
+    table = lay_out(name, spec, results)
     write_csv(csv_path, CSV_HEADER, (_csv_row(cell, table) for row in table.rows for cell in row.cells))
     with atomic(tex_path) as temporary:
         Path(temporary).write_text(to_latex(table), encoding="utf-8")
-
-
-def escape(text: str) -> str:
-    """Text as LaTeX prints it literally; the usual Greek letters and relations become mathematics."""
-    return "".join(_ESCAPES.get(character, character) for character in text)
 
 
 def to_latex(table: Table) -> str:
@@ -63,9 +42,9 @@ def to_latex(table: Table) -> str:
         rf"\label{{tab:{table.name}}}",
         rf"\begin{{tabular}}{{l{'c' * len(columns)}}}",
         r"\toprule",
-        _line([r"target $\varepsilon$", *(_epsilon(column.epsilon) for column in columns)]),
-        _line([r"\quad certified $\varepsilon\leq$", *(_certified(column) for column in columns)]),
-        _line([r"\quad guarantee", *(column.guarantee or "--" for column in columns)]),
+        line([r"target $\varepsilon$", *(_epsilon(column.epsilon) for column in columns)]),
+        line([r"\quad certified $\varepsilon\leq$", *(_certified(column) for column in columns)]),
+        line([r"\quad guarantee", *(column.guarantee or "--" for column in columns)]),
     ]
     for dataset in table.datasets:
         lines.append(r"\midrule")
@@ -73,17 +52,13 @@ def to_latex(table: Table) -> str:
             lines.append(rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\textit{{{escape(dataset)}}}}} \\")
         for row in (row for row in table.rows if row.dataset == dataset):
             pairs = list(zip(row.cells, columns, strict=True))
-            lines.append(_line([escape(row.label), *(_ours(*pair, table.digits, wide) for pair in pairs)]))
+            lines.append(line([escape(row.label), *(_ours(*pair, table.digits, wide) for pair in pairs)]))
             if row.has_published:
-                lines.append(_line([r"\quad published", *(_published(cell, table, wide) for cell in row.cells)]))
+                lines.append(line([r"\quad published", *(_published(cell, table, wide) for cell in row.cells)]))
     if not table.rows:
         lines.append(r"\midrule")
     lines += [r"\bottomrule", r"\end{tabular}", *_notes(table), r"\end{table}"]
     return "\n".join(lines) + "\n"
-
-
-def _line(cells: list[str]) -> str:
-    return " & ".join(cells) + r" \\"
 
 
 def _epsilon(epsilon: str) -> str:
@@ -150,7 +125,14 @@ def marks(table: Table) -> dict[str, str]:
 def _notes(table: Table) -> list[str]:
     sentences = [escape(sentence) for sentence in notes(table)]
     sentences += [f"{_MARKS[mark]} {text}." for mark, text in marks(table).items()]
-    return [r"\par\smallskip", rf"\begin{{minipage}}{{\linewidth}}\footnotesize {' '.join(sentences)}\end{{minipage}}"]
+    return minipage(sentences)
+
+
+def printed(published: Published | None) -> float | str | None:
+    """A published number as a CSV field: its value, or its bound."""
+    if published is None or published.value is not None:
+        return published and published.value
+    return f"<={published.at_most:g}"
 
 
 def _csv_row(cell: Cell, table: Table) -> tuple:
@@ -158,7 +140,7 @@ def _csv_row(cell: Cell, table: Table) -> tuple:
     return (
         *(cell.dataset, cell.features, cell.entry, cell.epsilon, cell.certified, cell.guarantee, table.statistic),
         *(cell.ours, cell.std, cell.seeds),
-        None if published is None else published.value if published.value is not None else f"<={published.at_most:g}",
+        printed(published),
         published and published.std,
         None if cell.difference is None else round(cell.difference, 6),
     )

@@ -1,24 +1,30 @@
 """The contents of a table: rows of (data set, features, method entry), columns of epsilon, as the papers lay them out.
 
-`lay_out` gathers the numbers; latex.py and report.py print what it returns.
+`lay_out` gathers the numbers; latex.py, grouped.py and report.py print what it returns.
 """
 
-import os
+import logging
+import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
-from dpstudy.files import read_json
 from dpstudy.tables.numbers import decimals
-from dpstudy.tables.published import Published, lookup
+from dpstudy.tables.published import Published, combine, lookup
+from dpstudy.tables.results import Results
+
+_log = logging.getLogger("dpstudy")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table, and what it stands beside. None where there is no such thing."""
+    """One number of a table, and what it stands beside. None where there is no such thing.
+
+    `ceiling` is the highest accuracy that the cell's noise allows (`dpstudy.tables.ceiling`), in percent.
+    """
 
     dataset: str
     features: str
@@ -30,6 +36,31 @@ class Cell:
     std: float | None
     seeds: int
     published: Published | None
+    ceiling: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the cell in the study."""
+        return cell_name(self.dataset, self.features, self.entry, self.epsilon)
+
+    @property
+    def keeps_target(self) -> bool:
+        """Whether it may be compared with others at its epsilon: proved, at no more than that. All may at inf."""
+        if self.epsilon == "inf":
+            return True
+        return self.guarantee == "proved" and self.certified is not None and self.certified <= float(self.epsilon)
+
+    @property
+    def competes(self) -> bool:
+        """Whether it is there and keeps the target."""
+        return self.ours is not None and self.keeps_target
+
+    @property
+    def above_ceiling(self) -> bool:
+        """Whether it exceeds its ceiling by more than two standard errors over seeds."""
+        if self.ours is None or self.ceiling is None:
+            return False
+        return self.ours > self.ceiling + 2 * self.std / math.sqrt(self.seeds)
 
     @property
     def difference(self) -> float | None:
@@ -41,13 +72,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One method entry on one kind of features; `label` is the user's text."""
+    """One method entry on one kind of features; `label` and `group` (the features') are the user's texts."""
 
     dataset: str
     features: str
     entry: str
     label: str
     cells: tuple[Cell, ...]
+    group: str = ""
+    epochs: int | None = None
 
     @property
     def has_published(self) -> bool:
@@ -98,21 +131,14 @@ class Table:
         return any(cell.published and cell.published.at_most for row in self.rows for cell in row.cells)
 
 
-def lay_out(
-    name: str,
-    spec: dict,
-    axes: Mapping[str, list[str]],
-    summary: list[dict],
-    ledgers: Mapping[str, str | os.PathLike],
-) -> Table:
-    """Gather the numbers of one table.
+def lay_out(name: str, spec: dict, results: Results) -> Table:
+    """Gather the numbers of one table, and warn in the log of every cell above its ceiling.
 
     Args:
         name: its key under `tables`.
-        spec: its value there: caption, dataset or datasets, rows, epsilons, metric, statistic.
-        axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
-        summary: rows of the summary (`read_summary`).
-        ledgers: cell name -> path of its ledger.json.
+        spec: its value there: caption, dataset or datasets, groups, rows, epsilons, metric, statistic, published,
+            counterparts.
+        results: of the study.
 
     Raises:
         StudyError: a name that the study does not have, a metric that no cell has, a cell without a ledger, or a
@@ -121,17 +147,25 @@ def lay_out(
     metric, statistic = spec.get("metric", "top1"), spec.get("statistic", "mean")
     if statistic not in ("mean", "median"):
         raise StudyError(f"table {name}: statistic {statistic!r} is unknown; use 'mean' or 'median'")
-    epsilons = [str(epsilon) for epsilon in spec.get("epsilons", axes["epsilons"])]
-    check_names(f"table {name}", "epsilon", epsilons, axes["epsilons"])
-    values = values_by_cell(summary, metric)
+    epsilons = [str(epsilon) for epsilon in spec.get("epsilons", results.axes["epsilons"])]
+    check_names(f"table {name}", "epsilon", epsilons, results.axes["epsilons"])
+    values = values_by_cell(results.summary, metric)
     rows = []
-    for dataset, row in _row_specs(name, spec, axes, values):
-        features, entry = row["features"], row["entry"]
+    for dataset, group, row in _row_specs(name, spec, results.axes, values):
+        features, entry = group.get("features", row.get("features")), row["entry"]
+        where = combine(spec, dataset, *([group, row] if group else [row]))
         cells = tuple(
-            _cell((dataset, features, entry, epsilon), values, ledgers, row.get("published"), metric, statistic)
+            _cell((dataset, features, entry, epsilon), values, results, where, metric, statistic)
             for epsilon in epsilons
         )
-        rows.append(Row(dataset, features, entry, row.get("label", f"{entry}, {features}"), cells))
+        label = row.get("label", entry if group else f"{entry}, {features}")
+        rows.append(
+            Row(
+                dataset, features, entry, label, cells, group.get("label", group.get("features", "")), row.get("epochs")
+            )
+        )
+    for cell in (cell for row in rows for cell in row.cells if cell.above_ceiling):
+        _log.warning("%s: %.2f is above the ceiling of its noise, %.2f", cell.name, cell.ours, cell.ceiling)
     columns = tuple(_column(epsilon, [row.cells[i] for row in rows]) for i, epsilon in enumerate(epsilons))
     return Table(name, spec.get("caption", ""), metric, statistic, columns, tuple(rows))
 
@@ -147,38 +181,52 @@ def check_names(where: str, what: str, names: list[str], known: list[str]) -> No
             raise StudyError(f"{where}: {what} {name!r} is not in the study; there are {', '.join(known)}")
 
 
-def _row_specs(name: str, spec: dict, axes: Mapping, values: dict) -> list[tuple[str, dict]]:
-    """(data set, row spec) of each row; without `rows`, every (features, entry) that has a cell."""
-    where = f"table {name}"
+def datasets_of(name: str, spec: dict, axes: Mapping[str, list[str]]) -> list[str]:
+    """The data sets of a table: its `datasets`, its `dataset`, or all.
+
+    Raises:
+        StudyError: one that the study does not have.
+    """
     datasets = spec.get("datasets", [spec["dataset"]] if "dataset" in spec else axes["datasets"])
-    check_names(where, "data set", datasets, axes["datasets"])
-    if "rows" in spec:
-        for row in spec["rows"]:
-            check_names(where, "features", [row["features"]], axes["features"])
-            check_names(where, "entry", [row["entry"]], axes["entries"])
-            check_names(where, "data set", [row.get("dataset", datasets[0])], datasets)
-        return [(d, row) for d in datasets for row in spec["rows"] if row.get("dataset", d) == d]
+    check_names(f"table {name}", "data set", datasets, axes["datasets"])
+    return datasets
+
+
+def _row_specs(name: str, spec: dict, axes: Mapping, values: dict) -> Iterator[tuple[str, dict, dict]]:
+    """(data set, group, row) of each row. With `groups` every row stands in every group of its data set; with neither
+    groups nor rows, every (features, entry) that has a cell."""
+    where, datasets = f"table {name}", datasets_of(name, spec, axes)
     filled = {cell.rpartition("/")[0] for cell in values}
-    return [
-        (dataset, {"features": features, "entry": entry})
-        for dataset in datasets
-        for features in axes["features"]
-        for entry in axes["entries"]
-        if f"{dataset}/{features}/{entry}" in filled
-    ]
+    for row in spec.get("rows", []):
+        check_names(where, "entry", [row["entry"]], axes["entries"])
+        check_names(where, "data set", [row.get("dataset", datasets[0])], datasets)
+    for part in (*spec.get("groups", []), *(() if "groups" in spec else spec.get("rows", []))):
+        check_names(where, "features", [part["features"]], axes["features"])
+    for dataset in datasets:
+        rows = [row for row in spec.get("rows", []) if row.get("dataset", dataset) == dataset]
+        if "groups" in spec:
+            groups = [group for group in spec["groups"] if group.get("dataset", dataset) == dataset]
+            yield from ((dataset, group, row) for group in groups for row in rows)
+        elif "rows" in spec:
+            yield from ((dataset, {}, row) for row in rows)
+        else:
+            pairs = ((features, entry) for features in axes["features"] for entry in axes["entries"])
+            for features, entry in pairs:
+                if f"{dataset}/{features}/{entry}" in filled:
+                    yield dataset, {}, {"features": features, "entry": entry}
 
 
-def _cell(key: tuple, values: dict, ledgers: Mapping, where: dict | None, metric: str, statistic: str) -> Cell:
+def _cell(key: tuple, values: dict, results: Results, where: dict | None, metric: str, statistic: str) -> Cell:
     published = lookup({"metric": metric, **where}, key[3]) if where else None
-    runs = values.get(cell_name(*key), [])
+    name = cell_name(*key)
+    runs = values.get(name, [])
     if not runs:
         return Cell(*key, None, None, None, None, 0, published)
-    if cell_name(*key) not in ledgers:
-        raise StudyError(f"cell {cell_name(*key)}: it has metrics but no ledger.json; run snakemake again to remake it")
-    ledger = read_json(ledgers[cell_name(*key)])
+    ledger = results.ledger(name)
     mean, median, std = mean_median_std(runs)
     ours = mean if statistic == "mean" else median
-    return Cell(*key, ledger["epsilon"], ledger["guarantee"], ours, std, len(runs), published)
+    ceiling = results.ceiling(name) if metric == "top1" else None
+    return Cell(*key, ledger["epsilon"], ledger["guarantee"], ours, std, len(runs), published, ceiling)
 
 
 def _column(epsilon: str, cells: list[Cell]) -> Column:

@@ -10,6 +10,7 @@ from dpstudy.errors import StudyError
 RESULTS = Path(__file__).parents[2] / "published" / "results.csv"
 _KEYS = ("paper", "table", "dataset", "pretraining", "model", "method", "epochs", "delta", "metric", "statistic")
 _KEYS += ("source", "split", "note")
+_COPIED = ("statistic", "note", "source", "paper", "table", "pretraining", "method", "epochs")
 _AT_MOST_20 = "le20"  # mehta2023 prints such cells as a bound, without a number
 
 
@@ -26,11 +27,29 @@ class Published:
     source: str
     paper: str
     table: str
+    pretraining: str
+    method: str
+    epochs: str
 
     @property
     def at_most(self) -> float | None:
         """The upper bound that is printed instead of a value, or None."""
         return 20.0 if self.note == _AT_MOST_20 else None
+
+
+def combine(spec: dict, dataset: str, *parts: dict) -> dict[str, str] | None:
+    """The filter of the published number beside a cell, or None where the paper has no counterpart.
+
+    Args:
+        spec: of a table or figure: its `published` (for all cells) and `counterparts` (by our data set).
+        dataset: the cell's data set. Where there are counterparts, it must have one.
+        parts: what else names the cell (its group, its row); each must have a `published`. Later parts win.
+    """
+    counterpart = [spec["counterparts"].get(dataset)] if "counterparts" in spec else []
+    filters = [*counterpart, spec.get("published", {}), *(part.get("published") for part in parts)]
+    if None in filters:
+        return None
+    return {key: value for filter_ in filters for key, value in filter_.items()} or None
 
 
 def lookup(where: dict[str, str], epsilon: str) -> Published | None:
@@ -39,6 +58,23 @@ def lookup(where: dict[str, str], epsilon: str) -> Published | None:
     Raises:
         StudyError: an unknown column, a value that no row has, or several rows that match.
     """
+    found = _find(where, epsilon)
+    if len(found) > 1:
+        differing = [key for key in _KEYS if len({row[key] for _, row in found}) > 1]
+        lines = ", ".join(str(line) for line, _ in found)
+        raise StudyError(
+            f"published: lines {lines} of {RESULTS.name} all match {where} at epsilon {epsilon}; "
+            f"tell them apart by {', '.join(differing) or 'nothing: they are equal'}"
+        )
+    return _published(found[0][1]) if found else None
+
+
+def find_all(where: dict[str, str], epsilon: str) -> list[Published]:
+    """Every published number whose columns equal `where`, at `epsilon`, in the file's order. Raises: as `lookup`."""
+    return [_published(row) for _, row in _find(where, epsilon)]
+
+
+def _find(where: dict[str, str], epsilon: str) -> list[tuple[int, dict[str, str]]]:
     for key in where:
         if key not in _KEYS:
             raise StudyError(f"published: unknown key {key!r}; known are {', '.join(_KEYS)}")
@@ -52,15 +88,7 @@ def lookup(where: dict[str, str], epsilon: str) -> Published | None:
                 f"there are {', '.join(map(repr, there))}"
             )
         rows = narrowed
-    found = [(line, row) for line, row in rows if row["epsilon"] and float(row["epsilon"]) == float(epsilon)]
-    if len(found) > 1:
-        differing = [key for key in _KEYS if len({row[key] for _, row in found}) > 1]
-        lines = ", ".join(str(line) for line, _ in found)
-        raise StudyError(
-            f"published: lines {lines} of {RESULTS.name} all match {where} at epsilon {epsilon}; "
-            f"tell them apart by {', '.join(differing) or 'nothing: they are equal'}"
-        )
-    return _published(found[0][1]) if found else None
+    return [(line, row) for line, row in rows if row["epsilon"] and float(row["epsilon"]) == float(epsilon)]
 
 
 def _published(row: dict[str, str]) -> Published:
@@ -68,7 +96,7 @@ def _published(row: dict[str, str]) -> Published:
         text=row["value"],
         value=float(row["value"]) if row["value"] else None,
         std=float(row["std"]) if row["std"] else None,
-        **{key: row[key] for key in ("statistic", "note", "source", "paper", "table")},
+        **{key: row[key] for key in _COPIED},
     )
 
 

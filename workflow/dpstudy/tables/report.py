@@ -7,23 +7,25 @@ from pathlib import Path
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.metrics import METRICS
-from dpstudy.evaluation.summary import cell_name, read_summary
+from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import atomic, read_json
+from dpstudy.tables.build import SHEETS
 from dpstudy.tables.latex import mark_of, marks, notes
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
 from dpstudy.tables.numbers import signed, upper_bound
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet
 from dpstudy.tables.words import GUARANTEES, dedup_in_words, ledger_in_words, total_in_words
 
 TEMPLATES = Path(__file__).parents[2] / "report"
+_BY_EPSILON = ("plain", "grouped")  # styles of tables
 
 
 def build_report(
     study: str,
-    study_axes: Mapping[str, list[str]],
+    results: Results,
     tables: Mapping[str, dict],
     figures: Mapping[str, dict],
-    summary_path: str | os.PathLike,
-    ledgers: Mapping[str, str | os.PathLike],
     figure_paths: Mapping[str, str | os.PathLike],
     html_path: str | os.PathLike,
     *,
@@ -36,10 +38,8 @@ def build_report(
 
     Args:
         study: name of the study.
-        study_axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
+        results: its cells, in config order.
         tables, figures: the config's `tables` and `figures`.
-        summary_path: summary.csv or summary.parquet.
-        ledgers: cell name -> path of its ledger.json, in config order.
         figure_paths: figure name -> path of its PNG.
         html_path: what is written.
         totals: data set -> what it would spend in all (`total_in_words`).
@@ -52,8 +52,7 @@ def build_report(
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    summary = read_summary(summary_path)
-    laid_out = [lay_out(name, spec, study_axes, summary, ledgers) for name, spec in tables.items()]
+    axes = results.axes
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -63,12 +62,12 @@ def build_report(
     )
     page = environment.get_template("report.html.j2").render(
         study=study,
-        question=question or _question(study_axes),
-        seeds=len({row["seed"] for row in summary}),
-        axes=study_axes,
-        tables=[_table(table) for table in laid_out],
-        figures=[_figure(name, spec, study_axes, figure_paths) for name, spec in figures.items()],
-        ledgers=_ledgers(study_axes, ledgers),
+        question=question or _question(axes),
+        seeds=len({row["seed"] for row in results.summary}),
+        axes=axes,
+        tables=[_any_table(name, spec, results) for name, spec in tables.items()],
+        figures=[_figure(name, spec, axes, figure_paths) for name, spec in figures.items()],
+        ledgers=_ledgers(axes, results.ledgers),
         guarantees=GUARANTEES,
         totals={dataset: total_in_words(total) for dataset, total in totals.items()},
         dedup={public: dedup_in_words(drop) for public, drop in dedup.items()},
@@ -89,9 +88,31 @@ def _list(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def _any_table(name: str, spec: dict, results: Results) -> dict:
+    """A table of the config as strings, by its style."""
+    style = spec.get("style", "plain")
+    if style in SHEETS:
+        return _text_table(SHEETS[style](name, spec, results))
+    if style in _BY_EPSILON:
+        return _table(lay_out(name, spec, results))
+    return {"kind": "file", "name": name, "caption": spec.get("caption") or name}
+
+
+def _text_table(sheet: Sheet) -> dict:
+    return {
+        "kind": "text",
+        "name": sheet.name,
+        "caption": sheet.caption or sheet.name,
+        "header": sheet.header,
+        "rows": [row for block in sheet.blocks for row in block],
+        "notes": sheet.notes,
+    }
+
+
 def _table(table: Table) -> dict:
     """A laid-out table as strings."""
     return {
+        "kind": "by epsilon",
         "name": table.name,
         "caption": table.caption or table.name,
         "several": len(table.datasets) > 1,
@@ -106,7 +127,8 @@ def _table(table: Table) -> dict:
         "rows": [
             {
                 "dataset": row.dataset,
-                "label": row.label,
+                "group": row.group,
+                "label": row.label if row.epochs is None else f"{row.label}, epochs: {row.epochs}",
                 "cells": [_cell(cell, column, table) for cell, column in zip(row.cells, table.columns, strict=True)],
             }
             for row in table.rows

@@ -1,0 +1,156 @@
+"""A table in the layout of mehta2023's Table 1: at each epsilon the best of the study's entries, beside the previous
+state of the art and the best that the paper prints."""
+
+import os
+from dataclasses import dataclass
+
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.tables.latex import printed
+from dpstudy.tables.layout import Cell, Row, Table, datasets_of, lay_out
+from dpstudy.tables.numbers import signed
+from dpstudy.tables.published import Published, combine, find_all
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet, write_sheet
+
+CSV_HEADER = (
+    *("dataset", "epsilon", "previous", "previous_source"),
+    *("ours", "std", "seeds", "certified_epsilon", "guarantee", "statistic", "entry", "method", "epochs", "features"),
+    *("published", "published_method", "published_epochs", "published_pretraining", "difference"),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One data set at one epsilon: the best cell with its row, the state of the art before the paper, the paper's
+    best; None where there is no such thing."""
+
+    dataset: str
+    epsilon: str
+    row: Row | None
+    cell: Cell | None
+    previous: Published | None
+    published: Published | None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus published."""
+        if self.cell is None or self.published is None or self.published.value is None:
+            return None
+        return self.cell.ours - self.published.value
+
+
+def build_best_table(
+    name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike
+) -> None:
+    """Write one table as .tex and as .csv (one line per data set and epsilon). See `lay_best`."""
+    table, lines = lay_best(name, spec, results)
+    write_csv(csv_path, CSV_HEADER, (_csv_row(found, table) for found in lines))
+    write_sheet(_sheet(table, lines), tex_path)
+
+
+def best_sheet(name: str, spec: dict, results: Results) -> Sheet:
+    """The table as text. See `lay_best`."""
+    return _sheet(*lay_best(name, spec, results))
+
+
+def lay_best(name: str, spec: dict, results: Results) -> tuple[Table, list[Line]]:
+    """The cells that compete (see `lay_out`), and the best of them per data set and epsilon; the first of equals.
+
+    Only cells that keep the epsilon of their column compete. The table's `published` and the data set's counterpart
+    name the paper's rows; those that cite another source are the previous state of the art.
+    """
+    table = lay_out(name, _without_published(spec), results)
+    lines = []
+    for dataset in datasets_of(name, spec, results.axes):
+        where = combine(spec, dataset)
+        for column, epsilon in enumerate(column.epsilon for column in table.columns):
+            rows = [(row, row.cells[column]) for row in table.rows if row.dataset == dataset]
+            able = [(row, cell) for row, cell in rows if cell.competes]
+            row, cell = max(able, key=lambda pair: pair[1].ours, default=(None, None))
+            printed_there = find_all({"metric": table.metric, **where}, epsilon) if where else []
+            previous = next((found for found in printed_there if found.source), None)
+            published = max(
+                (found for found in printed_there if not found.source and found.value is not None),
+                key=lambda found: found.value,
+                default=None,
+            )
+            lines.append(Line(dataset, epsilon, row, cell, previous, published))
+    return table, lines
+
+
+def _without_published(spec: dict) -> dict:
+    """The spec without the filters that name a published number for each row."""
+    bare = {key: value for key, value in spec.items() if key not in ("published", "counterparts")}
+    for kind in ("groups", "rows"):
+        if kind in spec:
+            bare[kind] = [{key: part[key] for key in part if key != "published"} for part in spec[kind]]
+    return bare
+
+
+def _sheet(table: Table, lines: list[Line]) -> Sheet:
+    beside = any(found.previous or found.published for found in lines)
+    header = ("Data set", "ε", *(("Previous",) if beside else ()), "Ours", "Method", "Epochs", "Features")
+    header += ("Published", "by", "from") if beside else ()
+    datasets = dict.fromkeys(found.dataset for found in lines)
+    blocks = [[found for found in lines if found.dataset == dataset] for dataset in datasets]
+    return Sheet(
+        table.name,
+        table.caption,
+        header,
+        "lr" + "r" * beside + "rlrl" + "rll" * beside,
+        tuple(tuple(_texts(found, table, beside, found is block[0]) for found in block) for block in blocks),
+        tuple(_notes(table, lines)),
+    )
+
+
+def _texts(found: Line, table: Table, beside: bool, first: bool) -> tuple[str, ...]:
+    row, cell, previous, published = found.row, found.cell, found.previous, found.published
+    ours = ("–", "", "", "")
+    if cell is not None:
+        value = f"{cell.ours:.{table.digits}f}" + (f" ± {cell.std:.{table.digits}f}" if cell.seeds > 1 else "")
+        ours = (value, row.label, _text(row.epochs), row.group or row.features)
+    difference = "" if found.difference is None else f" ({signed(found.difference, table.digits)})".replace("-", "−")
+    texts = (found.dataset if first else "", "∞" if found.epsilon == "inf" else found.epsilon)
+    texts += (previous.text if previous else "",) if beside else ()
+    texts += ours
+    if beside:
+        by = " ".join(part for part in (published.method, published.epochs) if part) if published else ""
+        texts += (published.text + difference, by, published.pretraining) if published else ("", "", "")
+    return texts
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _notes(table: Table, lines: list[Line]) -> list[str]:
+    seeds = " or ".join(str(count) for count in sorted({found.cell.seeds for found in lines if found.cell})) or "no"
+    rows = len(table.rows)
+    sentences = [
+        f"Ours: the best {table.statistic} ± standard deviation over {seeds} seeds among {rows} rows, of the cells "
+        "whose ε is proved; the choice was made on the test split, as in the paper, and is optimistic."
+    ]
+    sources = dict.fromkeys(
+        f"{found.published.paper}, Table {found.published.table}" for found in lines if found.published
+    )
+    if sources:
+        sentences.append(f"Published: {'; '.join(sources)}, method and epochs, in brackets ours minus published.")
+    cited = dict.fromkeys(found.previous.source for found in lines if found.previous)
+    if cited:
+        sentences.append(f"Previous: state of the art before that, {'; '.join(cited)}.")
+    return sentences
+
+
+def _csv_row(found: Line, table: Table) -> tuple:
+    row, cell, published = found.row, found.cell, found.published
+    ours = (None,) * 10
+    if cell is not None:
+        ours = (cell.ours, cell.std, cell.seeds, cell.certified, cell.guarantee, table.statistic)
+        ours += (row.entry, row.label, row.epochs, row.features)
+    beside = (published.method, published.epochs, published.pretraining) if published else (None,) * 3
+    return (
+        *(found.dataset, found.epsilon, printed(found.previous), found.previous and found.previous.source),
+        *ours,
+        *(printed(published), *beside),
+        None if found.difference is None else round(found.difference, 6),
+    )

@@ -1,0 +1,146 @@
+"""What is found about a claim: a verdict, and the numbers that it rests on."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dpstudy.tables.claims.grid import Grid, Value, average, compare
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided here"
+CELLS, PRINTED, COMPUTED = "these cells", "the printed numbers", "computation"
+TOLERATED = 0.1  # the share of comparisons that two standard errors let go wrong by chance, and some more
+_NAMED = 3  # exceptions that are named
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A verdict (HOLDS, FAILS or OPEN), what decided it (CELLS, PRINTED, COMPUTED; empty where open), what the printed
+    numbers say, and what the study's cells say or why they say nothing."""
+
+    verdict: str
+    decided_by: str
+    printed: str = ""
+    here: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a claim about settings looks at: a cell's method in the paper's words, epochs, epsilon, and documents."""
+
+    method: str
+    epochs: int
+    epsilon: float
+    ledger: Mapping
+    hyperparameters: Mapping
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that claims are judged by.
+
+    Attributes:
+        printed: the accuracies of the paper's detailed tables.
+        ours: those of the study's cells.
+        rows: every row of results.csv that the paper has.
+        hyperparameters: every row of hyperparameters.csv that it has.
+        cells: the study's cells.
+    """
+
+    printed: Grid
+    ours: Grid
+    rows: Sequence[Mapping[str, str]] = ()
+    hyperparameters: Sequence[Mapping[str, str]] = ()
+    cells: Sequence[Cell] = ()
+
+
+@dataclass
+class Part:
+    """One comparison that a claim makes, counted over cells: "left exceeds right"."""
+
+    text: str
+    wins: int = 0
+    ties: int = 0
+    losses: list[str] = field(default_factory=list)
+    differences: list[Value] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, text: str, triples: Iterable[tuple[object, Value | None, Value | None]]) -> "Part":
+        """Count (name of the cell, left, right); what is missing or left open by a bound is not counted."""
+        part = cls(text)
+        for name, left, right in triples:
+            sign = compare(left, right)
+            if sign is None:
+                continue
+            part.wins += sign > 0
+            part.ties += sign == 0
+            if sign < 0:
+                part.losses.append(str(name))
+            if (difference := left - right) is not None:
+                part.differences.append(difference)
+        return part
+
+    @property
+    def counted(self) -> int:
+        """Comparisons made."""
+        return self.wins + self.ties + len(self.losses)
+
+    @property
+    def verdict(self) -> str:
+        """FAILS where more than one comparison in ten contradicts, else HOLDS where more than one in ten supports."""
+        if len(self.losses) > TOLERATED * self.counted:
+            return FAILS
+        return HOLDS if self.wins > TOLERATED * self.counted else OPEN
+
+    def __str__(self) -> str:
+        if not self.counted:
+            return f"{self.text}: no cells to compare"
+        text = f"{self.text}: {self.wins} of {self.counted} for, {self.ties} ties, {len(self.losses)} against"
+        if self.losses:
+            more = len(self.losses) - _NAMED
+            text += f" ({', '.join(self.losses[:_NAMED])}{f' and {more} more' if more > 0 else ''})"
+        mean = average(self.differences)
+        if mean is not None:
+            text += f"; mean difference {mean.mean:+.2f}".replace("-", "−")
+            text += f" ± {2 * mean.error:.2f}" if mean.error else ""
+        if self.verdict == OPEN:
+            text += "; undecided within the noise"
+        return text
+
+
+def judged(parts: Sequence[Part]) -> tuple[str, str]:
+    """The verdict on a claim that makes all these comparisons, and the numbers."""
+    verdicts = {part.verdict for part in parts}
+    verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
+    if not any(part.counted for part in parts):
+        return OPEN, "No cells with the methods, pre-training and epsilons that the claim names"
+    return verdict, ". ".join(map(str, parts))
+
+
+def on_both(evidence: Evidence, parts_of: Callable[[Grid], Sequence[Part]], about_the_tables: bool = False) -> Finding:
+    """Judge by our cells where they decide, else by the printed numbers, with the same comparisons.
+
+    Printed numbers can contradict a claim, but only confirm it where it is one about the tables themselves.
+    """
+    printed, printed_text = judged(parts_of(evidence.printed))
+    here, here_text = judged(parts_of(evidence.ours))
+    printed_text = f"As printed it {printed}: {printed_text}" if printed != OPEN else printed_text
+    if here != OPEN:
+        return Finding(here, CELLS, printed_text, here_text)
+    if printed == FAILS or (printed == HOLDS and about_the_tables):
+        return Finding(printed, PRINTED, printed_text, here_text)
+    return Finding(OPEN, "", printed_text, here_text)
+
+
+def undecided(why: str, printed: str = "") -> Finding:
+    """A claim that neither the printed numbers nor the cells decide."""
+    return Finding(OPEN, "", printed, why)
+
+
+def decided(true: bool, by: str, text: str, here: str = "") -> Finding:
+    """A claim that printed numbers or a computation decide."""
+    return Finding(HOLDS if true else FAILS, by, text, here)
+
+
+def number(epsilon: float) -> str:
+    """An epsilon as the tables spell it."""
+    return "∞" if math.isinf(epsilon) else f"{epsilon:g}"

@@ -1,0 +1,105 @@
+"""The evidence that claims are judged by: the paper's numbers from workflow/published, ours from a finished study."""
+
+import csv
+import itertools
+import math
+import os
+from collections.abc import Iterator, Mapping
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.summary import cell_name, values_by_cell
+from dpstudy.files import read_json
+from dpstudy.tables.claims.finding import Cell, Evidence
+from dpstudy.tables.claims.grid import Grid, Place, Value
+from dpstudy.tables.claims.names import METHODS, entries_of, listed
+from dpstudy.tables.layout import check_names, datasets_of
+from dpstudy.tables.published import RESULTS
+from dpstudy.tables.results import Results
+
+CLAIMS, HYPERPARAMETERS = RESULTS.with_name("claims.csv"), RESULTS.with_name("hyperparameters.csv")
+PRETRAININGS = ("ImageNet-1k", "ImageNet-21k", "JFT-3B")  # from the least to the most
+# Training records and classes of the paper's private data sets.
+PRIVATE_SETS = {"CIFAR-10": (50_000, 10), "CIFAR-100": (50_000, 100), "ImageNet-1k": (1_281_167, 1000)}
+_DETAILED = ("2", "3", "4")
+
+
+def published_rows(path: str | os.PathLike, paper: str) -> list[dict[str, str]]:
+    """The rows of one of the published CSV files that belong to a paper.
+
+    Raises:
+        StudyError: the file is missing.
+    """
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return [row for row in csv.DictReader(file) if row["paper"] == paper]
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file; it belongs to the repository, restore it") from None
+
+
+def printed_grid(rows: list[dict[str, str]]) -> Grid:
+    """The accuracies of mehta2023's Tables 2-4. A cell without a number is printed as at most 20 %."""
+    values = {}
+    for row in rows:
+        if row["table"] in _DETAILED:
+            key = (Place(row["dataset"], row["pretraining"]), row["method"], int(row["epochs"]), float(row["epsilon"]))
+            values[key] = Value(float(row["value"])) if row["value"] else Value(None, None, at_most=20.0)
+    return Grid(values, PRETRAININGS, {name: classes for name, (_, classes) in PRIVATE_SETS.items()})
+
+
+def gather(name: str, spec: Mapping, results: Results) -> Evidence:
+    """All that the claims of a table's spec are judged by.
+
+    Of several entries for one method and number of epochs, the better counts. Cells at a finite epsilon count only
+    if their guarantee is proved at no more than that epsilon.
+
+    Args:
+        name: of the table.
+        spec: paper, methods, pretraining, counterparts; see the config's schema.
+
+    Raises:
+        StudyError: a method that the paper does not have, or a name that the study does not have.
+    """
+    rows = published_rows(RESULTS, spec["paper"])
+    values: dict[tuple, Value] = {}
+    classes: dict[str, int] = {}
+    cells: list[Cell] = []
+    runs = values_by_cell(results.summary, "top1")
+    for key, path in _wanted(name, spec, results.axes):
+        if path not in runs:
+            continue
+        place, method, epochs, epsilon = key
+        metrics, ledger = read_json(results.metrics[path]), results.ledger(path)
+        cells.append(Cell(method, epochs, epsilon, ledger, metrics["hyperparameters"]))
+        classes[place.dataset] = metrics["classes"]
+        if not math.isinf(epsilon) and not _keeps(ledger, epsilon):
+            continue
+        mean, _, std = mean_median_std(runs[path])
+        count = len(runs[path])
+        if key not in values or values[key].mean < mean:
+            values[key] = Value(mean, std / math.sqrt(count) if count > 1 else None)
+    ours = Grid(values, tuple(spec.get("pretraining", ())), classes)
+    return Evidence(printed_grid(rows), ours, rows, published_rows(HYPERPARAMETERS, spec["paper"]), cells)
+
+
+def _keeps(ledger: Mapping, epsilon: float) -> bool:
+    return ledger["guarantee"] == "proved" and ledger["epsilon"] <= epsilon
+
+
+def _wanted(name: str, spec: Mapping, axes: Mapping[str, list[str]]) -> Iterator[tuple[tuple, str]]:
+    """(place, method, epochs, epsilon) and cell name, for all that the spec names; not all need be cells."""
+    where, rows = f"table {name}", entries_of(spec)
+    pretraining = spec.get("pretraining") or {features: features for features in axes["features"]}
+    pairs = [(label, features) for label, given in pretraining.items() for features in listed(given)]
+    check_names(where, "features", [features for _, features in pairs], axes["features"])
+    check_names(where, "method", [method for method, _, _ in rows], list(METHODS))
+    check_names(where, "entry", [entry for _, _, entry in rows], axes["entries"])
+    datasets, counterparts = datasets_of(name, spec, axes), spec.get("counterparts", {})
+    called = {dataset: counterparts.get(dataset, {}).get("dataset", dataset) for dataset in datasets}
+    if len(set(called.values())) < len(called):
+        raise StudyError(f"{where}: counterparts: two data sets of the study stand for one of the paper's")
+    epsilons = [str(epsilon) for epsilon in spec.get("epsilons", axes["epsilons"])]
+    combinations = itertools.product(called.items(), pairs, rows, epsilons)
+    for (dataset, paper_name), (label, features), (method, epochs, entry), epsilon in combinations:
+        key = (Place(paper_name, label), method, epochs, float(epsilon))
+        yield key, cell_name(dataset, features, entry, epsilon)

@@ -1,0 +1,133 @@
+"""Accuracies by (data set, pre-training, method, epochs, epsilon), the paper's or ours, and how they compare."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+_ROUNDING = 1e-9  # printed numbers have one digit after the point: what is smaller is arithmetic, not a difference
+
+
+@dataclass(frozen=True)
+class Value:
+    """An accuracy in percent, or a difference of accuracies in points.
+
+    Attributes:
+        mean: the number; None where only a bound is printed.
+        error: its standard error over seeds; 0 for a printed number, None where a single seed gives none.
+        at_most: the bound that is printed instead of a number.
+    """
+
+    mean: float | None
+    error: float | None = 0.0
+    at_most: float | None = None
+
+    def __sub__(self, other: "Value") -> "Value | None":
+        """The difference of two independent numbers; None where one is only a bound."""
+        if self.mean is None or other.mean is None:
+            return None
+        return Value(self.mean - other.mean, _pooled([self, other]))
+
+
+def _pooled(values: Iterable[Value]) -> float | None:
+    errors = [value.error for value in values]
+    return None if None in errors else math.sqrt(sum(error**2 for error in errors))
+
+
+def average(values: Iterable[Value | None]) -> Value | None:
+    """The mean of those that are there; None where none is."""
+    there = [value for value in values if value is not None and value.mean is not None]
+    if not there:
+        return None
+    error = _pooled(there)
+    return Value(sum(value.mean for value in there) / len(there), None if error is None else error / len(there))
+
+
+def compare(left: Value | None, right: Value | None) -> int | None:
+    """1 where `left` is greater, -1 where it is smaller, 0 for a tie: a difference within two standard errors, or one
+    whose standard error a single seed does not tell. None where one is missing, or a bound leaves it open."""
+    if left is None or right is None:
+        return None
+    if left.mean is None or right.mean is None:
+        if left.mean is not None and left.mean > right.at_most:
+            return 1
+        if right.mean is not None and right.mean > left.at_most:
+            return -1
+        return None
+    difference = left - right
+    if difference.error is None or abs(difference.mean) <= 2 * difference.error + _ROUNDING:
+        return 0
+    return 1 if difference.mean > 0 else -1
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where methods are compared: one data set with the features of one pre-training."""
+
+    dataset: str
+    pretraining: str
+
+    def __str__(self) -> str:
+        return f"{self.dataset}/{self.pretraining}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Accuracies.
+
+    Attributes:
+        values: (place, method, epochs, epsilon) -> value; epsilon is math.inf without privacy.
+        order: pre-trainings, from the least to the most.
+        classes: data set -> number of classes.
+    """
+
+    values: Mapping[tuple[Place, str, int, float], Value]
+    order: tuple[str, ...] = ()
+    classes: Mapping[str, int] = field(default_factory=dict)
+
+    def at(self, dataset: str | None = None, pretraining: str | None = None) -> "Grid":
+        """The part of one data set, or of one pre-training."""
+        kept = {
+            key: value
+            for key, value in self.values.items()
+            if dataset in (None, key[0].dataset) and pretraining in (None, key[0].pretraining)
+        }
+        return Grid(kept, self.order, self.classes)
+
+    @property
+    def places(self) -> list[Place]:
+        """The places, in order."""
+        return list(dict.fromkeys(key[0] for key in self.values))
+
+    @property
+    def epsilons(self) -> list[float]:
+        """The finite epsilons, ascending."""
+        return sorted({key[3] for key in self.values if not math.isinf(key[3])})
+
+    @property
+    def rows(self) -> list[tuple[str, int]]:
+        """(method, epochs), in order."""
+        return list(dict.fromkeys(key[1:3] for key in self.values))
+
+    def get(self, place: Place, method: str, epochs: int, epsilon: float) -> Value | None:
+        """One value, or None."""
+        return self.values.get((place, method, epochs, epsilon))
+
+    def best(
+        self,
+        place: Place,
+        epsilon: float,
+        methods: Iterable[str] | None = None,
+        without: Iterable[tuple[str, int]] = (),
+        epochs: Iterable[int] | None = None,
+    ) -> Value | None:
+        """The highest value of some methods over their epochs; a bound where no number is there."""
+        found = [
+            value
+            for (where, method, steps, at), value in self.values.items()
+            if (where, at) == (place, epsilon)
+            and (methods is None or method in methods)
+            and (epochs is None or steps in epochs)
+            and (method, steps) not in without
+        ]
+        numbers = [value for value in found if value.mean is not None]
+        return max(numbers, key=lambda value: value.mean) if numbers else found[0] if found else None

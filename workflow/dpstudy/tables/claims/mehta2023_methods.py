@@ -1,0 +1,169 @@
+"""Claims of mehta2023 that compare methods with each other (abstract, sections 1, 2 and 3.2)."""
+
+import math
+from collections.abc import Iterator
+
+from dpstudy.tables.claims.finding import COMPUTED, Evidence, Finding, Part, decided, judged, number, on_both
+from dpstudy.tables.claims.grid import Grid, Place, Value, average
+
+LS, NEWTON, FC, ADAM = "DP-LS", "DP-Newton", "DP-FC", "DP-Adam"
+LOGISTIC = (NEWTON, ADAM)
+STRICT, LARGE = 1.0, 4.0  # "low" epsilons lie below 1; "large" ones are 4 and 8
+COSTLY = 0.1  # where the paper shows that many epochs cost accuracy
+
+
+def cells(grid: Grid, low: float = 0.0, high: float = math.inf) -> Iterator[tuple[str, Place, float]]:
+    """(name, place, epsilon) of the finite epsilons in [low, high)."""
+    for place in grid.places:
+        for epsilon in grid.epsilons:
+            if low <= epsilon < high:
+                yield f"{place} at {number(epsilon)}", place, epsilon
+
+
+def gap(left: Value | None, right: Value | None) -> Value | None:
+    """left - right; None where one is missing or only a bound."""
+    return None if left is None or right is None else left - right
+
+
+def least_squares_when_private(evidence: Evidence) -> Finding:
+    """Logistic regression (Newton, Adam) wins without privacy, least squares with it."""
+
+    def parts(grid: Grid) -> list[Part]:
+        return [
+            Part.of(
+                "Without privacy, best of Newton and Adam over LS",
+                ((p, grid.best(p, math.inf, LOGISTIC), grid.best(p, math.inf, [LS])) for p in grid.places),
+            ),
+            Part.of(
+                "With privacy, LS over best of Newton and Adam",
+                ((name, grid.best(p, e, [LS]), grid.best(p, e, LOGISTIC)) for name, p, e in cells(grid)),
+            ),
+        ]
+
+    return on_both(evidence, parts)
+
+
+def least_squares_over_adam(evidence: Evidence) -> Finding:
+    """Least squares beats DP-Adam, the more the stricter."""
+
+    def lead(grid: Grid, place: Place, low: float, high: float = math.inf) -> Value | None:
+        return average(
+            gap(grid.best(p, e, [LS]), grid.best(p, e, [ADAM])) for _, p, e in cells(grid, low, high) if p == place
+        )
+
+    def parts(grid: Grid) -> list[Part]:
+        return [
+            Part.of(
+                "LS over best of Adam",
+                ((name, grid.best(p, e, [LS]), grid.best(p, e, [ADAM])) for name, p, e in cells(grid)),
+            ),
+            Part.of(
+                "Mean lead at ε < 1 over that at ε ≥ 1",
+                ((p, lead(grid, p, 0.0, STRICT), lead(grid, p, STRICT)) for p in grid.places),
+            ),
+        ]
+
+    return on_both(evidence, parts)
+
+
+def newton_when_loose(evidence: Evidence) -> Finding:
+    """Least squares wins at low epsilon, Newton at large; Newton's benefit shrinks with stricter privacy."""
+
+    def parts(grid: Grid) -> list[Part]:
+        def lead(place: Place, epsilon: float) -> Value | None:
+            return gap(grid.best(place, epsilon, [NEWTON]), grid.best(place, epsilon, [LS]))
+
+        return [
+            Part.of(
+                "At ε < 1, LS over best of Newton",
+                ((name, grid.best(p, e, [LS]), grid.best(p, e, [NEWTON])) for name, p, e in cells(grid, high=STRICT)),
+            ),
+            Part.of(
+                "At ε ≥ 4, best of Newton over LS",
+                ((name, grid.best(p, e, [NEWTON]), grid.best(p, e, [LS])) for name, p, e in cells(grid, LARGE)),
+            ),
+            Part.of(
+                "Newton's lead over LS without privacy over that at the smallest ε",
+                ((p, lead(p, math.inf), lead(p, min(grid.epsilons, default=math.inf))) for p in grid.places),
+            ),
+        ]
+
+    return on_both(evidence, parts)
+
+
+def covariance_over_newton(evidence: Evidence) -> Finding:
+    """DP-FC is at least as good as DP-Newton at every epsilon."""
+
+    def parts(grid: Grid) -> list[Part]:
+        triples = ((name, grid.best(p, e, [FC]), grid.best(p, e, [NEWTON])) for name, p, e in cells(grid))
+        return [Part.of("Best of FC over best of Newton", triples)]
+
+    return on_both(evidence, parts)
+
+
+def ten_steps_over_hundred(evidence: Evidence) -> Finding:
+    """DP-FC with 10 epochs beats DP-Adam with 100."""
+
+    def parts(grid: Grid) -> list[Part]:
+        triples = ((name, grid.get(p, FC, 10, e), grid.get(p, ADAM, 100, e)) for name, p, e in cells(grid))
+        return [Part.of("FC with 10 epochs over Adam with 100", triples)]
+
+    return on_both(evidence, parts)
+
+
+def epochs_cost(evidence: Evidence) -> Finding:
+    """Many epochs of Adam cost accuracy at small epsilon and help without privacy."""
+
+    def parts(grid: Grid) -> list[Part]:
+        few = {"methods": [ADAM], "without": [(ADAM, 100)]}
+        return [
+            Part.of(
+                f"At ε ≤ {COSTLY:g}, Adam with 1 or 10 epochs over 100",
+                (
+                    (name, grid.best(p, e, **few), grid.get(p, ADAM, 100, e))
+                    for name, p, e in cells(grid, high=COSTLY * 1.001)
+                ),
+            ),
+            Part.of(
+                "Without privacy, 100 epochs over 1 or 10",
+                ((p, grid.get(p, ADAM, 100, math.inf), grid.best(p, math.inf, **few)) for p in grid.places),
+            ),
+        ]
+
+    return on_both(evidence, parts)
+
+
+def noise_and_classes(evidence: Evidence) -> Finding:
+    """Newton's noise grows with the square root of m, that of least squares does not.
+
+    Algorithms 2 and 3 say so; that the lead of least squares grows with m is what would follow.
+    """
+
+    def parts(grid: Grid) -> list[Part]:
+        by_classes = sorted({place.dataset for place in grid.places}, key=lambda name: grid.classes.get(name, 0))
+        triples = []
+        for small, large in zip(by_classes, by_classes[1:], strict=False):
+            if grid.classes.get(small) == grid.classes.get(large):
+                continue
+            for name, place, epsilon in cells(grid.at(dataset=large)):
+                leads = [
+                    gap(grid.best(p, epsilon, [LS]), grid.best(p, epsilon, [NEWTON]))
+                    for p in (place, Place(small, place.pretraining))
+                ]
+                triples.append((f"{name} against {small}", *leads))
+        return [Part.of("Lead of LS over Newton with more classes over that with fewer", triples)]
+
+    noise = ", ".join(f"sqrt({m}) = {math.sqrt(m):.1f}" for m in (10, 100, 1000))
+    text = f"By Algorithms 2 and 3, per class: {noise} times σC against σC. {judged(parts(evidence.printed))[1]}"
+    return decided(True, COMPUTED, text, judged(parts(evidence.ours))[1])
+
+
+CLAIMS = {
+    ("Abstract; 1; 2.4", "Without privacy, logistic regression"): least_squares_when_private,
+    ("Abstract; 1", "DP least squares is much better"): least_squares_over_adam,
+    ("Abstract", "DP-LS is more effective than DP-Newton"): newton_when_loose,
+    ("1 (contributions); 2.4", "DP-FC improves on DP-Newton"): covariance_over_newton,
+    ("2.2-2.3", "Noise of DP-Newton grows"): noise_and_classes,
+    ("3.2", "DP-FC with 10 epochs beats"): ten_steps_over_hundred,
+    ("3.2", "More epochs of a first-order method"): epochs_cost,
+}

@@ -1,0 +1,91 @@
+"""Claims of mehta2023 about pre-training (sections 1 and 3.1, appendices C and D)."""
+
+import math
+
+from dpstudy.tables.claims.finding import PRINTED, Evidence, Finding, Part, decided, number, on_both, undecided
+from dpstudy.tables.claims.grid import Grid, Place, Value
+from dpstudy.tables.claims.mehta2023_methods import FC, gap
+
+_DECAY_IN_TEXT = 0.1  # appendix C.2, "which gets multiplied by the learning rate"
+
+
+def helps_more_when_strict(evidence: Evidence) -> Finding:
+    """The gain of the best pre-training over the least is larger at epsilon 1 than at 8, and larger still below."""
+
+    def parts(grid: Grid) -> list[Part]:
+        least, most = (grid.order[0], grid.order[-1]) if len(grid.order) > 1 else ("", "")
+        places = [place for place in grid.places if place.pretraining == most]
+
+        def gain(place: Place, epsilon: float) -> Value | None:
+            weaker = Place(place.dataset, least)
+            return gap(grid.get(place, FC, 10, epsilon), grid.get(weaker, FC, 10, epsilon))
+
+        below = [epsilon for epsilon in grid.epsilons if epsilon < 1]
+        return [
+            Part.of(
+                "Gain of FC with 10 epochs at ε = 1 over that at 8",
+                ((place.dataset, gain(place, 1.0), gain(place, 8.0)) for place in places),
+            ),
+            Part.of(
+                "Gain at an ε < 1 over that at 1",
+                ((f"{p.dataset} {number(e)}", gain(p, e), gain(p, 1.0)) for p in places for e in below),
+            ),
+        ]
+
+    return on_both(evidence, parts)
+
+
+def grows_with_pretraining(evidence: Evidence) -> Finding:
+    """Accuracy grows with the model and its pre-training set."""
+
+    def parts(grid: Grid) -> list[Part]:
+        triples = (
+            (
+                f"{place.dataset} {method} {epochs} ep. {number(epsilon)}, {more} over {less}",
+                grid.get(place, method, epochs, epsilon),
+                grid.get(Place(place.dataset, less), method, epochs, epsilon),
+            )
+            for less, more in zip(grid.order, grid.order[1:], strict=False)
+            for place in grid.places
+            if place.pretraining == more
+            for method, epochs in grid.rows
+            for epsilon in [*grid.epsilons, math.inf]
+        )
+        return [Part.of("More pre-training over less", triples)]
+
+    return on_both(evidence, parts)
+
+
+def off_the_shelf(evidence: Evidence) -> Finding:
+    """No special pre-training is needed."""
+    return undecided(
+        "The text compares with no network pre-trained specially for privacy, and neither does this study."
+    )
+
+
+def resolution(evidence: Evidence) -> Finding:
+    """Higher input resolution helps."""
+    return undecided("The paper prints one resolution only; extracting at another would make another study.")
+
+
+def deduplicated(evidence: Evidence) -> Finding:
+    """Pre-training data were de-duplicated."""
+    return undecided("JFT-3B is not public, and for the other sets the paper does not list what was removed.")
+
+
+def decay_given_twice(evidence: Evidence) -> Finding:
+    """0.1 times the learning rate equals the caption's 0.0001."""
+    table = {row["parameter"]: row["value"] for row in evidence.hyperparameters if row["table"] == "5"}
+    rate, decay = float(table["base_learning_rate"]), float(table["weight_decay"])
+    text = f"{_DECAY_IN_TEXT} * {rate:g} = {_DECAY_IN_TEXT * rate:g}; the caption has {decay:g}"
+    return decided(math.isclose(_DECAY_IN_TEXT * rate, decay), PRINTED, text)
+
+
+CLAIMS = {
+    ("3.1; Figure 1 caption", "Better pre-training helps more"): helps_more_when_strict,
+    ("1; 3.1", "Accuracy grows with model"): grows_with_pretraining,
+    ("3.1", "Off-the-shelf features suffice"): off_the_shelf,
+    ("D.1", "Higher input resolution"): resolution,
+    ("C.1; 3", "Pre-training data are de-duplicated"): deduplicated,
+    ("C.2; Table 5", "ImageNet pre-training weight decay"): decay_given_twice,
+}

@@ -1,0 +1,169 @@
+"""Claims of mehta2023 about privacy and settings: theorems, accounting, configuration (sections 2, 3, appendices)."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from dpstudy.privacy.accounting import rdp_epsilon, zcdp_epsilon
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.gaussian import composed_mu, epsilon_of
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Evidence, Finding, decided, undecided
+from dpstudy.tables.claims.mehta2023_methods import ADAM, FC, LS, NEWTON
+from dpstudy.tables.claims.mehta2023_tables import IMAGENET
+
+_DELTAS = {IMAGENET: 8e-7, "CIFAR-10": 1e-5, "CIFAR-100": 1e-5}
+_IMAGENET_RECORDS = 1_281_167
+_TRIALS = {ADAM: 200, LS: 200, NEWTON: 300, FC: 200}
+_EXAMPLE = (10, 100, 3.0)  # steps, classes and noise multiplier at which a theorem is recomputed
+
+
+def _rho(events: Iterable[Event]) -> float:
+    return composed_mu(events) ** 2 / 2
+
+
+def _gaussian(name: str, multiplier: float, count: int = 1) -> Event:
+    return Event(name, "gaussian", multiplier, 1.0, count)
+
+
+def _theorem(recomputed: float, stated: float, formula: str, remark: str = "") -> Finding:
+    steps, classes, multiplier = _EXAMPLE
+    text = f"T = {steps}, m = {classes}, σ = {multiplier:g}: composed {recomputed:.6f}, {formula} = {stated:.6f}"
+    return decided(math.isclose(recomputed, stated, rel_tol=1e-9), COMPUTED, f"{text}. {remark}".rstrip(". ") + ".")
+
+
+def newton_privacy(evidence: Evidence) -> Finding:
+    """Theorem 2.1: T/sigma^2-zCDP."""
+    steps, classes, multiplier = _EXAMPLE
+    releases = [_gaussian(name, multiplier * math.sqrt(classes), classes * steps) for name in ("gradient", "hessian")]
+    remark = "It needs |derivative of the loss| ≤ 1, which the squared loss does not keep, though the text says so"
+    return _theorem(_rho(releases), steps / multiplier**2, "T/σ^2", remark)
+
+
+def least_squares_privacy(evidence: Evidence) -> Finding:
+    """Theorem 2.2: 3/(2 sigma^2)-zCDP."""
+    multiplier = _EXAMPLE[2]
+    releases = [_gaussian(name, multiplier) for name in ("gram", "class_grams", "targets")]
+    return _theorem(_rho(releases), 3 / (2 * multiplier**2), "3/(2σ^2)", "m does not enter")
+
+
+def covariance_privacy(evidence: Evidence) -> Finding:
+    """Theorem 2.3: (T + 1)/(2 sigma^2)-zCDP."""
+    steps, _, multiplier = _EXAMPLE
+    releases = [_gaussian("gram", multiplier), _gaussian("gradient", multiplier, steps)]
+    return _theorem(_rho(releases), (steps + 1) / (2 * multiplier**2), "(T + 1)/(2σ^2)")
+
+
+def zcdp_of_epsilon_4(evidence: Evidence) -> Finding:
+    """zCDP of 0.154 at epsilon 4, delta 8e-7."""
+
+    def events(rho: float) -> list[Event]:
+        return [_gaussian("release", 1 / math.sqrt(2 * rho))]
+
+    conversions = {
+        "ρ + 2 sqrt(ρ ln 1/δ)": zcdp_epsilon,
+        "Renyi": rdp_epsilon,
+        "exact": lambda releases, delta: epsilon_of(composed_mu(releases), delta),
+    }
+    found = {name: convert(events(0.154), 8e-7) for name, convert in conversions.items()}
+    text = ", ".join(f"{name} {epsilon:.2f}" for name, epsilon in found.items())
+    logarithm = math.log(1 / 8e-7)
+    needed = (math.sqrt(logarithm + 4) - math.sqrt(logarithm)) ** 2
+    text = f"ε of ρ = 0.154: {text}. By the first, ε = 4 is ρ = {needed:.3f}"
+    return decided(any(abs(epsilon - 4) < 0.1 for epsilon in found.values()), COMPUTED, text)
+
+
+def hessian_size(evidence: Evidence) -> Finding:
+    """[1000, 1664, 1664] is about 2.8 billion."""
+    entries = 1000 * 1664**2
+    return decided(round(entries / 1e9, 1) == 2.8, COMPUTED, f"1000 * 1664^2 = {entries / 1e9:.3f} billion.")
+
+
+def renyi_accountant(evidence: Evidence) -> Finding:
+    """DP-SGD was calibrated by a Renyi accountant."""
+    return undecided("A fact about the authors' runs, whose noise multipliers are not printed.")
+
+
+def deltas(evidence: Evidence) -> Finding:
+    """delta, and what epsilon = infinity turns off."""
+    printed = {(row["dataset"], float(row["delta"])) for row in evidence.rows if row["table"] != "1" and row["delta"]}
+    text = "; ".join(f"{dataset} {delta:.0e}".replace("e-0", "e-") for dataset, delta in sorted(printed))
+    text += f". For ImageNet-1k, 1/n = {1 / _IMAGENET_RECORDS:.3g} is smaller than its δ"
+    free = [cell for cell in evidence.cells if math.isinf(cell.epsilon)]
+    noised = [cell for cell in free if cell.ledger["events"]]
+    here = f"{len(free) - len(noised)} of {len(free)} cells at ε = ∞ neither clip nor add noise"
+    return decided(printed == set(_DELTAS.items()) and not noised, PRINTED, text, here if free else "")
+
+
+def full_batch(evidence: Evidence) -> Finding:
+    """Full batches: as many steps as epochs."""
+    noised = [cell for cell in evidence.cells if cell.ledger["events"]]
+    wrong = [cell for cell in noised if not _full_batch(cell.ledger["events"], cell.epochs)]
+    text = "All captions of Tables 6-9 say full batch"
+    captions = [
+        row["value"] for row in evidence.hyperparameters if row["parameter"] == "batch_size" and row["table"] in "6789"
+    ]
+    if any(value != "full batch" for value in captions) or not captions:
+        return decided(False, PRINTED, f"Captions of Tables 6-9: {', '.join(captions) or 'none'}.")
+    if not noised:
+        return decided(True, PRINTED, text, "No cell with noise to look at.")
+    here = f"{len(noised) - len(wrong)} of {len(noised)} ledgers: no sampling, as many gradient releases as epochs"
+    return Finding(FAILS if wrong else HOLDS, CELLS, text, here)
+
+
+def _full_batch(events: Iterable[dict], epochs: int) -> bool:
+    steps = [event["count"] for event in events if event["name"] == "gradient"]
+    return all(event["sampling"] == "none" for event in events) and all(count == epochs for count in steps)
+
+
+def initialisation(evidence: Evidence) -> Finding:
+    """Sigmoid cross-entropy with a bias of -10 for DP-Adam and DP-FC."""
+    captions = {
+        row["method"].removesuffix(" (caption)"): row["value"]
+        for row in evidence.hyperparameters
+        if row["parameter"] == "init_bias"
+    }
+    text = "Bias in the captions: " + ", ".join(f"{method} {value}" for method, value in captions.items())
+    iterative = [cell for cell in evidence.cells if cell.method in (ADAM, FC)]
+    if not iterative:
+        same = {method: float(value) for method, value in captions.items()} == {ADAM: -10.0, FC: -10.0}
+        return decided(same, PRINTED, text, "No cell of DP-Adam or DP-FC to look at.")
+    alike = [cell for cell in iterative if _head(cell.hyperparameters) == ("sigmoid", -10)]
+    here = f"{len(alike)} of {len(iterative)} cells of DP-Adam and DP-FC: sigmoid loss, bias -10"
+    return Finding(HOLDS if len(alike) == len(iterative) else FAILS, CELLS, text, here)
+
+
+def _head(hyperparameters: Mapping) -> tuple:
+    """Loss and bias; those of a published variant where nothing is set."""
+    unset = ("sigmoid", -10) if hyperparameters.get("variant") == "published" else (None, None)
+    return hyperparameters.get("loss", unset[0]), hyperparameters.get("bias", unset[1])
+
+
+def clipping_norms(evidence: Evidence) -> Finding:
+    """C = 1 for JFT-3B to ImageNet-1k, 0.005 elsewhere; 200 or 300 trials."""
+    norms = [row for row in evidence.hyperparameters if row["parameter"] == "clipping_norm" and row["table"] in "6789"]
+    wrong = [
+        row
+        for row in norms
+        if float(row["value"]) != (1.0 if (row["dataset"], row["pretraining"]) == (IMAGENET, "JFT-3B") else 0.005)
+    ]
+    trials = {
+        row["method"].removesuffix(" (caption)"): int(row["value"])
+        for row in evidence.hyperparameters
+        if row["parameter"] == "tuner_trials"
+    }
+    text = f"{len(norms) - len(wrong)} of {len(norms)} rows of Tables 6-9; trials: "
+    text += ", ".join(f"{method} {count}" for method, count in trials.items())
+    return decided(bool(norms) and not wrong and trials == _TRIALS, PRINTED, text)
+
+
+CLAIMS = {
+    ("2.2, Theorem 2.1", "DP-Newton"): newton_privacy,
+    ("2.3, Theorem 2.2", "DP-LS"): least_squares_privacy,
+    ("2.4, Theorem 2.3", "DP-FC"): covariance_privacy,
+    ("2.2", "Size of the block-diagonal Hessian"): hessian_size,
+    ("B.1", "The guarantee eps=4"): zcdp_of_epsilon_4,
+    ("B.1", "DP-SGD noise is calibrated"): renyi_accountant,
+    ("Table 1 (caption)", "Privacy setting"): deltas,
+    ("Table 1 (header); 2; 3", "All private fine-tuning is full batch"): full_batch,
+    ("3; Tables 6-9 (captions)", "Initialisation and loss"): initialisation,
+    ("Tables 6-9", "Per-example clipping norm"): clipping_norms,
+}

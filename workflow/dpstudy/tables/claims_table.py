@@ -1,0 +1,96 @@
+"""A paper's claims, each with a verdict and the numbers that it rests on."""
+
+import os
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.tables.claims import mehta2023
+from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Evidence, Finding
+from dpstudy.tables.claims.gather import CLAIMS, gather, published_rows
+from dpstudy.tables.long_sheet import write_long_sheets
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet
+
+CSV_HEADER = ("paper", "section", "claim", "verdict", "decided_by", "printed", "here")
+PAPERS = {"mehta2023": mehta2023.CLAIMS}
+_HEADER = ("Claim", "Verdict", "The paper's numbers", "This study's cells")
+_COLUMNS = "".join(rf"p{{{width}\linewidth}}" for width in (0.24, 0.10, 0.32, 0.27))
+
+
+def build_claims_table(
+    name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike
+) -> None:
+    """Write the claims as .tex (a longtable) and as .csv (a line per claim)."""
+    judged = judge(spec["paper"], gather(name, spec, results))
+    rows = (
+        (spec["paper"], row["section"], row["claim"], found.verdict, found.decided_by, found.printed, found.here)
+        for row, found in judged
+    )
+    write_csv(csv_path, CSV_HEADER, rows)
+    write_long_sheets([_sheet(name, spec, judged)], tex_path)
+
+
+def claims_sheet(name: str, spec: dict, results: Results) -> Sheet:
+    """The claims as text."""
+    return _sheet(name, spec, judge(spec["paper"], gather(name, spec, results)))
+
+
+def judge(paper: str, evidence: Evidence) -> list[tuple[dict[str, str], Finding]]:
+    """Every claim of a paper in workflow/published/claims.csv, in its order, with what is found about it.
+
+    Raises:
+        StudyError: a claim that no function judges.
+    """
+    return [(row, function_of(paper, row)(evidence)) for row in published_rows(CLAIMS, paper)]
+
+
+def function_of(paper: str, row: dict[str, str]):
+    """The function that judges a row of claims.csv.
+
+    Raises:
+        StudyError: none does, or several do.
+    """
+    found = [
+        function
+        for (section, words), function in PAPERS[paper].items()
+        if row["section"] == section and _starts(row["claim"], words)
+    ]
+    if len(found) != 1:
+        raise StudyError(
+            f"{CLAIMS.name}: {len(found)} functions judge the claim {row['claim'][:60]!r} of {paper}, section "
+            f"{row['section']!r}; each claim needs one entry in dpstudy.tables.claims.{paper}"
+        )
+    return found[0]
+
+
+def _starts(claim: str, words: str) -> bool:
+    return claim.startswith(words) and not claim[len(words) : len(words) + 1].isalnum()
+
+
+def _sheet(name: str, spec: dict, judged: list[tuple[dict[str, str], Finding]]) -> Sheet:
+    rows = tuple((_claim(row), _verdict(found), _stopped(found.printed), _stopped(found.here)) for row, found in judged)
+    counts = ", ".join(
+        f"{sum(found.verdict == verdict for _, found in judged)} {text}"
+        for verdict, text in ((HOLDS, "hold"), (FAILS, "do not hold"), (OPEN, "cannot be decided here"))
+    )
+    notes = (
+        f"Of {len(judged)} claims {counts}.",
+        "A difference counts for or against a claim if it exceeds two standard errors over seeds, else it is a tie; "
+        "± is two standard errors of the mean difference; with one seed all are ties. A claim fails if more than "
+        f"{TOLERATED:.0%} of its comparisons contradict it, else holds if more than {TOLERATED:.0%} support it.",
+        "Printed numbers have no seeds: they contradict a claim, but confirm only what is said of the tables "
+        "themselves. Cells printed as at most 20 % count, but no difference is formed with them.",
+    )
+    return Sheet(name, spec.get("caption", ""), _HEADER, _COLUMNS, (rows,), notes)
+
+
+def _verdict(found: Finding) -> str:
+    return f"{found.verdict} ({found.decided_by})" if found.decided_by else found.verdict
+
+
+def _claim(row: dict[str, str]) -> str:
+    return f"{_stopped(row['claim'])} ({row['section']})"
+
+
+def _stopped(text: str) -> str:
+    return text if not text or text.endswith(".") else f"{text}."

@@ -1,0 +1,172 @@
+"""Tables in the layout of mehta2023's Tables 2-4: groups of rows by pre-training, rows by method and epochs, columns
+by epsilon with the non-private one first; published values below ours."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evaluation.metrics import METRICS
+from dpstudy.files import atomic
+from dpstudy.tables.latex import printed
+from dpstudy.tables.layout import Cell, Row, Table, lay_out
+from dpstudy.tables.markup import escape, line, minipage
+from dpstudy.tables.numbers import signed
+from dpstudy.tables.results import Results
+
+CSV_HEADER = (
+    *("dataset", "group", "features", "method", "epochs", "entry", "epsilon", "certified_epsilon", "guarantee"),
+    *("statistic", "ours", "std", "seeds", "best", "ceiling", "above_ceiling"),
+    *("published", "published_std", "published_best", "difference"),
+)
+_ABOVE, _NO_CLAIM = r"$^{\dagger}$", r"$^{\ddagger}$"
+_HEADER_COLUMNS = 2  # method, epochs
+
+
+def build_grouped_table(
+    name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike
+) -> None:
+    """Write one table as .tex and as .csv (one line per cell). See `lay_out`."""
+    table = lay_grouped(name, spec, results)
+    ours, published = best_cells(table)
+    rows = (_csv_row(row, cell, table, ours, published) for row in table.rows for cell in row.cells)
+    write_csv(csv_path, CSV_HEADER, rows)
+    with atomic(tex_path) as temporary:
+        Path(temporary).write_text(to_latex(table), encoding="utf-8")
+
+
+def lay_grouped(name: str, spec: dict, results: Results) -> Table:
+    """The table with the column of epsilon = inf first. See `lay_out`."""
+    epsilons = spec.get("epsilons", results.axes["epsilons"])
+    return lay_out(name, spec | {"epsilons": sorted(epsilons, key=lambda epsilon: epsilon != "inf")}, results)
+
+
+def best_cells(table: Table) -> tuple[set[Cell], set[Cell]]:
+    """The cells that hold the best of ours, and the best published value, per data set, group and column.
+
+    Ours: the highest at the digits printed, ties included, among the cells that keep the epsilon of their column.
+    """
+    ours, published = set(), set()
+    for rows in blocks(table).values():
+        for cells in zip(*(row.cells for row in rows), strict=True):
+            entitled = {cell: round(cell.ours, table.digits) for cell in cells if cell.competes}
+            known = {
+                cell: cell.published.value for cell in cells if cell.published and cell.published.value is not None
+            }
+            ours |= _highest(entitled)
+            published |= _highest(known)
+    return ours, published
+
+
+def _highest(values: Mapping[Cell, float]) -> set[Cell]:
+    return {cell for cell, value in values.items() if value == max(values.values())}
+
+
+def blocks(table: Table) -> dict[tuple[str, str], list[Row]]:
+    """(data set, group) -> its rows, in order."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in table.rows:
+        found.setdefault((row.dataset, row.group), []).append(row)
+    return found
+
+
+def to_latex(table: Table) -> str:
+    """The table as a LaTeX float; one wider than the text is centred on it."""
+    best, best_published = best_cells(table)
+    columns, width = table.columns, _HEADER_COLUMNS + len(table.columns)
+    private = [column.epsilon for column in columns if column.epsilon != "inf"]
+    over = [""] * (width - len(private)) + [rf"\multicolumn{{{len(private)}}}{{c}}{{$\varepsilon$}}"] * bool(private)
+    lines = [
+        r"\begin{table}",
+        r"\centering\footnotesize",
+        r"\setlength{\tabcolsep}{2pt}",
+        rf"\caption{{{escape(table.caption)}}}",
+        rf"\label{{tab:{table.name}}}",
+        rf"\makebox[\linewidth][c]{{\begin{{tabular}}{{lr{'c' * len(columns)}}}",
+        r"\toprule",
+        line(over),
+        line(["Method", "Epochs", *["NP"] * (len(columns) - len(private)), *private]),
+    ]
+    for (dataset, group), rows in blocks(table).items():
+        title = group if len(table.datasets) == 1 else f"{dataset}, {group}"
+        lines += [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{\textit{{{escape(title)}}}}} \\"]
+        for row in rows:
+            epochs = "" if row.epochs is None else str(row.epochs)
+            lines.append(line([escape(row.label), epochs, *(_ours(cell, table, best) for cell in row.cells)]))
+            if row.has_published:
+                published = (_published(cell, table, best_published) for cell in row.cells)
+                lines.append(line([r"\quad published", "", *published]))
+    lines += [r"\bottomrule", r"\end{tabular}}", *minipage(notes(table)), r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def _ours(cell: Cell, table: Table, best: set[Cell]) -> str:
+    if cell.ours is None:
+        return "--"
+    value = f"{cell.ours:.{table.digits}f}"
+    value = rf"\textbf{{{value}}}" if cell in best else value
+    spread = _aside(rf"$\pm${cell.std:.{table.digits}f}") if cell.seeds > 1 else ""
+    return value + spread + _ABOVE * cell.above_ceiling + _NO_CLAIM * (not cell.keeps_target)
+
+
+def _published(cell: Cell, table: Table, best: set[Cell]) -> str:
+    if cell.published is None:
+        return ""
+    if cell.published.value is None:
+        return "-"
+    value = rf"\underline{{{cell.published.text}}}" if cell in best else cell.published.text
+    difference = "" if cell.difference is None else _aside(f"(${signed(cell.difference, table.digits)}$)")
+    return rf"{{\scriptsize {value}}}{difference}"
+
+
+def _aside(text: str) -> str:
+    return rf"{{\tiny\,{text}}}"
+
+
+def notes(table: Table) -> list[str]:
+    """What a reader must know to read the table, LaTeX sentences."""
+    cells = [cell for row in table.rows for cell in row.cells]
+    seeds = " or ".join(str(count) for count in sorted({cell.seeds for cell in cells if cell.seeds})) or "no"
+    metric = escape(METRICS[table.metric])
+    sentences = [
+        rf"{metric[0].upper()}{metric[1:]}: {table.statistic} $\pm$ standard deviation over {seeds} seeds; bold: best "
+        r"in its column and group. NP: non-private ($\varepsilon = \infty$)."
+    ]
+
+    def add(condition: Callable[[Cell], bool], sentence: str) -> None:
+        if any(condition(cell) for cell in cells):
+            sentences.append(sentence)
+
+    add(
+        lambda cell: cell.keeps_target and cell.epsilon != "inf",
+        r"Each $\varepsilon$ is certified and proved, unless marked.",
+    )
+    add(lambda cell: cell.ours is None, "--: no such cell.")
+    if table.sources:
+        sources = escape("; ".join(table.sources))
+        sentences.append(f"Published: {sources}; in brackets ours minus published; underlined: best published.")
+    add(lambda cell: cell.published and cell.published.at_most, r"A published - is at most 20\,\%, without a number.")
+    add(
+        lambda cell: cell.above_ceiling,
+        rf"{_ABOVE} Above the ceiling that the released signal-to-noise sets, by more than two standard errors.",
+    )
+    add(
+        lambda cell: cell.ours is not None and not cell.keeps_target,
+        rf"{_NO_CLAIM} No proved guarantee at this $\varepsilon$; not compared.",
+    )
+    return sentences
+
+
+def _csv_row(row: Row, cell: Cell, table: Table, best: set[Cell], best_published: set[Cell]) -> tuple:
+    has = cell.ours is not None
+    return (
+        *(row.dataset, row.group, row.features, row.label, row.epochs, row.entry, cell.epsilon),
+        *(cell.certified, cell.guarantee, table.statistic, cell.ours, cell.std, cell.seeds),
+        int(cell in best) if has else None,
+        cell.ceiling,
+        int(cell.above_ceiling) if has and cell.ceiling is not None else None,
+        printed(cell.published),
+        cell.published and cell.published.std,
+        int(cell in best_published) if cell.published else None,
+        None if cell.difference is None else round(cell.difference, 6),
+    )

@@ -1,0 +1,30 @@
+"""The pieces of LaTeX that every table is written with."""
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{character: f"\\{character}" for character in "{}$&#_%"},
+    **{"ε": r"$\varepsilon$", "δ": r"$\delta$", "σ": r"$\sigma$", "μ": r"$\mu$", "λ": r"$\lambda$", "ρ": r"$\rho$"},
+    **{"∞": r"$\infty$", "≤": r"$\leq$", "≥": r"$\geq$", "±": r"$\pm$", "×": r"$\times$", "−": "$-$", "–": "--"},
+}
+
+
+def escape(text: str) -> str:
+    """Text as LaTeX prints it literally; the usual Greek letters and relations become mathematics."""
+    return "".join(_ESCAPES.get(character, character) for character in text)
+
+
+def line(cells: list[str]) -> str:
+    """One line of a tabular."""
+    return " & ".join(cells) + r" \\"
+
+
+def minipage(sentences: list[str]) -> list[str]:
+    """Notes below a tabular, as wide as the text; nothing without sentences."""
+    if not sentences:
+        return []
+    return [r"\par\smallskip", rf"\begin{{minipage}}{{\linewidth}}\footnotesize {' '.join(sentences)}\end{{minipage}}"]

@@ -1,0 +1,61 @@
+"""What a finished study offers to its tables: the summary, and each cell's ledger and metrics."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.summary import read_summary
+from dpstudy.files import read_json
+from dpstudy.tables.ceiling import cell_ceiling, label_norm
+
+
+@dataclass(frozen=True)
+class Results:
+    """A finished study.
+
+    Attributes:
+        axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
+        summary: rows of the summary (`read_summary`).
+        ledgers: cell name -> path of its ledger.json.
+        metrics: cell name -> path of its metrics.json.
+    """
+
+    axes: Mapping[str, list[str]]
+    summary: list[dict]
+    ledgers: Mapping[str, str | os.PathLike]
+    metrics: Mapping[str, str | os.PathLike]
+
+    @classmethod
+    def read(
+        cls,
+        axes: Mapping[str, list[str]],
+        summary_path: str | os.PathLike,
+        ledgers: Mapping[str, str | os.PathLike],
+        metrics: Mapping[str, str | os.PathLike],
+    ) -> "Results":
+        """The same with the summary read from `summary_path` (CSV or parquet)."""
+        return cls(axes, read_summary(summary_path), ledgers, metrics)
+
+    def ledger(self, cell: str) -> dict:
+        """The ledger of a cell that has metrics.
+
+        Raises:
+            StudyError: there is none.
+        """
+        return self._document(self.ledgers, cell, "ledger.json")
+
+    def ceiling(self, cell: str) -> float | None:
+        """The highest top-1 accuracy in percent that a cell's noise allows; see `cell_ceiling`.
+
+        Raises:
+            StudyError: the cell has no metrics.json or no ledger.
+        """
+        metrics = self._document(self.metrics, cell, "metrics.json")
+        return cell_ceiling(self.ledger(cell), metrics["classes"], label_norm(metrics))
+
+    @staticmethod
+    def _document(paths: Mapping[str, str | os.PathLike], cell: str, name: str) -> dict:
+        if cell not in paths:
+            raise StudyError(f"cell {cell}: it is in the summary but has no {name}; run snakemake again to remake it")
+        return read_json(paths[cell])
