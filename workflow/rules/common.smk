@@ -30,6 +30,7 @@ except StudyError as error:
 CELLS = study_cells.unfold(STUDY)
 SOURCES = {**STUDY["datasets"], **STUDY["public"]}
 PLANTED = {name for name, public in STUDY["public"].items() if "plant" in public}
+CELL = "{dataset}/{features}/{entry}/eps={epsilon}"
 NO_MATCH = "(?!)"  # a pattern for a wildcard that this study leaves without values
 
 
@@ -48,6 +49,7 @@ wildcard_constraints:
     source=alternatives(SOURCES),
     public=alternatives(STUDY["public"]),
     backbone=alternatives(STUDY["backbones"]),
+    fit=alternatives(STUDY["fits"]),
     features=alternatives(STUDY["features"]),
     entry=alternatives(STUDY["methods"]),
     epsilon=alternatives(STUDY["epsilons"]),

@@ -26,33 +26,36 @@ def as_cell(wildcards):
     return study_cells.Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon)
 
 
-def public_of(features):
-    """The public set that a feature set was trained on, or None."""
-    backbone = STUDY["features"][features].get("backbone")
-    return STUDY["backbones"][backbone]["public"] if backbone else None
+def publics_of(features):
+    """The public sets that a feature set's network was trained on, or its projection fitted on."""
+    options = STUDY["features"][features]
+    sources = {"backbone": "backbones", "fit": "fits"}
+    named = [STUDY[kind][options[key]]["public"] for key, kind in sources.items() if key in options]
+    return list(dict.fromkeys(named))
 
 
 def kept_for(features):
-    """What de-duplication kept, where private records that match the public set are dropped; else nothing."""
-    public = public_of(features)
-    return [f"results/dedup/{public}/kept.parquet"] if public and STUDY["dedup"]["drop"] == "private" else []
+    """What de-duplication kept, where private records that match a public set are dropped; else nothing."""
+    if STUDY["dedup"]["drop"] != "private":
+        return []
+    return [f"results/dedup/{public}/kept.parquet" for public in publics_of(features)]
 
 
 def not_accounted(features):
     """What a cell on these features does outside its ledger."""
-    public = public_of(features)
     sentences = []
-    if public and STUDY["dedup"]["drop"] == "public":
-        sentences.append(
-            f"The network that made the features was trained on images of {public!r} that were chosen by comparing "
-            "them with private records (de-duplication with drop: public)."
-        )
-    plant = STUDY["public"][public].get("plant") if public else None
-    if plant and plant["split"] != "test":
-        sentences.append(
-            f"Copies of private records were planted in {public!r} for demonstration: the network that made the "
-            "features saw them, and which records were dropped depends on them."
-        )
+    for public in publics_of(features):
+        if STUDY["dedup"]["drop"] == "public":
+            sentences.append(
+                f"What made the features was trained on images of {public!r} that were chosen by comparing them with "
+                "private records (de-duplication with drop: public)."
+            )
+        plant = STUDY["public"][public].get("plant")
+        if plant and plant["split"] != "test":
+            sentences.append(
+                f"Copies of private records were planted in {public!r} for demonstration: what made the features saw "
+                "them, and which records were dropped depends on them."
+            )
     return sentences
 
 
@@ -93,26 +96,35 @@ def all_splits(sources):
     ]
 
 
-def kept_for_training(wildcards):
-    """What de-duplication kept of the public set; nothing where it drops private records: then the network does not
-    depend on them at all."""
-    if STUDY["dedup"]["drop"] == "private":
-        return []
-    return [f"results/dedup/{STUDY['backbones'][wildcards.backbone]['public']}/kept.parquet"]
+def kept_for_training(public):
+    """What de-duplication kept of a public set; nothing where it drops private records: then what is trained or fitted
+    on the set does not depend on them at all."""
+    return [] if STUDY["dedup"]["drop"] == "private" else [f"results/dedup/{public}/kept.parquet"]
 
 
-def backbone_folder(wildcards):
-    """Where the backbone of a feature set lies; None for an extractor without one."""
-    backbone = STUDY["features"][wildcards.features].get("backbone")
-    return f"results/backbones/{backbone}" if backbone else None
+def backbone_folder(options):
+    """Where the backbone of a feature set or fit lies; None for an extractor without one."""
+    return f"results/backbones/{options['backbone']}" if "backbone" in options else None
+
+
+def backbone_files(options):
+    """The files of that backbone."""
+    folder = backbone_folder(options)
+    return [f"{folder}/{name}" for name in ("model.safetensors", "card.json")] if folder else []
+
+
+def fit_folder(options):
+    """Where the fit of a feature set lies; None where it has none."""
+    return f"results/fits/{options['fit']}" if "fit" in options else None
 
 
 def extraction_inputs(wildcards):
-    """The image shard with its manifest, and the backbone where the extractor has one."""
+    """The image shard with its manifest, and the backbone and the fit where the feature set has them."""
     folder = f"results/data/{wildcards.dataset}/{wildcards.split}"
-    network = backbone_folder(wildcards)
-    network = [f"{network}/{name}" for name in ("model.safetensors", "card.json")] if network else []
-    return [f"{folder}/manifest.json", f"{folder}/part-{wildcards.shard}.parquet", *network]
+    options = STUDY["features"][wildcards.features]
+    fit = fit_folder(options)
+    fit = [f"{fit}/{name}" for name in ("projection.safetensors", "card.json")] if fit else []
+    return [f"{folder}/manifest.json", f"{folder}/part-{wildcards.shard}.parquet", *backbone_files(options), *fit]
 
 
 def extractor_module(wildcards):
@@ -125,8 +137,13 @@ def feature_files(dataset, features, split):
     return with_manifest(f"results/features/{dataset}/{features}/{split}", dataset)
 
 
-def statistics_of(cell):
-    """The sums that a cell solves from, or None where its method reads features."""
+def training_splits(dataset):
+    """The splits that cells are trained on: validation serves tuning alone, so that they train on it too."""
+    return [split for split in splits_of(dataset) if split != "test"]
+
+
+def statistics_of(cell, split):
+    """The sums of a split that a cell solves from, or None where its method reads features."""
     options = cell.options(STUDY)
     rules = method_schema(options["method"])
     if rules["x-reads"] != "statistics":
@@ -134,20 +151,40 @@ def statistics_of(cell):
     clip = "inf" if options["sanitise"] == "none" else repr(float(options["clipping_norm"]))
     per_class = all(options[key] == value for key, value in rules["x-per-class"].items())
     grams = "per-class" if per_class else "shared"
-    return f"results/private/statistics/{cell.dataset}/{cell.features}/clip={clip}/{grams}.safetensors"
+    return f"results/private/statistics/{cell.dataset}/{cell.features}/{split}/clip={clip}/{grams}.safetensors"
+
+
+def learnt_from(wildcards, splits):
+    """The private sums where the method solves from them (with the public facts of the split), else the features."""
+    files = []
+    for split in splits:
+        statistics = statistics_of(as_cell(wildcards), split)
+        if statistics is None:
+            files += feature_files(wildcards.dataset, wildcards.features, split)
+        else:
+            files += [f"results/features/{wildcards.dataset}/{wildcards.features}/{split}/manifest.json", statistics]
+    return files
 
 
 def training_data(wildcards):
-    """The private sums where the method solves from them (with the public facts of the split), else the features."""
-    statistics = statistics_of(as_cell(wildcards))
-    if statistics is None:
-        return feature_files(wildcards.dataset, wildcards.features, "train")
-    return [f"results/features/{wildcards.dataset}/{wildcards.features}/train/manifest.json", statistics]
+    """What a cell learns from."""
+    return learnt_from(wildcards, training_splits(wildcards.dataset))
 
 
-def cell_code(wildcards):
+def tuning_of(wildcards):
+    """The search that chooses a cell's hyper-parameters; nothing where none are tuned."""
+    cell = as_cell(wildcards)
+    return [f"results/tuning/{cell.path}/trials.parquet"] if "tuning" in cell.options(STUDY) else []
+
+
+def cell_code(wildcards, script="train_cell.py"):
     """The script, the method, and all they import."""
-    return code("train_cell.py", f"dpstudy.methods.{STUDY['methods'][wildcards.entry]['method']}")
+    return code(script, f"dpstudy.methods.{STUDY['methods'][wildcards.entry]['method']}")
+
+
+def tuning_code(wildcards):
+    """The same of a search."""
+    return cell_code(wildcards, "tune_entry.py")
 
 
 def dataset_facts(dataset):
@@ -188,9 +225,14 @@ def axes():
     }
 
 
-def ledger_paths():
-    """Cell -> its ledger."""
-    return {cell.path: f"results/cells/{cell.path}/ledger.json" for cell in CELLS}
+def cell_paths(name):
+    """Cell -> one of its files."""
+    return {cell.path: f"results/cells/{cell.path}/{name}" for cell in CELLS}
+
+
+def published_files():
+    """The papers' numbers and claims."""
+    return [f"workflow/published/{name}.csv" for name in ("results", "hyperparameters", "claims")]
 
 
 def report_template():

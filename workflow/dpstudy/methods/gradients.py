@@ -17,6 +17,7 @@ from dpstudy.models.linear import LinearModel
 LOSSES = ("softmax", "sigmoid")
 CLIPPINGS = ("norm", "automatic")
 _AUTOMATIC = 0.01  # gamma of AUTO-S, in the units of a gradient
+_SHORTEST = 1e-18  # float32 loses the squares of shorter residuals: a length is never taken to be less
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ def clipped_sum(records: Records, weights: torch.Tensor, head: Head, index: torc
     dim = records.dim
     for block in records.blocks(index=index):
         residual = residuals(block, weights, head)
-        factors = _factors(torch.linalg.vector_norm(residual, dim=0), block.norms, head)
+        # over rows of memory: ten times faster than vector_norm(residual, dim=0), which goes down columns
+        lengths = residual.square().sum(0).sqrt_().clamp_min_(_SHORTEST)
+        factors = _factors(lengths, block.norms, head)
         # NaN where weights are so large that a record's scores overflow, or from 0/0: the record contributes zero
         residual.mul_(factors).nan_to_num_(0.0)
         total[:, :dim].addmm_(residual, block.features)

@@ -4,14 +4,14 @@ The block of class j is sum_i w_ij x_i x_i^T with w = p (1 - p), p the class's p
 formed. Each w lies in [0, 1/4].
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from scipy.linalg.blas import ssyrk
 
 from dpstudy.methods.records import Block, Records
 from dpstudy.methods.sufficient_statistics import mirror
-
-_ROWS = 8192
 
 
 def class_hessians(records: Records, weights: torch.Tensor, loss: str, classes: range) -> np.ndarray:
@@ -42,15 +42,16 @@ def _curvatures(block: Block, weights: torch.Tensor, loss: str, classes: range) 
     return (p * (1 - p)).nan_to_num_(0.0)
 
 
-def _weighted_grams(records: Records, count: int, curvature) -> np.ndarray:
+def _weighted_grams(records: Records, count: int, curvature: Callable[[Block], torch.Tensor]) -> np.ndarray:
+    """(count, d, d) sums of w x x^T, for the (count, rows) weights w that `curvature` gives each block."""
     if records.device.type == "cuda":
         total = torch.zeros(count, records.dim, records.dim, device=records.device)
-        for block in records.blocks(_ROWS):
+        for block in records.blocks():
             for index, weight in enumerate(curvature(block)):
                 total[index] += (block.features * weight[:, None]).T @ block.features
         return total.cpu().numpy()
     found = np.zeros((count, records.dim, records.dim), np.float32)
-    for block in records.blocks(_ROWS):
+    for block in records.blocks():
         for matrix, root in zip(found, curvature(block).sqrt(), strict=True):
             scaled = (block.features * root[:, None]).numpy()
             # both transposed: what BLAS calls column-major; only one triangle is computed, in place

@@ -9,11 +9,13 @@ rho = T/s^2 (Theorem 2.1).
 
 `softmax` has sensitivities that do not grow with m. For probabilities p and one label y:
     |p - y|^2 <= (1 - p_y)^2 + (1 - p_y)^2 <= 2: the gradients of all classes change by at most sqrt(2) C together.
-    sum_j (p_j (1 - p_j))^2 is largest where two or more p_j are equal and the rest zero: k equal ones give
-    (k-1)^2/k^3, at most 4/27 (k = 3); hence all blocks together change by at most sqrt(4/27) C^2.
-    One block shared by all classes, sum_i (1 - sum_j p_ij^2) x x^T, changes by at most (1 - 1/m) C^2.
-The full Hessian is at most twice its block diagonal, so steps of 1/2 are safe; a share of mu^2 is spent on the Hessians
-and the ridge comes from their known noise.
+    t (1 - t)^2 <= 4/27 on [0, 1], so sum_j (p_j (1 - p_j))^2 <= (4/27) sum_j p_j = 4/27, reached by three equal
+    classes: all blocks together change by at most sqrt(4/27) C^2.
+    sum_j p_j (1 - p_j) = 1 - |p|^2 <= 1 - 1/m: the sum of all blocks, shared by all classes, changes by at most
+    (1 - 1/m) C^2.
+A record's full Hessian is (D - A) x x^T, with D the diagonal p_j (1 - p_j) and A the off-diagonal p_j p_k. D + A is
+diagonally dominant, so D - A <= 2 D: the full Hessian is at most twice its block diagonal, hence steps of 1/2. A share
+of mu^2 is spent on the Hessians, and the ridge comes from their known noise.
 """
 
 import math
@@ -184,20 +186,24 @@ def _ridge(parameters: Parameters, problem: Problem, plan: Plan) -> float:
 
 def _gradient(data: TrainingSet, weights: torch.Tensor, head: Head, step: int) -> np.ndarray:
     """(m, d) private gradient sums of all classes; the sigmoid losses of a record are summed over classes."""
-    if step > 1 or GRADIENT not in data.sums:
-        total = clipped_sum(data.records, weights, head)
-        if head.loss == "sigmoid":
-            total *= len(total)
-        total = total.cpu().numpy()
-        if step > 1:
-            return total
-        data.sums[GRADIENT] = total
-    return data.sums[GRADIENT]
+    if step == 1 and head in data.sums:
+        return data.sums[head]
+    total = clipped_sum(data.records, weights, head)
+    if head.loss == "sigmoid":  # there it is the gradient of the mean over classes
+        total *= len(total)
+    total = total.cpu().numpy()
+    if step == 1:
+        data.sums[head] = total
+    return total
 
 
 def _noisy_hessians(data: TrainingSet, weights, parameters: Parameters, plan: Plan, source: NoiseSource, step: int):
     """Yield (classes that it is for, released (d, d) sum); a block of classes is held at a time."""
     dim, classes = data.records.dim, data.records.classes
+    at_zero = 0.25 if parameters.loss == "sigmoid" else (1 - 1 / classes) / classes
+    if step == 1 and not plan.events:  # the same for all: solved once
+        yield slice(0, classes), _at_zero(data, at_zero)
+        return
 
     def noised(matrix: np.ndarray, tensor: str) -> np.ndarray:
         if not plan.events:
@@ -212,7 +218,7 @@ def _noisy_hessians(data: TrainingSet, weights, parameters: Parameters, plan: Pl
     for start in range(0, classes, size):
         part = range(start, min(classes, start + size))
         if step == 1:
-            block = [_at_zero(data, 0.25 if parameters.loss == "sigmoid" else (1 - 1 / classes) / classes)] * len(part)
+            block = [_at_zero(data, at_zero)] * len(part)
         else:
             block = class_hessians(data.records, weights, parameters.loss, part)
         for index, private in zip(part, block, strict=True):

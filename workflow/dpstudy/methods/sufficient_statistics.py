@@ -3,17 +3,25 @@
 They are private: a noisy release is what may leave. One pass serves every epsilon, regulariser, seed and trial.
 """
 
+import contextlib
+import functools
+import itertools
+import operator
+import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.blas import ssyrk
+from scipy.sparse import csc_matrix, csr_matrix
 
 from dpstudy.errors import StudyError
 from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
-from dpstudy.methods.clipping import clip_rows, one_hot
+from dpstudy.methods.clipping import checked_labels, clip_rows
 
-_BLOCK = 8192
+_BLOCK = 8192  # rows of one product
+_CLASS_BLOCK = 65_536  # where each class has a product of its own
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,17 @@ class Statistics:
     class_grams: np.ndarray | None
     clipping_norm: float
     positives: int
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        """The sums over the records of both.
+
+        Raises:
+            ValueError: they differ in clipping norm, positives, shape, or in having class Grams.
+        """
+        if _kind(self) != _kind(other):
+            raise ValueError(f"statistics {_kind(self)} and {_kind(other)} do not add up")
+        class_grams = None if self.class_grams is None else self.class_grams + other.class_grams
+        return replace(self, gram=self.gram + other.gram, targets=self.targets + other.targets, class_grams=class_grams)
 
     def save(self, path) -> None:
         """Write the statistics, readable by their owner alone."""
@@ -56,57 +75,117 @@ class Statistics:
         )
 
 
+def _kind(statistics: Statistics) -> dict:
+    """What two sums must have in common to be added."""
+    return {
+        "shape": statistics.targets.shape,
+        "class Grams": statistics.class_grams is not None,
+        "clipping norm": statistics.clipping_norm,
+        "positives": statistics.positives,
+    }
+
+
 def accumulate(
     batches: Iterable[tuple[np.ndarray, np.ndarray]],
     classes: int,
     clipping_norm: float,
     positives: int = 1,
     per_class: bool = False,
+    threads: int = 1,
 ) -> Statistics:
-    """One pass over (features (n, d), labels (n,) or (n, m)) batches.
+    """One pass over (features (n, d), labels (n,) or (n, m)) batches, on a GPU where there is one.
 
-    Products of blocks are float32, their sum is float64. The Gram is a symmetric rank-k update: half the work of
-    a matrix product. Rows with a NaN or infinity contribute zero (a per-record rule).
+    Products of blocks are float32, their sum is float64. On a CPU the Gram is a symmetric rank-k update: half the
+    work of a matrix product. Rows with a NaN or infinity contribute zero (a per-record rule).
+
+    Args:
+        threads: above 1, each works on its share of every batch with sums and a BLAS thread of its own.
 
     Raises:
-        StudyError: no rows, or labels that `one_hot` refuses.
+        StudyError: no rows, or labels that `checked_labels` refuses.
     """
-    gram = targets = class_grams = None
-    for features, labels in batches:
-        for start in range(0, len(features), _BLOCK):
-            x = clip_rows(features[start : start + _BLOCK], clipping_norm)
-            y = one_hot(labels[start : start + _BLOCK], classes, positives)
-            if gram is None:
-                dim = x.shape[1]
-                gram, targets = np.zeros((dim, dim)), np.zeros((classes, dim))
-                class_grams = np.zeros((classes, dim, dim), np.float32) if per_class else None
-            targets += y.T @ x
-            if per_class:
-                _add_class_grams(class_grams, gram, x, y)
-            else:
-                add_gram(gram, x)
-    if gram is None:
+    sums, rows = [], 0
+    with _one_blas_thread(threads > 1), ThreadPoolExecutor(threads) as pool:
+        for features, labels in batches:
+            labels = checked_labels(labels, classes, positives)
+            sums = sums or _sums(features.shape[1], classes, clipping_norm, per_class, threads)
+            cuts = [len(labels) * part // len(sums) for part in range(len(sums) + 1)]
+            parts = [(features[start:stop], labels[start:stop]) for start, stop in itertools.pairwise(cuts)]
+            list(pool.map(lambda own, part: own.add(*part), sums, parts))
+            rows += len(labels)
+    if not rows:
         raise StudyError("there are no training rows to learn from")
-    mirror(gram)
-    for matrix in class_grams if per_class else ():
-        mirror(matrix)
-    return Statistics(gram.astype(np.float32), targets.astype(np.float32), class_grams, clipping_norm, positives)
+    parts = (Statistics(*own.totals(), clipping_norm, positives) for own in sums)
+    return functools.reduce(operator.add, parts)
+
+
+def _one_blas_thread(limited: bool):
+    if not limited:
+        return contextlib.nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1, "blas")
+
+
+def _sums(dim: int, classes: int, clipping_norm: float, per_class: bool, threads: int) -> list:
+    """Where the sums are made; torch is imported only where a GPU's driver is installed."""
+    if shutil.which("nvidia-smi"):
+        from dpstudy.methods.device_sums import DeviceSums
+        from dpstudy.methods.records import device
+
+        if (where := device()).type == "cuda":
+            return [DeviceSums(dim, classes, clipping_norm, per_class, where)]
+    return [_HostSums(dim, classes, clipping_norm, per_class) for _ in range(threads)]
+
+
+class _HostSums:
+    """Growing sums on the CPU, with scipy alone."""
+
+    def __init__(self, dim: int, classes: int, clipping_norm: float, per_class: bool):
+        self._clipping_norm = clipping_norm
+        self._gram, self._targets = np.zeros((dim, dim)), np.zeros((classes, dim))
+        self._class_grams = np.zeros((classes, dim, dim), np.float32) if per_class else None
+
+    def add(self, features: np.ndarray, labels: np.ndarray) -> None:
+        """Add (n, d) features with checked labels."""
+        size = _BLOCK if self._class_grams is None else _CLASS_BLOCK
+        for start in range(0, len(features), size):
+            x = np.ascontiguousarray(clip_rows(features[start : start + size], self._clipping_norm))
+            y = _indicators(labels[start : start + size], len(self._targets))
+            self._targets += y.T @ x
+            if self._class_grams is None:
+                add_gram(self._gram, x)
+            else:
+                self._add_class_grams(x, y.tocsc())
+
+    def _add_class_grams(self, x: np.ndarray, y: csc_matrix) -> None:
+        single = (np.diff(y.tocsr().indptr) == 1).all()
+        for index in np.flatnonzero(np.diff(y.indptr)):
+            part = ssyrk(1.0, x[y.indices[y.indptr[index] : y.indptr[index + 1]]].T, lower=1).T
+            self._class_grams[index] += part
+            if single:  # every record stands in one class: the Gram is the sum of the class Grams
+                self._gram += part
+        if not single:
+            add_gram(self._gram, x)
+
+    def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """gram, targets, class_grams as `Statistics` holds them."""
+        for matrix in (self._gram, *(() if self._class_grams is None else self._class_grams)):
+            mirror(matrix)
+        return self._gram.astype(np.float32), self._targets.astype(np.float32), self._class_grams
+
+
+def _indicators(labels: np.ndarray, classes: int) -> csr_matrix:
+    """(n, m) sparse float32 zeros and ones: with 1000 classes a dense product would take longer than the Gram's."""
+    if labels.ndim == 2:
+        return csr_matrix(labels, dtype=np.float32)
+    ones = np.ones(len(labels), np.float32)
+    return csr_matrix((ones, labels, np.arange(len(labels) + 1)), shape=(len(labels), classes))
 
 
 def add_gram(total: np.ndarray, x: np.ndarray) -> None:
     """Add the upper triangle of x^T x; x is C-contiguous, so its transpose is what BLAS calls column-major."""
     total += ssyrk(1.0, np.ascontiguousarray(x).T, lower=1).T
-
-
-def _add_class_grams(class_grams: np.ndarray, gram: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
-    single = (y.sum(1) == 1).all()
-    for index in np.flatnonzero(y.any(0)):
-        part = ssyrk(1.0, np.ascontiguousarray(x[y[:, index] > 0]).T, lower=1).T
-        class_grams[index] += part
-        if single:  # every record stands in one class: the Gram is the sum of the class Grams
-            gram += part
-    if not single:
-        add_gram(gram, x)
 
 
 def mirror(matrix: np.ndarray) -> None:

@@ -1,0 +1,42 @@
+"""The sums that least squares is made of, with torch: on a GPU a pass costs little more than reading the shards."""
+
+import numpy as np
+import torch
+
+from dpstudy.methods.records import RowMap
+
+_BLOCK = 65_536  # rows of one product
+
+
+class DeviceSums:
+    """Growing sums of clipped rows on `where`: float32 products without TF32, float64 sums.
+
+    `sufficient_statistics.accumulate` says what they are; they equal its CPU sums up to rounding.
+    """
+
+    def __init__(self, dim: int, classes: int, clipping_norm: float, per_class: bool, where: torch.device):
+        self._map, self._where = RowMap(clip=clipping_norm), where
+        self._gram = torch.zeros(dim, dim, dtype=torch.float64, device=where)
+        self._targets = torch.zeros(classes, dim, dtype=torch.float64, device=where)
+        self._class_grams = torch.zeros(classes, dim, dim, device=where) if per_class else None
+
+    def add(self, features: np.ndarray, labels: np.ndarray) -> None:
+        """Add (n, d) features with checked labels, class indices (n,) or zeros and ones (n, m)."""
+        for start in range(0, len(features), _BLOCK):
+            stored = torch.from_numpy(np.ascontiguousarray(features[start : start + _BLOCK])).to(self._where)
+            x, _ = self._map(stored)
+            y = torch.from_numpy(np.ascontiguousarray(labels[start : start + _BLOCK])).to(self._where)
+            if y.ndim == 1:
+                y = torch.nn.functional.one_hot(y.long(), len(self._targets))
+            # a product, not index_add_: its order of summation on a GPU differs from run to run
+            self._targets += y.to(torch.float32).T @ x
+            self._gram += x.T @ x
+            if self._class_grams is not None:
+                for index in range(len(self._targets)):
+                    rows = x[y[:, index] > 0]
+                    self._class_grams[index].addmm_(rows.T, rows)
+
+    def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """gram, targets, class_grams as `Statistics` holds them."""
+        class_grams = None if self._class_grams is None else self._class_grams.cpu().numpy()
+        return self._gram.float().cpu().numpy(), self._targets.float().cpu().numpy(), class_grams
