@@ -16,7 +16,7 @@ def clip_rows(features: np.ndarray, norm: float) -> np.ndarray:
     An infinite `norm` does not clip. The result is float32 and its norms never exceed `norm` by more than rounding
     (the scale is rounded towards zero).
     """
-    features = np.asarray(features, dtype=np.float32)
+    given, features = features, np.asarray(features, dtype=np.float32)
     squared = np.einsum("nd,nd->n", features, features, dtype=np.float64)
     broken = ~(squared <= LARGEST_NORM**2)
     if not broken.any() and (np.isinf(norm) or not (squared > norm**2).any()):
@@ -26,7 +26,8 @@ def clip_rows(features: np.ndarray, norm: float) -> np.ndarray:
     scale[scale < 1] *= 1 - 1e-6
     scale[broken] = 0
     with np.errstate(invalid="ignore"):  # infinity times zero, in rows that become zero next
-        clipped = features * scale[:, None].astype(np.float32)
+        own = None if np.may_share_memory(given, features) else features  # a copy may be overwritten
+        clipped = np.multiply(features, scale[:, None].astype(np.float32), out=own)
     clipped[broken] = 0
     return clipped
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstudy.errors import StudyError
-from dpstudy.methods.checks import one_of, positive
+from dpstudy.methods.checks import finite, one_of, positive
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.spectral import solve_floored, solve_ridge, solve_square
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
@@ -132,7 +132,7 @@ def fit(statistics: Statistics, parameters: Parameters, problem: Problem, plan: 
             f"a plan for {clipping(parameters, problem)} and {problem.positives}"
         )
     released = release(statistics, parameters, plan, source)
-    return Fit(solve(released, parameters, plan))
+    return Fit(finite("least_squares", solve(released, parameters, plan)))
 
 
 def release(statistics: Statistics, parameters: Parameters, plan: Plan, source: NoiseSource) -> dict[str, np.ndarray]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lu_factor, lu_solve
 
+from dpstudy.errors import StudyError
+
 if TYPE_CHECKING:
     import torch
 
@@ -43,7 +45,8 @@ class Preconditioner:
     With `floor`, negative eigenvalues of M are raised to zero first.
 
     Raises:
-        ValueError: `ridge` is not positive, or the system is singular.
+        ValueError: `ridge` is not positive.
+        StudyError: the system is singular.
     """
 
     def __init__(self, matrix: np.ndarray, ridge: float, floor: bool, device: torch.device | str = "cpu"):
@@ -54,7 +57,7 @@ class Preconditioner:
         values, vectors = eigh(matrix.astype(np.float64), overwrite_a=True, check_finite=False, driver="evd")
         values = (np.maximum(values, 0.0) if floor else values) + ridge
         if not values.all():
-            raise ValueError("the system is singular: use a larger regularisation")
+            raise StudyError("the noisy system is singular: use a larger ridge, or floor: true")
         self._vectors = torch.from_numpy(vectors.astype(np.float32)).to(device)
         self._inverse = torch.from_numpy((1 / values).astype(np.float32)).to(device)
 
@@ -69,7 +72,7 @@ def solve_ridge(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarr
     By Cholesky where the system is positive definite, by pivoted LU where noise made it indefinite.
 
     Raises:
-        ValueError: the system is singular.
+        StudyError: the system is singular.
     """
     columns = right.astype(np.float64).T
     try:
@@ -83,7 +86,7 @@ def solve_square(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndar
     """As `solve_ridge`, for a (d, d) `matrix` that need not be symmetric.
 
     Raises:
-        ValueError: the system is singular.
+        StudyError: the system is singular.
     """
     return _by_lu(matrix, ridge, right.astype(np.float64).T)
 
@@ -95,7 +98,7 @@ def _by_lu(matrix: np.ndarray, ridge: float, columns: np.ndarray) -> np.ndarray:
 
 def _finite_rows(solution: np.ndarray) -> np.ndarray:
     if not np.isfinite(solution).all():
-        raise ValueError("the system is singular: use a larger regularisation")
+        raise StudyError("the noisy system is singular: use a larger ridge, or floor: true")
     return solution.T.astype(np.float32)
 
 

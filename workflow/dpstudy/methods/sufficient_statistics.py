@@ -20,7 +20,7 @@ from dpstudy.errors import StudyError
 from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.methods.clipping import checked_labels, clip_rows
 
-_BLOCK = 8192  # rows of one product
+_BLOCK = 4096  # rows of one product
 _CLASS_BLOCK = 65_536  # where each class has a product of its own
 
 
