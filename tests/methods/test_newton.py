@@ -132,6 +132,27 @@ def test_a_published_run_is_t_over_sigma_squared_zcdp():
     assert bounds == pytest.approx({"gradient": math.sqrt(5) * 1.3, "hessian": math.sqrt(5) * 1.3**2 / 4})
 
 
+def test_the_hessians_get_their_share_of_mu_squared():
+    for preconditioner in ("per-class", "shared"):
+        parameters = Parameters(steps=4, hessian_share=0.2, preconditioner=preconditioner)
+        spent = {
+            event.name: event.count / event.noise_multiplier**2
+            for event in newton.plan(parameters, problem_of("1")).events
+        }
+        assert spent["hessian"] == pytest.approx(0.25 * spent["gradient"])
+
+
+@pytest.mark.parametrize("parameters", VARIANTS)
+def test_dropped_records_leave_what_newton_sums_are_divided_by(rows, parameters):
+    """A place in the public n whose record is gone counts like one that holds no numbers."""
+    problem, parameters = problem_of("1"), replace(parameters, ridge=0.03)
+    plan = replace(newton.plan(parameters, problem), noise={"gradient": 0.0, "hessian": 0.0})
+    gone = rows[0].copy()
+    gone[90:] = math.nan
+    kept = trained((rows[0][:90], rows[1][:90]), parameters, problem, plan=plan).weights
+    assert kept == pytest.approx(trained((gone, rows[1]), parameters, problem, plan=plan).weights, abs=1e-5)
+
+
 def worst_points(rng):
     """Weights at which one direction has residuals and curvatures as large as they get, and random ones."""
     point = np.zeros((CLASSES, DIM))
@@ -292,8 +313,9 @@ def test_trials_of_both_variants_on_one_preparation_do_not_share_their_losses(ro
 
 def test_every_newton_seed_and_trial_shares_what_is_free_of_noise(rows, monkeypatch):
     problem, calls = problem_of("1"), []
-    original = newton.gram
-    monkeypatch.setattr(newton, "gram", lambda records: calls.append(1) or original(records))
+    for name in ("gram", "clipped_sum"):
+        original = getattr(newton, name)
+        monkeypatch.setattr(newton, name, lambda *given, original=original: calls.append(1) or original(*given))
     parameters = replace(VARIANTS[0], steps=1)
     plan = newton.plan(parameters, problem)
     data = newton.prepare([rows], parameters, problem)
@@ -301,7 +323,7 @@ def test_every_newton_seed_and_trial_shares_what_is_free_of_noise(rows, monkeypa
     shared = [newton.fit(data, parameters, problem, plan, one).model.weights for one in noise]
     alone = trained(rows, parameters, problem, NoiseSource("seeded", "same"), plan).weights
     assert np.array_equal(shared[0], alone) and np.array_equal(shared[1], alone)
-    assert len(calls) == 2
+    assert len(calls) == 4  # a Gram and a gradient for each preparation
 
 
 @pytest.mark.parametrize("parameters", VARIANTS)

@@ -15,7 +15,9 @@ rho = T/s^2 (Theorem 2.1).
     (1 - 1/m) C^2.
 A record's full Hessian is (D - A) x x^T, with D the diagonal p_j (1 - p_j) and A the off-diagonal p_j p_k. D + A is
 diagonally dominant, so D - A <= 2 D: the full Hessian is at most twice its block diagonal, hence steps of 1/2. A share
-of mu^2 is spent on the Hessians, and the ridge comes from their known noise.
+of mu^2 is spent on the Hessians, and the ridge comes from their known noise. What classes share, divided by m, has far
+less noise but no such bound: it understates the curvature of classes that are confused with each other, so several
+steps over many classes want a smaller learning rate.
 """
 
 import math
@@ -53,7 +55,8 @@ class Parameters:
         steps: T.
         clipping_norm: C, the bound on a record's feature norm.
         learning_rate: eta.
-        ridge: lambda for the Hessian divided by n; "known-noise": half the spectral norm of its noise.
+        ridge: lambda for the Hessian divided by n; "known-noise": half the spectral norm of its noise. Never less than
+            a millionth of the mean eigenvalue.
         hessian_share: share of mu^2 spent on the Hessians (softmax).
         preconditioner: "per-class" blocks, or one "shared" by all classes (softmax).
         floor: raise negative eigenvalues of a noisy Hessian to zero before lambda is added.
