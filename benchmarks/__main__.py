@@ -1,4 +1,4 @@
-"""Run benchmarks: python -m benchmarks NAME ... [--threads N] [--repeats N] [--rows N]."""
+"""Run benchmarks: python -m benchmarks [head] [gram] [workflow] [cell] [stream] [--threads N] [--repeats N] ..."""
 
 import argparse
 import importlib

@@ -31,6 +31,8 @@ CELLS = study_cells.unfold(STUDY)
 SOURCES = {**STUDY["datasets"], **STUDY["public"]}
 PLANTED = {name for name, public in STUDY["public"].items() if "plant" in public}
 CELL = "{dataset}/{features}/{entry}/eps={epsilon}"
+HELD_MB = 1024  # HOLD_BYTES of dpstudy.methods.records
+SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
 NO_MATCH = "(?!)"  # a pattern for a wildcard that this study leaves without values
 
 
@@ -74,6 +76,16 @@ def gpu():
 def memory(megabytes_least, factor):
     """mem_mb from the size of the inputs."""
     return lambda wildcards, input: int(megabytes_least + factor * input.size_mb)
+
+
+def streaming_memory(megabytes_least, factor):
+    """mem_mb of a job that holds features up to a limit, and beyond it reads them a few shards at a time."""
+
+    def megabytes(wildcards, input):
+        streamed = factor * HELD_MB + SHARDS_HELD * max(input.size_files_mb)
+        return int(megabytes_least + min(factor * input.size_mb, streamed))
+
+    return megabytes
 
 
 def final_targets():

@@ -17,8 +17,9 @@ rule sum_statistics:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=memory(2000, 2),
+        mem_mb=streaming_memory(2000, 2),
         runtime=120,
+        gpu=gpu(),
     params:
         positives=lambda wildcards: STUDY["datasets"][wildcards.dataset]["positives"],
     script:

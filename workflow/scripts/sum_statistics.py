@@ -4,15 +4,13 @@ from dpstudy.features import shards
 from dpstudy.features.batches import ShardBatches
 from dpstudy.job import job
 from dpstudy.methods.sufficient_statistics import accumulate
-from dpstudy.progress import progress
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         wildcards = snakemake.wildcards
         folder = f"results/features/{wildcards.dataset}/{wildcards.features}/{wildcards.split}"
-        batches = ShardBatches([folder], kept=snakemake.input.get("kept", []))
         accumulate(
-            progress(batches, "statistics"),
+            ShardBatches([folder], kept=snakemake.input.get("kept", [])),
             len(shards.read_manifest(folder)["classes"]),
             float(wildcards.clip),
             snakemake.params.positives,

@@ -49,5 +49,5 @@ def finite(method: str, model: LinearModel) -> LinearModel:
         StudyError: training diverged.
     """
     if not (np.isfinite(model.weights).all() and np.isfinite(model.bias).all()):
-        raise StudyError(f"{method}: the weights are not finite; lower the learning rate or raise the ridge")
+        raise StudyError(f"{method}: diverged, the weights are not finite; lower the learning rate or raise the ridge")
     return model

@@ -1,0 +1,194 @@
+"""Shards read again and again: the same records each time, checked, and few of them at once."""
+
+import json
+import os
+import threading
+import weakref
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from dpstudy.errors import StudyError
+from dpstudy.features import batches, plain, shards
+from dpstudy.features.batches import ShardBatches
+from dpstudy.files import write_table
+
+DIM = 12
+
+
+@pytest.fixture
+def make_split(tmp_path, make_records):
+    """A function: write feature shards of one split; returns the folder and what it holds."""
+
+    def make(split="train", rows=(12, 8), dtype="float16", seed=1, multi_label=False):
+        records = make_records(sum(rows), multi_label=multi_label, seed=seed)
+        features = np.random.default_rng(seed).normal(size=(len(records), DIM)).astype(dtype)
+        folder, paths, start = tmp_path / "features" / split, [], 0
+        for number, count in enumerate(rows):
+            part = records.take(np.arange(start, start + count))
+            table = shards.FeatureTable(part.ids, features[start : start + count], part.labels, shape=(DIM,))
+            paths.append(folder / f"part-{number:05d}.parquet")
+            shards.write_shard(paths[-1], table, private=True)
+            start += count
+        shards.write_manifest(
+            folder / "manifest.json", dataset="toy", features="own", split=split, shard_paths=paths,
+            classes=["a", "b", "c"], private=True,
+        )  # fmt: skip
+        return folder, shards.load(folder)
+
+    return make
+
+
+def joined(source):
+    found = list(source)
+    return [np.concatenate([batch[place] for batch in found]) for place in (0, 1)]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("multi_label", [False, True])
+def test_every_pass_gives_the_records_of_all_folders_in_order(make_split, dtype, multi_label):
+    folders, tables = zip(
+        *(make_split(split, rows, dtype, 3, multi_label) for split, rows in (("train", (12, 8)), ("validation", (5,)))),
+        strict=True,
+    )
+    source = ShardBatches(folders)
+    assert (source.rows, len(source), source.nbytes) == (25, 3, 25 * DIM * np.dtype(dtype).itemsize)
+    for _ in range(3):
+        features, labels = joined(source)
+        np.testing.assert_array_equal(features, np.concatenate([table.features for table in tables]))
+        np.testing.assert_array_equal(labels, np.concatenate([table.labels for table in tables]))
+        assert features.dtype == dtype and labels.dtype == tables[0].labels.dtype
+
+
+def test_dropped_rows_are_found_out_in_the_first_pass_alone(make_split, tmp_path, monkeypatch):
+    folder, table = make_split(rows=(6, 9, 5))
+    keep = np.array([row not in (2, 7, 15, 16, 17, 18, 19) for row in range(20)])
+    names = {"dataset": ["toy"] * 13, "split": ["train"] * 13, "id": table.ids[keep]}
+    write_table(tmp_path / "kept.parquet", pa.table(names))
+    columns, read = [], batches.read_table
+    monkeypatch.setattr(batches, "read_table", lambda path, names: columns.append(names) or read(path, names))
+    source = ShardBatches([folder], kept=[tmp_path / "kept.parquet"])
+    (tmp_path / "kept.parquet").unlink()
+    for _ in range(2):
+        features, labels = joined(source)
+        np.testing.assert_array_equal(features, table.features[keep])
+        np.testing.assert_array_equal(labels, table.labels[keep])
+    assert columns == [["label", "id"]] * 3 + [["label"]] * 3
+    assert source.rows == 20, "how many are kept is private"
+
+
+def test_hashes_are_checked_in_the_first_pass_alone(make_split, monkeypatch):
+    folder, _ = make_split()
+    hashed, sha256 = [], batches.sha256
+    monkeypatch.setattr(batches, "sha256", lambda path: hashed.append(path.name) or sha256(path))
+    source = ShardBatches([folder])
+    for _ in range(3):
+        list(source)
+    assert hashed == ["part-00000.parquet", "part-00001.parquet"]
+
+
+def test_a_damaged_shard_is_refused_in_the_first_pass(make_split):
+    folder, _ = make_split()
+    shard = folder / "part-00001.parquet"
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    passing = iter(ShardBatches([folder]))
+    assert len(next(passing)[0]) == 12
+    with pytest.raises(StudyError, match=r"part-00001.parquet: its SHA-256"):
+        next(passing)
+
+
+@pytest.mark.parametrize("change", ["other values", "shorter", "touched", "removed"])
+def test_an_edit_between_two_passes_is_refused(make_split, change):
+    folder, table = make_split()
+    source = ShardBatches([folder])
+    list(source)
+    shard = folder / "part-00000.parquet"
+    words = "part-00000.parquet: it was changed while the study read it"
+    if change == "other values":
+        shards.write_shard(shard, table.take(np.arange(12)[::-1]), private=True)
+    elif change == "shorter":
+        shard.write_bytes(shard.read_bytes()[:-900])
+    elif change == "touched":
+        os.utime(shard, ns=(1, 1))
+    else:
+        shard.unlink()
+        words = "part-00000.parquet: no such file"
+    with pytest.raises(StudyError, match=words):
+        list(source)
+
+
+def test_a_manifest_that_counts_other_rows_is_refused(make_split):
+    folder, _ = make_split()
+    manifest = shards.read_manifest(folder)
+    manifest["shards"][0]["rows"] = 13
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(StudyError, match="part-00000.parquet: 12 rows, but the manifest says 13"):
+        list(ShardBatches([folder]))
+
+
+def test_the_next_shard_is_read_meanwhile_and_at_most_three_are_held(make_split, monkeypatch):
+    folder, _ = make_split(rows=(4,) * 8)
+    begun, alive, most, read = threading.Semaphore(0), set(), [], batches._read
+
+    def watched(shard):
+        begun.release()
+        features, labels = read(shard)
+        alive.add(id(features))
+        weakref.finalize(features, alive.discard, id(features))
+        most.append(len(alive))
+        return features, labels
+
+    monkeypatch.setattr(batches, "_read", watched)
+    passing = iter(ShardBatches([folder]))
+    next(passing)
+    assert begun.acquire(timeout=10) and begun.acquire(timeout=10), "the second shard is read before it is asked for"
+    for features, _ in passing:
+        features.sum()
+    assert len(most) == 8 and max(most) <= 3
+
+
+def test_a_pass_that_is_left_early_can_be_begun_anew(make_split):
+    folder, table = make_split()
+    source = ShardBatches([folder])
+    for _ in source:
+        break
+    np.testing.assert_array_equal(joined(source)[0], table.features)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_values_are_copied_from_where_they_lie_in_the_file(tmp_path, monkeypatch, dtype):
+    """Several row groups, none, and values of every bit pattern that a float16 has."""
+    monkeypatch.setattr(plain, "_GROUP_ROWS", 1000)
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16).reshape(-1, 16).astype(dtype)
+    for name, values in (("every", every), ("none", every[:0])):
+        path = tmp_path / f"{name}.parquet"
+        ids = np.array([str(row) for row in range(len(values))], dtype=object)
+        table = shards.FeatureTable(ids, values, np.arange(len(values), dtype=np.int32), shape=(16,))
+        shards.write_shard(path, table, private=True)
+        runs = plain.locate(path.read_bytes(), "features", values.reshape(-1))
+        assert len(runs) == max(1, -(-len(values) // 1000))
+        found = plain.read(path, runs, dtype)
+        assert found.tobytes() == values.tobytes()
+        decoded = parquet.read_table(path).column("features").combine_chunks().flatten().to_numpy()
+        assert decoded.tobytes() == values.tobytes(), "any other reader finds the same"
+
+
+def test_a_file_of_another_layout_is_decoded(make_split):
+    """As other versions of the writer might leave it: compressed, with a dictionary."""
+    folder, table = make_split(dtype="float32")
+    for number in (0, 1):
+        path = folder / f"part-{number:05d}.parquet"
+        write_table(path, parquet.read_table(path), private=True)
+        values = table.features[:12].reshape(-1) if number == 0 else table.features[12:].reshape(-1)
+        assert plain.locate(path.read_bytes(), "features", values) is None
+    paths = sorted(folder.glob("part-*"))
+    shards.write_manifest(
+        folder / "manifest.json", dataset="toy", features="own", split="train", shard_paths=paths,
+        classes=["a", "b", "c"], private=True,
+    )  # fmt: skip
+    assert [entry["runs"] for entry in shards.read_manifest(folder)["shards"]] == [None, None]
+    np.testing.assert_array_equal(joined(ShardBatches([folder]))[0], table.features)
