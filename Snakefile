@@ -39,5 +39,9 @@ rule all:
         final_targets(),
 
 
+onstart:
+    unthrottle()
+
+
 onsuccess:
     announce(final_targets())

@@ -108,3 +108,14 @@ def announce(paths):
     for path in paths:
         if os.path.exists(path):
             print(f"  {path}")
+
+
+def unthrottle():
+    """Lift Snakemake's default limit of 100 jobs a second; one of the user's own stays.
+
+    With a limit, each look at the ready jobs makes another one a second later, for ever: as many every second as jobs
+    have ended (Snakemake 9.27). After a few hundred jobs that took a core.
+    """
+    limiter = workflow.scheduler.job_rate_limiter
+    if limiter and (limiter.max_jobs, limiter.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None
