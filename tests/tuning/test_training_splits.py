@@ -121,3 +121,28 @@ def test_a_search_at_infinite_epsilon_is_named_too(folders, tmp_path):
     inputs = replace(of_both(folders), trials=str(tmp_path / "trials.parquet"))
     _, ledger = train(request_of(tuned(FIRST_ORDER), "inf"), inputs, tmp_path / "tuned")
     assert CAVEAT in ledger["not_accounted"] and ledger["guarantee"] == "none"
+
+
+def test_seeds_are_trained_anew_only_where_they_can_differ(folders, tmp_path, monkeypatch):
+    """Full batches without noise give every seed the same: trained once. Sampled batches, or noise, do not."""
+    import pyarrow.parquet as parquet
+
+    from dpstudy.methods import first_order
+
+    trained, fit = [], first_order.fit
+    monkeypatch.setattr(first_order, "fit", lambda *args, **kw: trained.append(args[4].key[-1]) or fit(*args, **kw))
+    full = FIRST_ORDER | {"learning_rate": 0.1}
+    for name, options, epsilon, count in (
+        ("full", full, "inf", 1),
+        ("sampled", full | {"batch_size": 50}, "inf", 3),
+        ("noised", full, "1", 3),
+    ):
+        trained.clear()
+        request = request_of(options, epsilon, seeds=[4, 5, 6])
+        metrics, _ = train(request, of_both(folders), tmp_path / name)
+        assert len(trained) == count, name
+        assert [row["seed"] for row in metrics["seeds"]] == [4, 5, 6]
+        curve = parquet.read_table(tmp_path / name / "curve.parquet").to_pydict()
+        assert [curve["seed"].count(seed) for seed in (4, 5, 6)] == [5, 5, 5]
+        same = len({tuple(curve["value"][place : place + 5]) for place in (0, 5, 10)}) == 1
+        assert same == (count == 1), name

@@ -186,9 +186,8 @@ def fit(
     steps, rate = parameters.total_steps(problem), parameters.rate(problem)
     stops = {round(steps * point / parameters.curve_points) for point in range(1, parameters.curve_points + 1)}
     average = TailAverage(steps) if parameters.average else None
-    sampler = sampled_batches(
-        records.rows, rate, steps, parameters.sampling, source.sampling("batches"), slots=problem.n
-    )
+    generator = source.sampling("batches") if rate < 1.0 else None
+    sampler = sampled_batches(records.rows, rate, steps, parameters.sampling, generator, slots=problem.n)
     for step, index in enumerate(sampler, start=1):
         gradient = clipped_sum(records, weights, head, index)
         if plan.events:

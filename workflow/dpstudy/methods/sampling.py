@@ -7,9 +7,9 @@ import torch
 
 
 def batches(
-    rows: int, rate: float, steps: int, sampling: str, generator: np.random.Generator, slots: int | None = None
+    rows: int, rate: float, steps: int, sampling: str, generator: np.random.Generator | None, slots: int | None = None
 ) -> Iterator[torch.Tensor | None]:
-    """Yield `steps` index tensors; None stands for all rows.
+    """Yield `steps` index tensors; None stands for all rows (rate 1, which needs no generator).
 
     "poisson" takes each row independently with probability `rate` (a batch may be empty). "shuffle" cuts a fresh
     permutation of `slots` places (default: rows) into batches of round(slots x rate), dropping the remainder, so that

@@ -35,6 +35,7 @@ class NoiseSource:
         self.key = tuple(str(part) for part in key)
         self.drawn: Counter[str] = Counter()
         self._used: dict[tuple[str, int], set[str]] = {}  # (release, step) -> tensors drawn
+        self.untouched = True  # nothing was drawn or sampled: another seed gives the same
 
     def gaussian(
         self, name: str, shape: tuple[int, ...], std: float, step: int = 0, tensor: str = "", dtype=np.float32
@@ -46,6 +47,7 @@ class NoiseSource:
         Raises:
             RuntimeError: this (name, step, tensor) was drawn before: noise would be shared.
         """
+        self.untouched = False
         tensors = self._used.setdefault((name, step), set())
         if tensor in tensors:
             raise RuntimeError(f"noise for release {name!r}, step {step}, tensor {tensor!r} was already drawn")
@@ -69,6 +71,7 @@ class NoiseSource:
 
     def sampling(self, name: str) -> np.random.Generator:
         """The generator that decides who takes part in the releases called `name`."""
+        self.untouched = False
         if self.mode == "secure":
             return np.random.Generator(np.random.PCG64DXSM(int.from_bytes(os.urandom(32), "little")))
         return self._stream("sampling", name)
