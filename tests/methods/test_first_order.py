@@ -10,7 +10,7 @@ import torch
 from scipy import stats
 
 from dpstudy.errors import StudyError
-from dpstudy.methods import first_order, records
+from dpstudy.methods import first_order, records, schedule
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Problem
@@ -25,7 +25,7 @@ N, DIM, CLASSES = 37, 9, 5
 @pytest.fixture
 def quick_plan(monkeypatch):
     """Plans with noise multiplier 2, without the seconds that an accountant takes for sampled batches."""
-    monkeypatch.setattr(first_order, "calibrate", lambda events_at, budget: 2.0)
+    monkeypatch.setattr(schedule, "calibrate", lambda events_at, budget: 2.0)
 
 
 @pytest.fixture

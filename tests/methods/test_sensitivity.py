@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpstudy.methods import first_order, least_squares, private_normalisation
+from dpstudy.methods import first_order, least_squares, private_normalisation, schedule
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Problem
@@ -27,7 +27,7 @@ ROUNDING = 1 + 1e-5
 @pytest.fixture
 def quick_plan(monkeypatch):
     """Plans with noise multiplier 2, without the seconds that an accountant takes for sampled batches."""
-    monkeypatch.setattr(first_order, "calibrate", lambda events_at, budget: 2.0)
+    monkeypatch.setattr(schedule, "calibrate", lambda events_at, budget: 2.0)
 
 
 def generator():

@@ -4,10 +4,7 @@ import math
 from collections.abc import Collection
 from numbers import Real
 
-import numpy as np
-
 from dpstudy.errors import StudyError
-from dpstudy.models.linear import LinearModel
 
 
 def one_of(method: str, key: str, value: object, allowed: Collection[str]) -> None:
@@ -42,12 +39,12 @@ def count(method: str, **values: int) -> None:
             raise StudyError(f"{method}: {key} {value!r}: must be an integer of at least 1")
 
 
-def finite(method: str, model: LinearModel) -> LinearModel:
+def finite(method: str, model):
     """The model, unless a weight is NaN or infinite.
 
     Raises:
         StudyError: training diverged.
     """
-    if not (np.isfinite(model.weights).all() and np.isfinite(model.bias).all()):
+    if not model.finite:
         raise StudyError(f"{method}: diverged, the weights are not finite; lower the learning rate or raise the ridge")
     return model

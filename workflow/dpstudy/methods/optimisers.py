@@ -1,5 +1,7 @@
 """First-order optimisers on a released (already noisy) gradient: post-processing."""
 
+from collections.abc import Mapping
+
 import torch
 
 OPTIMISERS = ("sgd", "momentum", "adam")
@@ -50,6 +52,26 @@ class TailAverage:
         self.count += 1
         self.mean = weights.clone() if self.mean is None else self.mean.lerp_(weights, 1 / self.count)
         return self.mean
+
+
+class MovingAverage:
+    """Exponential averages of tensors, with the warm-up min(decay, (1 + t)/(10 + t)) after t steps (de2022, section
+    3.4 and released code): post-processing.
+
+    Attributes:
+        mean: name -> average.
+    """
+
+    def __init__(self, decay: float, values: Mapping[str, torch.Tensor]):
+        self._decay, self._count = decay, 0
+        self.mean = {name: value.detach().clone() for name, value in values.items()}
+
+    def add(self, values: Mapping[str, torch.Tensor]) -> None:
+        """Take the iterates after one more step in."""
+        keep = min(self._decay, (1 + self._count) / (10 + self._count))
+        self._count += 1
+        for name, value in values.items():
+            self.mean[name].lerp_(value.detach(), 1 - keep)
 
 
 def make_optimiser(name: str, rate: float, momentum: float, shape, device) -> Momentum | Adam:

@@ -111,7 +111,7 @@ class Records:
     _labels: torch.Tensor
     _map: RowMap
     _stored: torch.Tensor | None = None  # held: as brought, float32 or float16
-    _features: torch.Tensor | None = None  # held: mapped
+    _features: torch.Tensor | None = None  # held: mapped, unless that takes too much memory
     _norms: torch.Tensor | None = None
     _source: Iterable | None = None  # not held: read anew for each pass
 
@@ -151,8 +151,8 @@ class Records:
 
     def mapped(self, rule: RowMap) -> Records:
         """The same records under another map of the values that they were brought with (not of an earlier map's)."""
-        if not self.held:
-            return replace(self, _map=rule)
+        if not self.held or 4 * self._stored.numel() > HOLD_BYTES:
+            return replace(self, _map=rule, _features=None, _norms=None)  # block by block, as they are asked for
         features = torch.empty(self._stored.shape, dtype=torch.float32, device=self.device)
         norms = torch.empty(self.rows, device=self.device)
         for start in range(0, self.rows, self._rows()):
@@ -176,7 +176,7 @@ class Records:
         elif self.held:
             for start in range(0, self.rows, size):
                 part = slice(start, start + size)
-                yield Block(self._features[part], self._norms[part], self._labels[part])
+                yield Block(*self._mapped_rows(part), self._labels[part])
         else:
             yield from self._streamed(size)
 
@@ -186,15 +186,22 @@ class Records:
             for start in range(0, len(x), self._rows()):
                 yield torch.as_tensor(x[start : start + self._rows()]).to(self.device, torch.float32)
 
+    def _mapped_rows(self, part: slice | torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Features and norms of some rows that are held."""
+
+        def rows(values: torch.Tensor) -> torch.Tensor:
+            return values[part] if isinstance(part, slice) else values.index_select(0, part)
+
+        if self._features is not None:
+            return rows(self._features), rows(self._norms)
+        return self._map(rows(self._stored))
+
     def _chosen(self, index: torch.Tensor, size: int) -> Iterator[Block]:
         if not self.held:
-            raise StudyError(
-                "mini-batches need the features in memory, and they exceed it; use `batch_size: full`, dtype: float16 "
-                "or a projection (`fits`)"
-            )
+            raise StudyError("mini-batches need the features in memory, and these were read to be streamed")
         for start in range(0, len(index), size):
             part = index[start : start + size]
-            yield Block(self._features.index_select(0, part), self._norms[part], self._labels[part])
+            yield Block(*self._mapped_rows(part), self._labels[part])
 
     def _streamed(self, size: int) -> Iterator[Block]:
         place = 0

@@ -56,6 +56,11 @@ class LinearModel:
         weights = self.weights if self.scale is None else self.weights * self.scale
         return weights, self.bias if self.center is None else self.bias - weights @ self.center
 
+    @property
+    def finite(self) -> bool:
+        """Whether no weight is NaN or infinite."""
+        return bool(np.isfinite(self.weights).all() and np.isfinite(self.bias).all())
+
     def save(self, path) -> None:
         """Write the model as safetensors."""
         tensors = {"weights": self.weights, "bias": self.bias}

@@ -1,0 +1,167 @@
+"""Clipped sums of a network's per-record gradients against a loop, a backward pass a record."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from dpstudy.errors import StudyError
+from dpstudy.methods.record_gradients import RecordGradients, record_losses
+from dpstudy.models import tanh_cnn
+
+CLASSES = 4
+NETWORKS = {
+    "linear": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(2 * 8 * 8, CLASSES)), (2, 8, 8)),
+    "no bias": (lambda: nn.Sequential(nn.Linear(6, 5, bias=False), nn.Tanh(), nn.Linear(5, CLASSES)), (6,)),
+    "positions": (lambda: nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Flatten(), nn.Linear(15, CLASSES)), (3, 6)),
+    "strided": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 5, (3, 2), (2, 1), (1, 0), bias=False), nn.ReLU(),
+            nn.Conv2d(5, 3, 3, dilation=2), nn.Flatten(), nn.Linear(9, CLASSES),
+        ),
+        (2, 9, 8),
+    ),
+    "group norm": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 6, 3, padding=1), nn.GroupNorm(3, 6), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+            nn.Linear(6, CLASSES),
+        ),
+        (2, 8, 8),
+    ),
+    "one position": (
+        lambda: nn.Sequential(nn.Conv2d(2, 6, 8), nn.Tanh(), nn.Flatten(), nn.Linear(6, CLASSES)),
+        (2, 8, 8),
+    ),
+    "tanh-28": (lambda: tanh_cnn.build("tanh-28", (1, 28, 28), CLASSES), (1, 28, 28)),
+    "scatter-28": (lambda: tanh_cnn.build("scatter-28", (9, 7, 7), CLASSES), (9, 7, 7)),
+    "scatter-32": (lambda: tanh_cnn.build("scatter-32", (6, 8, 8), CLASSES), (6, 8, 8)),
+}  # fmt: skip
+
+
+def made(name, copies=1, n=7, seed=3):
+    torch.manual_seed(seed)
+    build, shape = NETWORKS[name]
+    return build(), torch.randn(n * copies, *shape), torch.randint(CLASSES, (n,))
+
+
+def looped(network, records, labels, loss, norm, copies=1):
+    """In float64, one record after the other."""
+    network = network.double()
+    total = {name: torch.zeros_like(value) for name, value in network.named_parameters()}
+    for index in range(len(labels)):
+        own = records[index * copies : (index + 1) * copies].double()
+        value = record_losses(network(own), labels[index : index + 1].repeat_interleave(copies, 0), loss).mean()
+        gradients = dict(zip(total, torch.autograd.grad(value, list(network.parameters())), strict=True))
+        length = math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients.values()))
+        for name, gradient in gradients.items():
+            total[name] += gradient * min(1.0, norm / length)
+    network.float()
+    return total
+
+
+@pytest.mark.parametrize("copies", [1, 4])
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_sums_equal_a_loop(name, loss, copies):
+    network, records, labels = made(name, copies)
+    engine = RecordGradients(network)
+    free = engine.clipped_sum(records, labels, loss, math.inf, copies)
+    lengths = looped(network, records, labels, loss, math.inf, copies)
+    norm = 0.7 * math.sqrt(sum(float(value.square().sum()) for value in lengths.values())) / len(labels)
+    for bound in (math.inf, norm, norm / 50):
+        found = engine.clipped_sum(records, labels, loss, bound, copies)
+        slow = looped(network, records, labels, loss, bound, copies)
+        assert list(found) and set(found) == set(slow)
+        for key, value in slow.items():
+            assert torch.allclose(found[key].double(), value, rtol=1e-5, atol=1e-5 * float(value.abs().max())), key
+    assert any(not torch.allclose(free[key], found[key]) for key in free), "the bound binds"
+
+
+@pytest.mark.parametrize("name", ["strided", "group norm", "scatter-32"])
+def test_the_size_of_micro_batches_changes_nothing(name):
+    network, records, labels = made(name, n=12)
+    engine = RecordGradients(network)
+    whole = engine.clipped_sum(records, labels, "softmax", 0.3)
+    for size in (1, 5, 12):
+        parts = [
+            engine.clipped_sum(records[start : start + size], labels[start : start + size], "softmax", 0.3)
+            for start in range(0, 12, size)
+        ]
+        for key, value in whole.items():
+            assert torch.allclose(sum(part[key] for part in parts), value, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_no_record_contributes_more_than_the_norm(name):
+    """Adding a record, typical or enormous, moves the sum by at most C, and by C where it is clipped."""
+    network, records, labels = made(name)
+    engine, bound = RecordGradients(network), 1e-3
+    for scale in (1.0, 1e3, 1e6):
+        records[-1] *= scale
+        with_it = engine.clipped_sum(records, labels, "softmax", bound)
+        without = engine.clipped_sum(records[:-1], labels[:-1], "softmax", bound)
+        moved = math.sqrt(sum(float((with_it[key].double() - without[key].double()).square().sum()) for key in with_it))
+        assert moved <= bound * (1 + 1e-3)
+        if scale == 1.0:
+            assert moved == pytest.approx(bound, rel=1e-3)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("name", ["positions", "group norm", "tanh-28", "one position"])
+def test_a_broken_record_takes_no_part(name, bad):
+    network, records, labels = made(name)
+    engine = RecordGradients(network)
+    rest = torch.tensor([0, 1, 2, 4, 5, 6])
+    without = engine.clipped_sum(records[rest], labels[rest], "softmax", 0.1)
+    masked = engine.clipped_sum(records, labels, "softmax", 0.1, part=torch.arange(7) != 3)
+    records[3] = bad
+    found = engine.clipped_sum(records, labels, "softmax", 0.1)
+    for key, value in without.items():
+        assert torch.allclose(found[key], value, rtol=1e-5, atol=1e-7), key
+        assert torch.allclose(masked[key], value, rtol=1e-5, atol=1e-7), key
+
+
+def test_no_record_gives_zeros():
+    network, records, labels = made("tanh-28")
+    found = RecordGradients(network).clipped_sum(records[:0], labels[:0], "softmax", 1.0)
+    assert all(not value.any() for value in found.values()) and len(found) == len(list(network.parameters()))
+
+
+def test_multi_label_losses():
+    scores = torch.tensor([[0.3, -1.0, 2.0]])
+    labels = torch.tensor([[1, 0, 1]], dtype=torch.uint8)
+    p = torch.softmax(scores, 1)[0]
+    assert float(record_losses(scores, labels, "softmax")) == pytest.approx(float(-(p[0].log() + p[2].log()) / 2))
+    q = torch.sigmoid(scores)[0]
+    slow = float(-(q[0].log() + (1 - q[1]).log() + q[2].log()) / 3)
+    assert float(record_losses(scores, labels, "sigmoid")) == pytest.approx(slow)
+
+
+@pytest.mark.parametrize(
+    ("layer", "words"),
+    [
+        (nn.BatchNorm2d(3), "'1': BatchNorm2d mixes the records of a batch"),
+        (nn.BatchNorm2d(3, affine=False), "mixes the records"),
+        (nn.PReLU(), "no rule for the per-record gradients of PReLU"),
+        (nn.Conv2d(3, 3, 3, groups=3), "no rule"),
+        (nn.Conv2d(3, 3, 3, padding="same"), "no rule"),
+    ],
+)
+def test_layers_without_a_bound_are_refused(layer, words):
+    with pytest.raises(StudyError, match=words):
+        RecordGradients(nn.Sequential(nn.Conv2d(2, 3, 3), layer, nn.Flatten(), nn.Linear(3, CLASSES)))
+
+
+def test_a_layer_that_is_used_twice_is_refused():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.out = nn.Linear(6, 6), nn.Linear(6, CLASSES)
+
+        def forward(self, x):
+            return self.out(self.inner(self.inner(x)))
+
+    engine = RecordGradients(Twice())
+    with pytest.raises(StudyError, match="'inner' is used twice"):
+        engine.clipped_sum(torch.randn(3, 6), torch.zeros(3, dtype=torch.long), "softmax", 1.0)

@@ -1,0 +1,133 @@
+"""Training in noisy steps: the hyper-parameters, the number of steps and the noise that first-order methods share."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from dpstudy.errors import StudyError
+from dpstudy.methods import private_normalisation
+from dpstudy.methods.checks import count, one_of, positive
+from dpstudy.methods.optimisers import OPTIMISERS
+from dpstudy.methods.private_normalisation import Normalisation
+from dpstudy.methods.problem import Plan, Problem
+from dpstudy.methods.records import HOLD_BYTES
+from dpstudy.privacy.calibration import calibrate
+from dpstudy.privacy.events import Event
+
+GRADIENT = "gradient"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Hyper-parameters of first-order training.
+
+    Attributes:
+        learning_rate: of the averaged gradient; multiplied by batch_size/learning_rate_batch where that is given.
+        clipping_norm: C.
+        optimiser: "sgd", "momentum" or "adam".
+        batch_size: expected batch size B (q = B/n), or "full".
+        epochs, steps: one of them; steps = round(epochs n / B).
+        momentum: of "momentum".
+        sampling: "poisson"; "shuffle" is a control whose noise is calibrated as if it were Poisson.
+        normalisation: a private normalisation of the features first, or None.
+        curve_points: how many times along training the model is evaluated.
+    """
+
+    learning_rate: float
+    clipping_norm: float
+    optimiser: str = "momentum"
+    learning_rate_batch: int | None = None
+    batch_size: int | str = "full"
+    epochs: float | None = None
+    steps: int | None = None
+    momentum: float = 0.9
+    sampling: str = "poisson"
+    normalisation: Normalisation | None = None
+    curve_points: int = 5
+
+    METHOD: ClassVar[str] = ""
+
+    def __post_init__(self):
+        method = self.METHOD
+        if isinstance(self.normalisation, dict):
+            object.__setattr__(self, "normalisation", Normalisation(**self.normalisation))
+        if (self.epochs is None) == (self.steps is None):
+            raise StudyError(f"{method}: give either `epochs` or `steps`")
+        one_of(method, "optimiser", self.optimiser, OPTIMISERS)
+        one_of(method, "sampling", self.sampling, ("poisson", "shuffle"))
+        positive(method, learning_rate=self.learning_rate, clipping_norm=self.clipping_norm)
+        count(method, curve_points=self.curve_points)
+        if self.epochs is not None:
+            positive(method, epochs=self.epochs)
+        else:
+            count(method, steps=self.steps)
+        if self.batch_size != "full":
+            count(method, batch_size=self.batch_size)
+
+    @property
+    def hold(self) -> float:
+        """Bytes of features, as stored, up to which they are held in memory: all for mini-batches."""
+        return HOLD_BYTES if self.batch_size == "full" else math.inf
+
+    def rate(self, problem: Problem) -> float:
+        """The sampling rate q.
+
+        Raises:
+            StudyError: the batch is larger than the data set.
+        """
+        if self.batch_size == "full":
+            return 1.0
+        if self.batch_size > problem.n:
+            raise StudyError(f"{self.METHOD}: batch_size {self.batch_size} exceeds the {problem.n} training records")
+        return self.batch_size / problem.n
+
+    def total_steps(self, problem: Problem) -> int:
+        """T, the number of noisy releases."""
+        return self.steps or max(1, round(self.epochs / self.rate(problem)))
+
+    def step_size(self, problem: Problem) -> float:
+        """The learning rate as applied."""
+        if self.learning_rate_batch is None:
+            return self.learning_rate
+        return self.learning_rate * self.rate(problem) * problem.n / self.learning_rate_batch
+
+    def stops(self, steps: int) -> set[int]:
+        """The steps after which the model is evaluated."""
+        return {round(steps * point / self.curve_points) for point in range(1, self.curve_points + 1)}
+
+
+def plan(parameters: Schedule, problem: Problem) -> Plan:
+    """Calibrate the gradient noise to what the normalisation leaves of the budget."""
+    rate, steps = parameters.rate(problem), parameters.total_steps(problem)
+    facts = {"steps": steps, "sampling_rate": rate, "learning_rate_applied": parameters.step_size(problem)}
+    if not problem.noised:
+        return Plan((), {GRADIENT: 0.0}, facts)
+    fixed = private_normalisation.events(parameters.normalisation) if parameters.normalisation else ()
+    sampling = "none" if rate == 1.0 else "poisson"
+
+    def events_at(scale: float) -> tuple[Event, ...]:
+        return (*fixed, Event(GRADIENT, "gaussian", scale, parameters.clipping_norm, steps, sampling, rate))
+
+    scale = calibrate(events_at, problem.budget)
+    events = events_at(scale)
+    if parameters.sampling == "shuffle" and rate < 1.0:
+        passes = math.ceil(steps / (problem.n // parameters.batch_size))
+        events = (
+            *fixed,
+            Event(GRADIENT, "gaussian", scale, parameters.clipping_norm, steps, "shuffle", rate, epochs=passes),
+        )
+    return Plan(events, {GRADIENT: scale * parameters.clipping_norm}, facts | {"noise_multiplier": scale})
+
+
+def spent(plan: Plan, step: int) -> tuple[Event, ...]:
+    """The events of the first `step` steps: what the curve's epsilon is computed from."""
+    return tuple(
+        replace(
+            event,
+            count=step,
+            epochs=None if event.epochs is None else math.ceil(event.epochs * step / event.count),
+        )
+        if event.name == GRADIENT
+        else event
+        for event in plan.events
+    )

@@ -1,0 +1,75 @@
+"""A trained network with the preprocessing it was trained behind."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.models import tanh_cnn
+
+_BLOCK = 512
+_WEIGHTS = "network."
+
+
+@dataclass(frozen=True)
+class NetworkModel:
+    """scores = network((x - center) * scale).
+
+    Attributes:
+        architecture, shape, classes: what `tanh_cnn.build` makes the network from.
+        state: parameter -> float32 array.
+        center, scale: (d,) float32, privately released, or None.
+    """
+
+    architecture: str
+    shape: tuple[int, ...]
+    classes: int
+    state: Mapping[str, np.ndarray]
+    center: np.ndarray | None = None
+    scale: np.ndarray | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+    def scores(self, features: np.ndarray) -> np.ndarray:
+        """(n, m) float32 scores of (n, d) features."""
+        import torch
+
+        network = tanh_cnn.build(self.architecture, self.shape, self.classes).eval()
+        network.load_state_dict({name: torch.from_numpy(value) for name, value in self.state.items()})
+        network.to(where := torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+        found = np.empty((len(features), self.classes), dtype=np.float32)
+        with torch.inference_mode():
+            for start in range(0, len(features), _BLOCK):
+                block = np.asarray(features[start : start + _BLOCK], dtype=np.float32)
+                block = block if self.center is None else block - self.center
+                block = block if self.scale is None else block * self.scale
+                records = torch.from_numpy(block.reshape(-1, *self.shape)).to(where)
+                found[start : start + _BLOCK] = network(records).cpu().numpy()
+        return found
+
+    @property
+    def finite(self) -> bool:
+        """Whether no weight is NaN or infinite."""
+        return all(np.isfinite(value).all() for value in self.state.values())
+
+    def save(self, path) -> None:
+        """Write the model as safetensors."""
+        tensors = {_WEIGHTS + name: value for name, value in self.state.items()}
+        tensors |= {name: value for name in ("center", "scale") if (value := getattr(self, name)) is not None}
+        facts = {"architecture": self.architecture, "shape": json.dumps(self.shape), "classes": str(self.classes)}
+        write_tensors(path, tensors, {"kind": "network"} | facts | self.metadata)
+
+    @classmethod
+    def load(cls, path) -> "NetworkModel":
+        """Read a model that `save` wrote."""
+        metadata, tensors = read_tensor_metadata(path), read_tensors(path)
+        return cls(
+            metadata["architecture"],
+            tuple(json.loads(metadata["shape"])),
+            int(metadata["classes"]),
+            {name.removeprefix(_WEIGHTS): value for name, value in tensors.items() if name.startswith(_WEIGHTS)},
+            tensors.get("center"),
+            tensors.get("scale"),
+            metadata,
+        )
