@@ -1,4 +1,4 @@
-"""Run benchmarks: python -m benchmarks [head] [gram] [workflow] [cell] [stream] [--threads N] [--repeats N] ..."""
+"""Run benchmarks: python -m benchmarks [NAME ...] [--threads N] [--repeats N] [--rows N]."""
 
 import argparse
 import importlib
@@ -6,7 +6,14 @@ import os
 import sys
 import time
 
-BENCHMARKS = {"head": "linear_head", "gram": "gram", "workflow": "workflow", "cell": "cell_cost", "stream": "stream"}
+BENCHMARKS = {
+    "head": "linear_head",
+    "gram": "gram",
+    "workflow": "workflow",
+    "cell": "cell_cost",
+    "scatter": "scatter",
+    "stream": "stream",
+}
 LONG = {"stream"}  # only when named
 
 

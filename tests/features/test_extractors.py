@@ -25,19 +25,25 @@ def test_imagenet_scaling_standardises_each_channel():
 
 
 @pytest.mark.parametrize(
-    ("shape", "scaling", "layout"), [((28, 28, 1), "unit", (81, 7, 7)), ((32, 32, 3), "imagenet", (243, 8, 8))]
+    ("shape", "scaling", "layout"),
+    [
+        ((28, 28, 1), "unit", (81, 7, 7)),
+        ((32, 32, 3), "imagenet", (243, 8, 8)),
+        ((13, 22, 1), "unit", (81, 3, 5)),
+        ((8, 8, 1), "unit", (81, 2, 2)),
+    ],
 )
 def test_scatternet_equals_plain_kymatio_on_each_image_and_channel(shape, scaling, layout):
     import torch
     from kymatio.torch import Scattering2D
 
-    images = random_images(3, shape)
+    images = random_images(9, shape)  # more than one block of maps
     extractor = open_extractor({"extractor": "scatternet", "scaling": scaling})
     features = extractor(images)
-    assert extractor.shape(shape) == layout and features.shape == (3, *layout)
+    assert extractor.shape(shape) == layout and features.shape == (9, *layout)
     plain = Scattering2D(J=2, shape=shape[:2], L=8)
     pixels = open_extractor({"extractor": "pixels", "scaling": scaling})(images)
-    for row in range(3):
+    for row in range(9):
         channels = [plain(torch.from_numpy(pixels[row, channel].copy())).numpy() for channel in range(shape[2])]
         np.testing.assert_allclose(features[row], np.concatenate(channels), rtol=1e-5, atol=1e-5)
 

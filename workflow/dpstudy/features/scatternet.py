@@ -9,8 +9,8 @@ import numpy as np
 from dpstudy.errors import StudyError
 from dpstudy.features.scaling import check_scaling, scale
 
-SCALES, ANGLES = 2, 8  # J and L
-_CHANNELS = 1 + SCALES * ANGLES + SCALES * (SCALES - 1) // 2 * ANGLES**2
+SCALES = 2  # J
+_CHANNELS = 81  # with L = 8 angles: 1 + 2 * 8 + 8 * 8
 
 
 class ScatterNet:
@@ -18,7 +18,7 @@ class ScatterNet:
 
     def __init__(self, scaling: str):
         self.scaling = scaling
-        self._transforms: dict = {}  # (H, W) -> the transform, whose filters take a moment to build
+        self._transforms: dict = {}  # (H, W) -> Scattering, whose filters take a moment to build
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
         """(81 C, H // 4, W // 4) for images (H, W, C)."""
@@ -32,22 +32,22 @@ class ScatterNet:
         """(n, H, W, C) uint8 to (n, 81 C, H // 4, W // 4) float32.
 
         Raises:
-            StudyError: there is no image (the transform fails obscurely on an empty batch).
+            StudyError: there is no image.
         """
         import torch
 
         if not len(images):
             raise StudyError("scatternet: an empty batch of images; extract only from shards that have rows")
         planes = np.ascontiguousarray(scale(images, self.scaling).transpose(0, 3, 1, 2))
-        with torch.inference_mode():
-            coefficients = self._transform(images.shape[1:3])(torch.from_numpy(planes))
+        size = images.shape[1:3]
+        coefficients = self._transform(size)(torch.from_numpy(planes).reshape(-1, *size))
         return coefficients.numpy().reshape(len(images), *self.shape(images.shape[1:]))
 
     def _transform(self, size: tuple[int, int]):
         if size not in self._transforms:
-            from kymatio.torch import Scattering2D  # needs scipy < 1.17
+            from dpstudy.features.scattering import Scattering
 
-            self._transforms[size] = Scattering2D(J=SCALES, shape=size, L=ANGLES)
+            self._transforms[size] = Scattering(*size)
         return self._transforms[size]
 
 
