@@ -32,6 +32,7 @@ OPTIONS = {
         "steps": 2,
         "normalisation": {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 30.0},
     },
+    "network_dpsgd": {"network": "scatter-28", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 2},
 }
 NEEDED = {"least_squares": set()}
 HEAVY = {"torch", "torchvision", "timm", "opacus", "matplotlib", "sklearn", "snakemake"}
@@ -94,7 +95,7 @@ def toy(tmp_path_factory):
             ids=np.array([f"{split}-{i}" for i in range(rows)]),
             features=rng.standard_normal((rows, 4)).astype(np.float32),
             labels=(np.arange(rows) % 3).astype(np.int32),
-            shape=(4,),
+            shape=(1, 2, 2),
             classes=("a", "b", "c"),
         )
         shards.write_shard(folder / "part-00000.parquet", table, private=True)

@@ -56,7 +56,7 @@ def override(match, values):
 
 MISTAKES = [
     # names that do not exist
-    ("methods/ls/method", "least_square", "methods.ls.method: unknown method 'least_square' (did you mean 'least_squares'?); there are feature_covariance, first_order, least_squares, newton"),
+    ("methods/ls/method", "least_square", "methods.ls.method: unknown method 'least_square' (did you mean 'least_squares'?); there are feature_covariance, first_order, least_squares, network_dpsgd, newton"),
     ("datasets/digits/reader", "digit", "datasets.digits.reader: 'digit' is not one of 'digits', * (did you mean 'digits'?)"),
     ("backbones/glyph-cnn/public", "glyph", "backbones.glyph-cnn.public: unknown public data set 'glyph' (did you mean 'glyphs'?); there is glyphs"),
     ("fits/pca/public", "glyph", "fits.pca.public: unknown public data set 'glyph' (did you mean 'glyphs'?); there is glyphs"),
@@ -140,7 +140,7 @@ MISTAKES = [
     ("methods/ls/method", GONE, "methods.ls: the key 'method' is missing*"),
     ("methods/dp-sgd/learning_rate", GONE, "methods.dp-sgd: the key 'learning_rate' is missing*"),
     ("features/cnn/backbone", GONE, "features.cnn: the extractor 'backbone' needs the key 'backbone'"),
-    ("figures/main/dataset", GONE, "figures.main: give exactly one of 'dataset', 'datasets'"),
+    ("figures/main/dataset", GONE, "figures.main: give exactly one of 'dataset', 'datasets', 'panels'"),
     ("overrides", [{"match": {"entry": "ls"}}], "overrides[0]: the key 'set' is missing*"),
     # what has no meaning
     ("datasets/digits/unit", "subject", "datasets.digits.unit: no method of this version bounds what a subject contributes*use 'record'"),

@@ -103,9 +103,11 @@ def test_a_table_that_cannot_be_built_is_refused_at_once(spec, sentence):
     ("change", "sentence"),
     [
         ({"features": ["pixels"]}, "figures.f: give either 'features' or 'groups', which name features with labels"),
-        ({"dataset": "digits"}, "figures.f: give exactly one of 'dataset', 'datasets'"),
+        ({"dataset": "digits"}, "figures.f: give exactly one of 'dataset', 'datasets', 'panels'"),
         ({"published": {"paper": "mehta2024"}}, "figures.f: published: no row of results.csv has paper = 'mehta2024'*"),
         ({"datasets": ["digit"]}, "figures.f.datasets: unknown data set 'digit'*"),
+        ({"x": "step"}, "figures.f.x: the style 'epsilons' does not take this key; it takes dataset, datasets*"),
+        ({"style": "curve"}, "figures.f.*: the style 'curve' does not take this key; it takes x, panels, share_y"),
     ],
 )
 def test_a_figure_that_cannot_be_drawn_is_refused_at_once(change, sentence):
@@ -113,6 +115,23 @@ def test_a_figure_that_cannot_be_drawn_is_refused_at_once(change, sentence):
         load(config(figures={"f": FIGURE | change}))
     pattern = ".*".join(re.escape(part) for part in sentence.split("*"))
     assert re.fullmatch(pattern, str(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ({"epsilon": "7"}, "figures.f.panels[0].lines[0]: the study has no cell digits/pixels/sgd/eps=7"),
+        ({"entry": "ls"}, "figures.f.panels[0].lines[0]: the entry 'ls' has no steps, hence no curve"),
+    ],
+)
+def test_a_line_that_is_no_curve_is_refused_at_once(line, sentence):
+    whole = {"dataset": "digits", "features": "pixels", "entry": "sgd", "epsilon": "0.5"}
+    study = config()
+    study["methods"]["sgd"] = {"method": "first_order", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 2}
+    load(study | {"figures": {"f": {"style": "curve", "panels": [{"lines": [whole]}]}}})
+    with pytest.raises(StudyError) as caught:
+        load(study | {"figures": {"f": {"style": "curve", "panels": [{"lines": [whole | line]}]}}})
+    assert str(caught.value) == sentence
 
 
 def test_groups_without_a_counterpart_are_not_looked_up():

@@ -238,3 +238,10 @@ def published_files():
 def report_template():
     """The page's templates."""
     return sorted(str(path) for path in Path("workflow/report").glob("*.j2"))
+
+
+def curve_files(figure):
+    """The curve and the metrics of every cell that a figure of curves draws, one after the other."""
+    lines = [line for panel in STUDY["figures"][figure].get("panels", []) for line in panel["lines"]]
+    cells = dict.fromkeys(study_cells.Cell(*(line[key] for key in ("dataset", "features", "entry", "epsilon"))).path for line in lines)
+    return [f"results/cells/{path}/{name}" for path in cells for name in ("curve.parquet", "metrics.json")]

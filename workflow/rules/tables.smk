@@ -33,6 +33,7 @@ rule build_table:
 rule draw_figure:
     input:
         summary="results/summary.parquet",
+        curves=lambda wildcards: curve_files(wildcards.figure),
         published="workflow/published/results.csv",
         code=code("draw_figure.py"),
     output:

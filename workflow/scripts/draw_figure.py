@@ -1,16 +1,14 @@
-"""Draw accuracy against epsilon: PDF, PNG and the numbers as CSV."""
+"""Draw accuracy against epsilon, or along training: PDF, PNG and the numbers as CSV."""
 
 from dpstudy.job import job
+from dpstudy.tables.curves import build_curves
 from dpstudy.tables.figures import build_figure
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        build_figure(
-            snakemake.wildcards.figure,
-            snakemake.params.spec,
-            snakemake.params.axes,
-            snakemake.input.summary,
-            snakemake.output.pdf,
-            snakemake.output.png,
-            snakemake.output.csv,
-        )
+        name, spec, outputs = snakemake.wildcards.figure, snakemake.params.spec, snakemake.output
+        files = (outputs.pdf, outputs.png, outputs.csv)
+        if spec["style"] == "curve":
+            build_curves(name, spec, list(snakemake.input.curves), *files)
+        else:
+            build_figure(name, spec, snakemake.params.axes, snakemake.input.summary, *files)

@@ -4,8 +4,9 @@ can be told, all checked before anything runs."""
 from collections.abc import Iterable, Iterator
 
 from dpstudy.errors import StudyError
+from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.messages import check_known
-from dpstudy.study.schema import schema
+from dpstudy.study.schema import method_schema, schema
 from dpstudy.tables.claims.names import METHODS, entries_of, listed
 from dpstudy.tables.published import combine, find_all, lookup
 
@@ -46,10 +47,12 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
         raise StudyError(
             f"{place}.metric: {spec['metric']!r} is not among evaluation.metrics {config['evaluation']['metrics']}"
         )
+    _check_style(place, spec)
     if place.startswith("tables."):
-        _check_style(place, spec, parts)
+        _check_rows(place, spec, parts)
     elif "groups" in spec and "features" in spec:
         raise StudyError(f"{place}: give either 'features' or 'groups', which name features with labels")
+    _check_lines(place, spec, config)
     _check_published(place, spec, config)
 
 
@@ -68,17 +71,41 @@ def _check_claims(place: str, spec: dict, config: dict) -> None:
             check_known(f"{where}.{key}", control[key], config["methods"], "method entry")
 
 
-def _check_style(place: str, spec: dict, parts: dict[str, dict]) -> None:
-    style, taken = spec["style"], schema("config")["$defs"]["table"]["x-styles"]
+def _check_style(place: str, spec: dict) -> None:
+    kind = "table" if place.startswith("tables.") else "figure"
+    style, taken = spec["style"], schema("config")["$defs"][kind]["x-styles"]
     own = {key for keys in taken.values() for key in keys}
     for key in spec:
         if key in own and key not in taken[style]:
             takes = ", ".join(taken[style]) or "none of its own"
             raise StudyError(f"{place}.{key}: the style {style!r} does not take this key; it takes {takes}")
-    needed = {"grouped": ("groups", "rows"), "ceiling": ("paper",), "claims": ("paper", "methods")}
+    needed = {
+        "grouped": ("groups", "rows"),
+        "ceiling": ("paper",),
+        "claims": ("paper", "methods"),
+        "curve": ("panels",),
+    }
     for key in needed.get(style, ()):
         if key not in spec:
             raise StudyError(f"{place}: the key {key!r} is missing; the style {style!r} needs it")
+
+
+def _check_lines(place: str, spec: dict, config: dict) -> None:
+    """Every line of a curve is a cell of the study, of a method with steps."""
+    if "panels" not in spec:
+        return
+    cells = {cell.path for cell in unfold(config)}
+    for number, panel in enumerate(spec["panels"]):
+        for index, line in enumerate(panel["lines"]):
+            where = f"{place}.panels[{number}].lines[{index}]"
+            path = Cell(line["dataset"], line["features"], line["entry"], line["epsilon"]).path
+            if path not in cells:
+                raise StudyError(f"{where}: the study has no cell {path}")
+            if not method_schema(config["methods"][line["entry"]]["method"]).get("x-curve"):
+                raise StudyError(f"{where}: the entry {line['entry']!r} has no steps, hence no curve")
+
+
+def _check_rows(place: str, spec: dict, parts: dict[str, dict]) -> None:
     for where, part in parts.items():
         if "features" not in part and "groups" not in spec:
             raise StudyError(f"{where}: the key 'features' is missing; only rows of a table with groups go without it")

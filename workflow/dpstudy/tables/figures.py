@@ -24,7 +24,7 @@ from dpstudy.tables.published import combine, lookup
 CSV_HEADER = ("series", "dataset", "features", "entry", "epsilon", "metric", "mean", "std", "seeds")
 _WIDTH, _HEIGHT = 6.3, 3.1  # inches: the text width of the usual one-column formats
 _COLUMNS, _PANEL_HEIGHT = 3, 2.6  # panels side by side; inches a row of panels where there are several rows
-_RC = {
+RC = {
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 9,
@@ -86,12 +86,16 @@ def build_figure(
     )
     write_csv(csv_path, CSV_HEADER, rows)
     # The style "default" first: a user's matplotlibrc must not change the bytes.
-    with matplotlib.style.context(["default", _RC]):
-        figure = draw(series, study_axes, metric, spec.get("title", ""))
-        with atomic(pdf_path) as temporary:
-            figure.savefig(temporary, format="pdf", metadata={"CreationDate": None})
-        with atomic(png_path) as temporary:
-            figure.savefig(temporary, format="png", dpi=200, metadata={"Software": None})
+    with matplotlib.style.context(["default", RC]):
+        save(draw(series, study_axes, metric, spec.get("title", "")), pdf_path, png_path)
+
+
+def save(figure: Figure, pdf_path: str | os.PathLike, png_path: str | os.PathLike) -> None:
+    """Write a figure: the same bytes for the same content."""
+    with atomic(pdf_path) as temporary:
+        figure.savefig(temporary, format="pdf", metadata={"CreationDate": None})
+    with atomic(png_path) as temporary:
+        figure.savefig(temporary, format="png", dpi=200, metadata={"Software": None})
 
 
 def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[dict]) -> list[Series]:

@@ -1,0 +1,128 @@
+"""Training curves: accuracy against epochs, steps or the epsilon spent so far, as PDF, PNG and CSV.
+
+A line is one cell: the mean over seeds of each evaluated step, with a band of one standard deviation.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.summary import cell_name
+from dpstudy.files import read_json, read_table
+from dpstudy.tables.figures import RC, save
+from dpstudy.tables.palette import COLOURS, LINES
+
+CSV_HEADER = ("panel", "line", "dataset", "features", "entry", "epsilon", "step", "x", "metric", "mean", "std", "seeds")
+X_LABELS = {"epoch": "epochs", "step": "steps", "epsilon": "privacy budget spent, ε"}
+_WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.7, 3
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line: (step, x, mean, std, number of seeds) in the order of steps."""
+
+    panel: str
+    label: str
+    cell: Mapping[str, str]
+    points: tuple[tuple[int, float, float, float | None, int], ...]
+
+
+def build_curves(
+    name: str,
+    spec: dict,
+    files: Sequence[str],
+    pdf_path: str | os.PathLike,
+    png_path: str | os.PathLike,
+    csv_path: str | os.PathLike,
+) -> None:
+    """Draw one figure of style `curve`.
+
+    Args:
+        name: its key under `figures`.
+        spec: its value there: x, metric, title, panels of lines.
+        files: paths .../dataset/features/entry/eps=.../{curve.parquet,metrics.json} of the cells.
+        pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
+
+    Raises:
+        StudyError: a cell has no such metric, or x is the epsilon of a cell without noise.
+    """
+    metric, x = spec.get("metric", "top1"), spec.get("x", "epoch")
+    curves = [
+        _read(f"figure {name}", panel.get("title", ""), line, x, metric, files)
+        for panel in spec["panels"]
+        for line in panel["lines"]
+    ]
+    rows = (
+        (curve.panel, curve.label, *curve.cell.values(), step, where, metric, *rest)
+        for curve in curves
+        for step, where, *rest in curve.points
+    )
+    write_csv(csv_path, CSV_HEADER, rows)
+    with matplotlib.style.context(["default", RC]):
+        save(draw(curves, [panel.get("title", "") for panel in spec["panels"]], x, metric, spec), pdf_path, png_path)
+
+
+def _read(where: str, panel: str, line: dict, x: str, metric: str, files) -> Curve:
+    cell = {key: line[key] for key in ("dataset", "features", "entry", "epsilon")}
+    curve, metrics = (_path(files, cell, file) for file in ("curve.parquet", "metrics.json"))
+    rate = read_json(metrics)["hyperparameters"].get("sampling_rate", 1.0)
+    values, spent = defaultdict(list), {}
+    for row in read_table(curve, ["step", "epsilon_spent", "metric", "value"]).to_pylist():
+        if row["metric"] == metric:
+            values[row["step"]].append(row["value"])
+            spent[row["step"]] = row["epsilon_spent"]
+    if not values:
+        raise StudyError(f"{where}: the curve of {cell_name(**cell)} has no {metric!r}")
+    if x == "epsilon" and None in spent.values():
+        raise StudyError(f"{where}: {cell_name(**cell)} adds no noise, so it has no epsilon to plot against")
+    place = {"step": lambda step: step, "epoch": lambda step: step * rate, "epsilon": spent.get}[x]
+    points = tuple((step, float(place(step)), *mean_median_std(v)[::2], len(v)) for step, v in sorted(values.items()))
+    return Curve(panel, line.get("label", line["entry"]), cell, points)
+
+
+def _path(files: Sequence[str], cell: Mapping[str, str], name: str) -> str:
+    return next(path for path in files if path.endswith(f"{cell_name(**cell)}/{name}"))
+
+
+def draw(curves: list[Curve], titles: list[str], x: str, metric: str, spec: dict) -> Figure:
+    """The figure: a panel each title, one legend for all; a label keeps its colour in every panel."""
+    columns = min(len(titles), _COLUMNS)
+    rows = -(-len(titles) // columns)
+    figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT * rows + 0.4), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=spec.get("share_y", False)).flatten()
+    labels = list(dict.fromkeys(curve.label for curve in curves))
+    for i, (panel, title) in enumerate(zip(panels, titles, strict=False)):
+        for curve in (curve for curve in curves if curve.panel == title):
+            _draw_line(panel, curve, labels.index(curve.label))
+        panel.grid(axis="y", color="0.9", linewidth=0.5)
+        panel.set_axisbelow(True)
+        panel.set_xlabel(X_LABELS[x])
+        if i % columns == 0:
+            panel.set_ylabel(METRICS[metric])
+        panel.set_title(title, loc="left")
+    for panel in panels[len(titles) :]:
+        panel.set_axis_off()
+    handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
+    columns = min(4, len(handles))
+    figure.legend(handles.values(), handles.keys(), frameon=False, loc="outside lower center", ncols=columns)
+    if "title" in spec:
+        figure.suptitle(spec["title"], fontsize=9)
+    return figure
+
+
+def _draw_line(panel: Axes, curve: Curve, number: int) -> None:
+    x, mean = [point[1] for point in curve.points], [point[2] for point in curve.points]
+    colour = COLOURS[number % len(COLOURS)]
+    panel.plot(x, mean, label=curve.label, color=colour, linestyle=LINES[number // len(COLOURS) % len(LINES)])
+    spread = [point[3] or 0.0 for point in curve.points]
+    low, high = ([m + sign * s for m, s in zip(mean, spread, strict=True)] for sign in (-1, 1))
+    panel.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
