@@ -218,8 +218,8 @@ def test_a_damaged_shard_is_nobodys_hyper_parameter(toy_features, tmp_path, monk
         monkeypatch.setattr("dpstudy.methods.records.HOLD_BYTES", 0)
         read = first_order.Records.read
 
-        def spoilt(batches, *args, **named):
-            found = read(batches, *args, hold=0, **named)
+        def spoilt(batches, classes, positives, _hold):
+            found = read(batches, classes, positives, hold=0)
             (root / "train" / "part-00001.parquet").write_bytes(b"damaged")
             return found
 
@@ -279,6 +279,7 @@ for name in method_names():
     rules = method_schema(name)
     base = {"learning_rate": 0.5, "clipping_norm": 0.7, "steps": 1}
     if rules["x-reads"] == "features" and name != "feature_covariance":
+        base |= {"network": "scatter-28"}
         BASES.append((name, {key: value for key, value in base.items() if key in rules["properties"]}, "1"))
 
 
@@ -287,7 +288,7 @@ def test_settings_that_share_prepared_records_could_have_their_own(toy_features,
     """prepared_by is the whole truth: whatever number of a setting changes, sharing changes nothing."""
     method = methods.load(name)
     problem = Objective(request_of(tuned({"method": name} | base)), inputs_of(toy_features))._problem
-    problem = replace(problem, budget=Budget(epsilon, 1e-4))
+    problem = replace(problem, budget=Budget(epsilon, 1e-4), shape=(1, 2, 3))
     one = methods.parameters(name, base)
     numbers = {key: value for key, value in vars(one).items() if isinstance(value, float) and 0 < value < 1}
     assert "clipping_norm" in numbers
@@ -299,7 +300,9 @@ def test_settings_that_share_prepared_records_could_have_their_own(toy_features,
             data = method.prepare([rows["train"]], prepared_for, problem)
             method.fit(data, one, problem, method.plan(one, problem), NoiseSource("seeded", "first"))
             fitted = method.fit(data, two, problem, method.plan(two, problem), NoiseSource("seeded", "second"))
-            weights.append(fitted.model.weights)
+            weights.append(
+                next(iter(getattr(fitted.model, "state", {}).values()), getattr(fitted.model, "weights", None))
+            )
         if shared_key[0] == shared_key[1]:
             assert np.array_equal(*weights), key
         else:
@@ -327,3 +330,23 @@ def test_the_first_metric_is_what_is_tuned(toy_features, rows, tmp_path):
     request = replace(request_of(tuned(FIRST_ORDER, LEARNING)), metrics=["top5"])
     with pytest.raises(StudyError, match="evaluation.metrics: 'top5' has no value for 3 classes"):
         tune(request, inputs_of(toy_features), str(tmp_path / "t.parquet"))
+
+
+def test_a_grid_is_tried_once_over_whatever_trials_says(toy_features, tmp_path):
+    space = {"learning_rate": {"choices": [0.5, 0.1, 2.0]}, "loss": {"choices": ["softmax", "sigmoid"]}}
+    request = request_of(tuned(FIRST_ORDER, space, sampler="grid", trials=2))
+    found = search(request, inputs_of(toy_features), tmp_path)
+    settings = [(row["learning_rate"], row["loss"]) for row in found]
+    expected = [(rate, loss) for rate in ("0.5", "0.1", "2.0") for loss in ("softmax", "sigmoid")]
+    assert settings == expected
+
+
+def test_random_settings_do_not_depend_on_what_was_found(toy_features, tmp_path):
+    """TPE's first ten are random too; after those the two part."""
+    found = {}
+    for sampler in ("random", "tpe"):
+        request = request_of(tuned(FIRST_ORDER, sampler=sampler, trials=16))
+        rows = search(request, inputs_of(toy_features), tmp_path / sampler)
+        found[sampler] = [(row["learning_rate"], row["loss"]) for row in rows]
+    assert found["random"][:10] == found["tpe"][:10] and found["random"][10:] != found["tpe"][10:]
+    assert len(set(found["random"])) == 16

@@ -66,9 +66,10 @@ MISTAKES = [
     (f"{SGD}/curve_points", {"low": 1.5, "high": 9, "integer": True}, "methods.sgd.tuning.space.curve_points: low 1.5 and high 9 must be integers, as `integer: true` has it"),
     (f"{SGD}/curve_points", {"low": 1.5, "high": 9}, "methods.sgd (as tuned).curve_points: 1.5 must be an integer"),
     (f"{SGD}/epochs", {"low": 1, "high": 9}, "methods.sgd (as tuned): give exactly one of 'epochs', 'steps'"),
-    ("methods/sgd/tuning/trial", 3, "methods.sgd.tuning.trial: unknown key (did you mean 'trials'?); allowed here: records, seed, space, trials"),
+    ("methods/sgd/tuning/trial", 3, "methods.sgd.tuning.trial: unknown key (did you mean 'trials'?); allowed here: records, sampler, seed, space, trials"),
     ("methods/sgd/tuning/trials", 0, "methods.sgd.tuning.trials: 0 must be at least 1"),
     ("methods/sgd/tuning", {"trials": 3}, "methods.sgd.tuning: the key 'space' is missing*"),
+    ("methods/sgd/tuning/sampler", "grid", "methods.sgd.tuning.space.learning_rate: `sampler: grid` needs 'choices', not a range"),
     (SGD, {}, "methods.sgd.tuning.space: must not be empty"),
     (SGD, {"learning_rate": RATE}, "methods.sgd: the key 'clipping_norm' is missing*"),
     ("methods/sgd/steps", -5, "methods.sgd.steps: -5 must be at least 1"),
@@ -129,6 +130,6 @@ def test_an_override_may_change_or_begin_a_search():
     }
     begun = load(begun)
     assert options(begun)["tuning"] == {
-        "trials": 200, "seed": 0, "space": {"learning_rate": RATE | {"log": True, "integer": False}}
+        "sampler": "tpe", "trials": 200, "seed": 0, "space": {"learning_rate": RATE | {"log": True, "integer": False}}
     }  # fmt: skip
     assert "tuning" not in options(begun, "inf")

@@ -21,11 +21,11 @@ from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records, RowMap
 from dpstudy.methods.sampling import batches as sampled_batches
-from dpstudy.methods.schedule import GRADIENT, Schedule, plan, spent
+from dpstudy.methods.schedule import GRADIENT, Schedule, plan, prepared_by, spent
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.noise import NoiseSource
 
-__all__ = ["Parameters", "fit", "plan", "prepare", "spent"]
+__all__ = ["Parameters", "fit", "plan", "prepare", "prepared_by", "spent"]
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,11 @@ class Schedule:
         return {round(steps * point / self.curve_points) for point in range(1, self.curve_points + 1)}
 
 
+def prepared_by(parameters: Schedule) -> float:
+    """What of the parameters `prepare` depends on, for a search; a normalisation is not searched."""
+    return parameters.hold
+
+
 def plan(parameters: Schedule, problem: Problem) -> Plan:
     """Calibrate the gradient noise to what the normalisation leaves of the budget."""
     rate, steps = parameters.rate(problem), parameters.total_steps(problem)

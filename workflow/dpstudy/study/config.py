@@ -13,7 +13,7 @@ from dpstudy.study.schema import fill_defaults, method_names, method_schema, sch
 from dpstudy.study.selection import axes_of as _axes
 from dpstudy.study.selection import check_selection
 from dpstudy.study.tuned import check_tuned
-from dpstudy.tuning.space import check_space, corners
+from dpstudy.tuning.space import check_grid, check_space, corners
 
 
 def load(raw: dict) -> dict:
@@ -86,6 +86,8 @@ def _validate_entry(entry: dict, place: str) -> None:
             close = suggestion(name, hyperparameters(rules["properties"]))
             raise StudyError(f"{place}.tuning.space.{name}: unknown key{close}; allowed here: {allowed}")
     check_space(space, f"{place}.tuning.space")
+    if entry["tuning"]["sampler"] == "grid":
+        check_grid(space, f"{place}.tuning.space")
     fixed = {key: value for key, value in entry.items() if key not in space}
     required = [name for name in rules.get("required", []) if name not in space]
     _validate(fixed, {key: rules[key] for key in rules if key != "oneOf"} | {"required": required}, place)

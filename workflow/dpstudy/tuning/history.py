@@ -1,8 +1,8 @@
 """The history of a search: suggestions that depend on it alone, and a journal that survives a kill.
 
-Each suggestion comes from a fresh sampler, seeded by the trial's number, that is shown the finished trials (TPE,
-Bergstra et al. 2011, by Optuna). A finished trial is one line of the journal; one that a kill cut short leaves nothing,
-and is suggested again as it was.
+Each suggestion comes from a fresh sampler of Optuna, seeded by the trial's number, that is shown the finished trials
+(TPE, Bergstra et al. 2011, learns from them; the others look at none). A finished trial is one line of the journal; one
+that a kill cut short leaves nothing, and is suggested again as it was.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import optuna
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 
 from dpstudy.errors import StudyError
-from dpstudy.tuning.space import Value, bounds
+from dpstudy.tuning.space import Value, bounds, grid
 from dpstudy.tuning.trials import Trial
 
 _NAME = "search"
@@ -27,14 +27,17 @@ class History:
         path: of the journal, readable by its owner alone; made where it is missing.
         space: what is searched.
         seed: of the sequence of suggestions.
+        sampler: "tpe", "random" or "grid".
 
     Raises:
         StudyError: the journal is damaged.
     """
 
-    def __init__(self, path: str | os.PathLike, space: Mapping[str, Mapping], seed: int):
+    def __init__(self, path: str | os.PathLike, space: Mapping[str, Mapping], seed: int, sampler: str = "tpe"):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._seed = seed
+        self._sampler = sampler
+        self._grid = grid(space) if sampler == "grid" else []
         self._distributions = {name: _distribution(space[name]) for name in sorted(space)}
         _drop_half_a_line(Path(path))
         try:
@@ -53,7 +56,10 @@ class History:
         """What to try next."""
         key = f"{self._seed}/{len(self.trials)}"
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
-        self._seen.sampler = optuna.samplers.TPESampler(seed=seed)
+        kind = optuna.samplers.RandomSampler if self._sampler == "random" else optuna.samplers.TPESampler
+        self._seen.sampler = kind(seed=seed)
+        if self._grid:
+            self._seen.enqueue_trial(self._grid[len(self.trials)])
         return self._seen.ask(self._distributions).params
 
     def add(self, trial: Trial) -> None:

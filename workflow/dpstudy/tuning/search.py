@@ -11,7 +11,7 @@ from dpstudy.study.inputs import CellInputs, CellRequest
 from dpstudy.study.provenance import config_hash
 from dpstudy.tuning.history import History
 from dpstudy.tuning.objective import Objective, TrialError
-from dpstudy.tuning.space import Value
+from dpstudy.tuning.space import Value, grid
 from dpstudy.tuning.trials import Trial, write_trials
 
 _log = logging.getLogger("dpstudy")
@@ -36,9 +36,10 @@ def tune(request: CellRequest, inputs: CellInputs, path: str) -> None:
     for other in journal.parent.glob("journal-*.log"):
         if other != journal:  # of another config, library or data
             other.unlink()
-    history = History(journal, options["space"], options["seed"])
+    history = History(journal, options["space"], options["seed"], options["sampler"])
     objective = Objective(request, inputs)
-    left = range(len(history.trials), options["trials"])
+    count = len(grid(options["space"])) if options["sampler"] == "grid" else options["trials"]
+    left = range(len(history.trials), count)
     for number in progress(left, f"tuning {request.cell.path}"):
         trial = _try(objective, number, history.suggest())
         _log.info("trial %s: %s", number, trial)

@@ -1,5 +1,6 @@
 """The space of a search: hyper-parameter -> {low, high, log, integer} or {choices}, as the config has it."""
 
+import itertools
 from collections.abc import Mapping
 
 from dpstudy.errors import StudyError
@@ -45,6 +46,23 @@ def corners(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
     ends = {name: list(axis["choices"]) if "choices" in axis else list(bounds(axis)) for name, axis in space.items()}
     longest = max(map(len, ends.values()))
     return [{name: values[min(index, len(values) - 1)] for name, values in ends.items()} for index in range(longest)]
+
+
+def grid(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
+    """Every combination of the choices; the last hyper-parameter changes fastest."""
+    values = itertools.product(*(axis["choices"] for axis in space.values()))
+    return [dict(zip(space, combination, strict=True)) for combination in values]
+
+
+def check_grid(space: Mapping[str, Mapping], place: str) -> None:
+    """Refuse a grid over a range.
+
+    Raises:
+        StudyError: names the hyper-parameter.
+    """
+    for name, axis in space.items():
+        if "choices" not in axis:
+            raise StudyError(f"{place}.{name}: `sampler: grid` needs 'choices', not a range")
 
 
 def as_cell(axis: Mapping, value: Value) -> Value:
