@@ -98,6 +98,7 @@ def test_pools_that_share_a_subject_are_refused_or_merged():
         ({"test": True}, "test is True"),
         ({"test": float("nan")}, "test is nan"),
         ({"test": 0.5, "validation": 0.5}, "nothing for train"),
+        ({"test": 0.2, "left_out": 0.8}, "test 0.2, left_out 0.8 leave nothing for train"),
         ({"tset": 0.2}, "unknown key 'tset'"),
     ],
 )
@@ -111,3 +112,15 @@ def test_empty_splits_and_repeated_ids_are_refused():
         assign({"all": rows(["only"])}, {"test": 0.2}, "s")
     with pytest.raises(StudyError, match="row 1 of the pool 'test': the id 'x' stands twice"):
         assign({"train": rows(["x"]), "test": rows(["y", "x"])}, {}, "s")
+
+
+def test_records_left_out_belong_to_no_split_and_move_no_other():
+    source = {"all": rows(f"id{i}" for i in range(5000))}
+    whole = split_of(source, FRACTIONS)
+    sizes = []
+    for fraction in (0.0, 0.2, 0.6):
+        part = split_of(source, FRACTIONS | {"left_out": fraction})
+        assert part.items() <= whole.items(), "the smaller sets are part of the larger"
+        assert {name for name in whole if whole[name] != "train"} <= set(part)
+        sizes.append(len(part) / 5000)
+    assert sizes == pytest.approx([1.0, 0.8, 0.4], abs=0.03)

@@ -144,7 +144,7 @@ MISTAKES = [
     ("overrides", [{"match": {"entry": "ls"}}], "overrides[0]: the key 'set' is missing*"),
     # what has no meaning
     ("datasets/digits/unit", "subject", "datasets.digits.unit: no method of this version bounds what a subject contributes*use 'record'"),
-    ("datasets/digits/splits", {"test": 0.6, "validation": 0.5}, "datasets.digits.splits: test and validation leave nothing to train on"),
+    ("datasets/digits/splits", {"test": 0.6, "validation": 0.5}, "datasets.digits.splits: test, validation and left_out leave nothing to train on"),
     ("overrides", override({"entry": "ls"}, {"method": "first_order"}), "overrides[0].set.method: an override cannot change the method; add an entry"),
     ("overrides", override({"entry": "ls"}, {"sanitise": "clip"}), "overrides: digits/pixels/ls/eps=1: sanitise 'clip' gives no guarantee, so it fits epsilon 'inf' only"),
     ("methods", {"ls": {"method": "least_squares", "sanitise": "none"}}, None),

@@ -1,24 +1,35 @@
 """Which splits a data set has, told from its config entry alone. Light to import: the workflow asks it of every set."""
 
+from typing import NamedTuple
+
 from dpstudy.errors import StudyError
 
 
-def split_fractions(splits: dict) -> tuple[float | None, float]:
-    """The fractions (test, validation) of a config's `splits`; test is None where it is not given.
+class Fractions(NamedTuple):
+    """A config's `splits`; test is None where it is not given. Records left out belong to no split."""
+
+    test: float | None
+    validation: float
+    left_out: float
+
+
+def split_fractions(splits: dict) -> Fractions:
+    """The fractions of a config's `splits`.
 
     Raises:
         StudyError: a key is unknown, a fraction is no number in [0, 1), or nothing would be left for train.
     """
-    unknown = set(splits) - {"test", "validation"}
+    unknown = set(splits) - set(Fractions._fields)
     if unknown:
-        raise StudyError(f"splits: unknown key {min(unknown)!r}; it may have test and validation")
+        raise StudyError(f"splits: unknown key {min(unknown)!r}; it may have test, validation and left_out")
     for name, value in splits.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
             raise StudyError(f"splits: {name} is {value!r}; it must be a fraction from 0 to below 1")
-    test, validation = splits.get("test"), splits.get("validation", 0)
-    if (test or 0) + validation >= 1:
-        raise StudyError(f"splits: test {test} and validation {validation} leave nothing for train")
-    return test, validation
+    found = Fractions(splits.get("test"), splits.get("validation", 0), splits.get("left_out", 0))
+    if (found.test or 0) + found.validation + found.left_out >= 1:
+        named = ", ".join(f"{name} {value}" for name, value in splits.items())
+        raise StudyError(f"splits: {named} leave nothing for train")
+    return found
 
 
 def split_names(options: dict, private: bool = True) -> tuple[str, ...]:
@@ -29,8 +40,8 @@ def split_names(options: dict, private: bool = True) -> tuple[str, ...]:
     Raises:
         StudyError: as for `split_fractions`.
     """
-    test, validation = split_fractions(splits_of(options, private))
-    return ("train", *(["validation"] if validation else []), *(["test"] if test != 0 else []))
+    found = split_fractions(splits_of(options, private))
+    return ("train", *(["validation"] if found.validation else []), *(["test"] if found.test != 0 else []))
 
 
 def splits_of(options: dict, private: bool) -> dict:

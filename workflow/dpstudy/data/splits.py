@@ -8,7 +8,7 @@ import hashlib
 
 import numpy as np
 
-from dpstudy.data.names import split_fractions
+from dpstudy.data.names import Fractions, split_fractions
 from dpstudy.data.reader import Rows
 from dpstudy.errors import StudyError
 
@@ -26,14 +26,16 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str) -> dict[str, 
 
     Args:
         rows_by_pool: the rows of each pool of the source.
-        splits: {"test": fraction, "validation": fraction}; the fractions are of the rows that are split.
+        splits: {"test": fraction, "validation": fraction, "left_out": fraction}, of the rows that are split; rows that
+            are left out belong to no split.
         salt: goes into the hash, so that splits for different purposes are independent.
 
     Raises:
         StudyError: `test` is missing or superfluous, the source's pools share a subject, an id stands twice, or a split
             is empty.
     """
-    test, validation = split_fractions(splits)
+    fractions = split_fractions(splits)
+    test = fractions.test
     _check_ids(rows_by_pool)
     by_subject = all(rows.subjects is not None for rows in rows_by_pool.values())
     hashed, fixed_test = list(rows_by_pool), None
@@ -47,7 +49,7 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str) -> dict[str, 
                 _check_subjects(rows_by_pool)
     elif test is None:
         raise StudyError("splits: this data set has no test split of its own; give the fraction `test`, such as 0.2")
-    parts = _hash_parts(rows_by_pool, hashed, test or 0, validation, salt)
+    parts = _hash_parts(rows_by_pool, hashed, fractions, salt)
     if fixed_test:
         parts["test"] = [(fixed_test, np.arange(len(rows_by_pool[fixed_test])))]
     for name, split in parts.items():
@@ -56,9 +58,8 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str) -> dict[str, 
     return parts
 
 
-def _hash_parts(
-    rows_by_pool: dict[str, Rows], hashed: list[str], test: float, validation: float, salt: str
-) -> dict[str, Parts]:
+def _hash_parts(rows_by_pool: dict[str, Rows], hashed: list[str], fractions: Fractions, salt: str) -> dict[str, Parts]:
+    test, validation = fractions.test or 0, fractions.validation
     parts = {"train": []}
     if validation:
         parts["validation"] = []
@@ -70,7 +71,7 @@ def _hash_parts(
         chosen = {
             "test": place < test,
             "validation": (place >= test) & (place < test + validation),
-            "train": place >= test + validation,
+            "train": (place >= test + validation) & (place < 1 - fractions.left_out),
         }
         for name, split in parts.items():
             split.append((pool, np.flatnonzero(chosen[name])))

@@ -162,8 +162,8 @@ def _check_numbers(config: dict) -> None:
         if not 0 < _number(dataset["delta"]) < 1:
             raise StudyError(f"datasets.{name}.delta: {dataset['delta']!r} must lie between 0 and 1")
         splits = dataset["splits"]
-        if splits.get("test", 0) + splits["validation"] >= 1:
-            raise StudyError(f"datasets.{name}.splits: test and validation leave nothing to train on")
+        if splits.get("test", 0) + splits["validation"] + splits.get("left_out", 0) >= 1:
+            raise StudyError(f"datasets.{name}.splits: test, validation and left_out leave nothing to train on")
         if dataset["unit"] == "subject":
             raise StudyError(
                 f"datasets.{name}.unit: no method of this version bounds what a subject contributes, so a guarantee "
