@@ -119,7 +119,7 @@ MISTAKES = [
     ("datasest", {}, "datasest: unknown key (did you mean 'datasets'?); allowed here: *datasets*"),
     ("datasets/digits/delat", "1e-4", "datasets.digits.delat: unknown key (did you mean 'delta'?); allowed here: *delta*reader*"),
     ("datasets/digits/raeder", "x", "datasets.digits.raeder: unknown key (did you mean 'reader'?); allowed here: *delta*reader*"),
-    ("datasets/digits/splits/tset", 0.1, "datasets.digits.splits.tset: unknown key (did you mean 'test'?); allowed here: test, validation"),
+    ("datasets/digits/splits/tset", 0.1, "datasets.digits.splits.tset: unknown key (did you mean 'test'?); allowed here: left_out, test, validation"),
     ("public/glyphs/cuont", 3, "public.glyphs.cuont: unknown key (did you mean 'count'?); allowed here: *count*plant*"),
     ("backbones/glyph-cnn/widht", 3, "backbones.glyph-cnn.widht: unknown key (did you mean 'width'?); allowed here: *width"),
     ("features/pixels/dtpye", "float16", "features.pixels.dtpye: unknown key (did you mean 'dtype'?); allowed here: *dtype*"),
