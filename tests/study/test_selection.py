@@ -139,3 +139,25 @@ def test_groups_without_a_counterpart_are_not_looked_up():
     load(config({"t": GROUPED | {"groups": unknown, "counterparts": {}}}))
     with pytest.raises(StudyError, match="nobody"):
         load(config({"t": GROUPED | {"groups": unknown}}))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"epsilon": "7"}, "tables.t.searches[0].cells[0]: the study has no cell digits/pixels/sgd/eps=7"),
+        (
+            {"cells": [{"features": "pixels", "entry": "ls"}]},
+            "tables.t.searches[0].cells[0]: the cell digits/pixels/ls/eps=0.5 is not tuned",
+        ),
+    ],
+)
+def test_a_search_that_the_study_does_not_make_is_refused_at_once(change, sentence):
+    study = config()
+    study["datasets"]["digits"]["splits"]["validation"] = 0.1
+    tuning = {"space": {"learning_rate": {"choices": [1, 2]}}}
+    study["methods"]["sgd"] = {"method": "first_order", "clipping_norm": 1.0, "steps": 2, "tuning": tuning}
+    whole = {"label": "SGD", "dataset": "digits", "epsilon": "0.5", "cells": [{"features": "pixels", "entry": "sgd"}]}
+    load(study | {"tables": {"t": {"style": "search", "searches": [whole]}}})
+    with pytest.raises(StudyError) as caught:
+        load(study | {"tables": {"t": {"style": "search", "searches": [whole | change]}}})
+    assert str(caught.value) == sentence

@@ -6,6 +6,7 @@ rule build_report:
         summary="results/summary.parquet",
         ledgers=cell_files("ledger.json"),
         metrics=cell_files("metrics.json"),
+        trials=list(searches_of(STUDY["tables"].values()).values()),
         totals="results/privacy/total.json",
         figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
         published=published_files(),
@@ -32,6 +33,7 @@ rule build_report:
         figures=STUDY["figures"],
         ledgers=cell_paths("ledger.json"),
         metrics=cell_paths("metrics.json"),
+        trials=searches_of(STUDY["tables"].values()),
         dedup={
             public: STUDY["dedup"]["drop"]
             for public in sorted({backbone["public"] for backbone in STUDY["backbones"].values()})

@@ -6,6 +6,7 @@ rule build_table:
         summary="results/summary.parquet",
         ledgers=cell_files("ledger.json"),
         metrics=cell_files("metrics.json"),
+        trials=lambda wildcards: list(searches_of([STUDY["tables"][wildcards.table]]).values()),
         published=published_files(),
         code=code("build_table.py"),
     output:
@@ -26,6 +27,7 @@ rule build_table:
         axes=axes(),
         ledgers=cell_paths("ledger.json"),
         metrics=cell_paths("metrics.json"),
+        trials=lambda wildcards: searches_of([STUDY["tables"][wildcards.table]]),
     script:
         "../scripts/build_table.py"
 

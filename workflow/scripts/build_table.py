@@ -7,5 +7,5 @@ from dpstudy.tables.results import Results
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         params = snakemake.params
-        results = Results.read(params.axes, snakemake.input.summary, params.ledgers, params.metrics)
+        results = Results.read(params.axes, snakemake.input.summary, params.ledgers, params.metrics, params.trials)
         build(snakemake.wildcards.table, params.spec, results, snakemake.output.tex, snakemake.output.csv)

@@ -53,6 +53,7 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
     elif "groups" in spec and "features" in spec:
         raise StudyError(f"{place}: give either 'features' or 'groups', which name features with labels")
     _check_lines(place, spec, config)
+    _check_searches(place, spec, config)
     _check_published(place, spec, config)
 
 
@@ -83,6 +84,7 @@ def _check_style(place: str, spec: dict) -> None:
         "grouped": ("groups", "rows"),
         "ceiling": ("paper",),
         "claims": ("paper", "methods"),
+        "search": ("searches",),
         "curve": ("panels",),
     }
     for key in needed.get(style, ()):
@@ -103,6 +105,18 @@ def _check_lines(place: str, spec: dict, config: dict) -> None:
                 raise StudyError(f"{where}: the study has no cell {path}")
             if not method_schema(config["methods"][line["entry"]]["method"]).get("x-curve"):
                 raise StudyError(f"{where}: the entry {line['entry']!r} has no steps, hence no curve")
+
+
+def _check_searches(place: str, spec: dict, config: dict) -> None:
+    """Every search of a table is one that the study makes."""
+    for number, row in enumerate(spec.get("searches", [])):
+        for index, part in enumerate(row["cells"]):
+            where = f"{place}.searches[{number}].cells[{index}]"
+            cell = Cell(row["dataset"], part["features"], part["entry"], row["epsilon"])
+            if cell not in unfold(config):
+                raise StudyError(f"{where}: the study has no cell {cell.path}")
+            if "tuning" not in cell.options(config):
+                raise StudyError(f"{where}: the cell {cell.path} is not tuned")
 
 
 def _check_rows(place: str, spec: dict, parts: dict[str, dict]) -> None:

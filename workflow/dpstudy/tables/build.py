@@ -10,6 +10,7 @@ from dpstudy.tables.claims_table import build_claims_table, claims_sheet
 from dpstudy.tables.grouped import build_grouped_table
 from dpstudy.tables.latex import build_table
 from dpstudy.tables.results import Results
+from dpstudy.tables.searches import build_search_table, search_sheet
 from dpstudy.tables.sheet import Sheet
 
 STYLES: dict[str, Callable[..., None]] = {
@@ -18,11 +19,17 @@ STYLES: dict[str, Callable[..., None]] = {
     "best": build_best_table,
     "ceiling": build_ceiling_table,
     "claims": build_claims_table,
+    "search": build_search_table,
 }
 
 
 # What the report prints as text; "plain" and "grouped" lay accuracies out by epsilon, which it prints itself.
-SHEETS: dict[str, Callable[..., Sheet]] = {"best": best_sheet, "ceiling": ceiling_sheet, "claims": claims_sheet}
+SHEETS: dict[str, Callable[..., Sheet]] = {
+    "best": best_sheet,
+    "ceiling": ceiling_sheet,
+    "claims": claims_sheet,
+    "search": search_sheet,
+}
 
 
 def build(name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike) -> None:

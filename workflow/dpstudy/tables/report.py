@@ -165,6 +165,13 @@ def _figure(name: str, spec: dict, axes: Mapping, paths: Mapping) -> dict:
     metric = METRICS[spec.get("metric", "top1")]
     title = spec.get("title") or name
     kinds, entries = _list(spec.get("features", axes["features"])), _list(spec.get("entries", axes["entries"]))
+    if spec.get("style") == "curve":
+        return {
+            "name": name,
+            "caption": f"{title}: {metric} along training; mean over seeds, bands are one standard deviation.",
+            "alt": f"{title}: {metric} along training; the numbers stand in results/figures/{name}.csv.",
+            "png": base64.b64encode(content).decode("ascii"),
+        }
     return {
         "name": name,
         "caption": f"{title}: {metric} against the target ε; mean over seeds, bars are one standard deviation.",

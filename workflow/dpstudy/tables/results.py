@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.summary import read_summary
@@ -19,12 +19,14 @@ class Results:
         summary: rows of the summary (`read_summary`).
         ledgers: cell name -> path of its ledger.json.
         metrics: cell name -> path of its metrics.json.
+        trials: cell name -> path of its search's trials.parquet, for what a table asks for.
     """
 
     axes: Mapping[str, list[str]]
     summary: list[dict]
     ledgers: Mapping[str, str | os.PathLike]
     metrics: Mapping[str, str | os.PathLike]
+    trials: Mapping[str, str | os.PathLike] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -33,9 +35,10 @@ class Results:
         summary_path: str | os.PathLike,
         ledgers: Mapping[str, str | os.PathLike],
         metrics: Mapping[str, str | os.PathLike],
+        trials: Mapping[str, str | os.PathLike] | None = None,
     ) -> "Results":
         """The same with the summary read from `summary_path` (CSV or parquet)."""
-        return cls(axes, read_summary(summary_path), ledgers, metrics)
+        return cls(axes, read_summary(summary_path), ledgers, metrics, trials or {})
 
     def ledger(self, cell: str) -> dict:
         """The ledger of a cell that has metrics.
