@@ -50,11 +50,40 @@ def test_scatternet_equals_plain_kymatio_on_each_image_and_channel(shape, scalin
 
 def test_a_record_alone_has_the_features_it_has_in_a_batch():
     images = random_images(7, (12, 8, 1))
-    for name in ("pixels", "scatternet"):
+    for name in ("pixels", "scatternet", "random_patches"):
         extractor = open_extractor({"extractor": name})
         together = extractor(images)
         alone = np.concatenate([extractor(images[row : row + 1]) for row in range(len(images))])
         np.testing.assert_allclose(together, alone, rtol=1e-6, atol=1e-7)
+
+
+def test_random_patches_equal_a_slow_sum_over_patches():
+    images = random_images(2, (9, 8, 3))
+    extractor = open_extractor({"extractor": "random_patches", "filters": 5, "seed": 3})
+    features = extractor(images)
+    assert extractor.shape((9, 8, 3)) == (10, 2, 2) and features.shape == (2, 10, 2, 2)
+    filters = extractor._filters(3).astype(np.float64).reshape(5, 3, 6, 6)
+    assert np.linalg.norm(filters.reshape(5, -1), axis=1) == pytest.approx(1)
+    planes = images.transpose(0, 3, 1, 2) / 255
+    responses = np.empty((5, 4, 3))
+    for row in range(4):
+        for column in range(3):
+            patch = planes[1, :, row : row + 6, column : column + 6]
+            patch = (patch - patch.mean()) / np.sqrt(patch.var() + 1e-2)
+            responses[:, row, column] = (filters * patch).sum((1, 2, 3))
+    cells = [(rows, columns) for rows in (slice(0, 2), slice(2, 4)) for columns in (slice(0, 2), slice(1, 3))]
+    for sign, part in ((1, features[1, :5]), (-1, features[1, 5:])):
+        rectified = np.maximum(sign * responses - 1, 0)
+        slow = [rectified[:, rows, columns].mean((1, 2)) for rows, columns in cells]
+        assert part.reshape(5, 4) == pytest.approx(np.stack(slow, 1), abs=1e-5)
+
+
+def test_random_patches_depend_on_their_seed_and_refuse_tiny_images():
+    images = random_images(3, (12, 8, 1))
+    first, second = (open_extractor({"extractor": "random_patches", "seed": seed})(images) for seed in (0, 1))
+    assert first.shape == (3, 512, 2, 2) and not np.allclose(first, second)
+    with pytest.raises(StudyError, match="at least 7 pixels"):
+        open_extractor({"extractor": "random_patches"}).shape((6, 28, 1))
 
 
 def test_scatternet_refuses_an_empty_batch_and_tiny_images():

@@ -15,6 +15,7 @@ from dpstudy.errors import StudyError
 EXTRACTORS = {
     "pixels": "dpstudy.features.pixels",
     "scatternet": "dpstudy.features.scatternet",
+    "random_patches": "dpstudy.features.random_patches",
     "backbone": "dpstudy.features.backbone",
 }
 

@@ -130,6 +130,11 @@ def _check_references(config: dict) -> None:
     for name, features in config["features"].items():
         if features["extractor"] == "precomputed" and "location" not in features:
             raise StudyError(f"features.{name}: the extractor 'precomputed' needs the key 'location'")
+        for key in ("filters", "seed"):
+            if key in features and features["extractor"] != "random_patches":
+                raise StudyError(
+                    f"features.{name}.{key}: the extractor {features['extractor']!r} does not take this key"
+                )
         _check_backbone(f"features.{name}", features, config)
         if "fit" in features:
             _known(f"features.{name}.fit", features["fit"], config["fits"], "fit")

@@ -1,0 +1,61 @@
+"""Random-patch features: convolutions with random filters, rectified both ways and pooled (tramer2021, Appendix A,
+after Coates and Ng 2012 and Recht et al. 2018).
+
+The filters are drawn from a seed, not cut from images: nothing here touches other records. Each patch is brought to
+mean 0 and variance 1 first, and the responses are averaged over a grid of 2 x 2 cells.
+"""
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+from dpstudy.features.scaling import check_scaling, scale
+
+PATCH, GRID = 6, 2  # pixels a side of a patch; cells a side of what is pooled
+_BIAS = 1.0  # subtracted before rectifying: about a sixth of the responses pass on either side
+_CONTRAST = 1e-2  # added to the variance of a patch
+_BLOCK = 64  # images at a time
+
+
+class RandomPatches:
+    """Features (2 filters, 2, 2)."""
+
+    def __init__(self, scaling: str, filters: int, seed: int):
+        self.scaling, self.filters, self.seed = scaling, filters, seed
+
+    def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """(2 filters, 2, 2) for images (H, W, C)."""
+        height, width, channels = image_shape
+        check_scaling(self.scaling, channels)
+        if min(height, width) < PATCH + GRID - 1:
+            least = PATCH + GRID - 1
+            raise StudyError(f"random_patches needs images of at least {least} pixels a side, not {height}x{width}")
+        return (2 * self.filters, GRID, GRID)
+
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        """(n, H, W, C) uint8 to (n, 2 filters, 2, 2) float32."""
+        import torch
+        from torch.nn import functional
+
+        planes = torch.from_numpy(np.ascontiguousarray(scale(images, self.scaling).transpose(0, 3, 1, 2)))
+        filters = torch.from_numpy(self._filters(planes.shape[1]))
+        found = []
+        with torch.inference_mode():
+            for block in planes.split(_BLOCK):
+                patches = functional.unfold(block, PATCH)  # (n, C 36, places)
+                patches = patches - patches.mean(1, keepdim=True)
+                patches = patches / (patches.square().mean(1, keepdim=True) + _CONTRAST).sqrt()
+                places = tuple(side - PATCH + 1 for side in block.shape[2:])
+                responses = (filters @ patches).unflatten(2, places)
+                both = torch.cat([responses - _BIAS, -responses - _BIAS], 1).relu_()
+                found.append(functional.adaptive_avg_pool2d(both, GRID))
+        return torch.cat(found).numpy()
+
+    def _filters(self, channels: int) -> np.ndarray:
+        """(filters, C 36) float32 with rows of norm 1."""
+        drawn = np.random.default_rng(self.seed).standard_normal((self.filters, channels * PATCH**2), dtype=np.float32)
+        return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+def open(options: dict, *, backbone_folder=None) -> RandomPatches:
+    """The extractor; options `scaling`, `filters` and `seed`."""
+    return RandomPatches(options.get("scaling", "unit"), options.get("filters", 256), options.get("seed", 0))
