@@ -257,3 +257,11 @@ def searches_of(tables):
             cell = study_cells.Cell(row["dataset"], part["features"], part["entry"], row["epsilon"])
             found[cell.path] = f"results/tuning/{cell.path}/trials.parquet"
     return found
+
+
+def stepped_memory(wildcards, input):
+    """mem_mb of a training in steps: mini-batches are picked from memory, full batches may be read anew."""
+    options = options_of(wildcards)
+    searched = options.get("tuning", {}).get("space", {})
+    full = options.get("batch_size", "full") == "full" and "batch_size" not in searched
+    return streaming_memory(1500, 6)(wildcards, input) if full else memory(1500, 6)(wildcards, input)

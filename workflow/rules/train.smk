@@ -49,6 +49,6 @@ use rule train_closed_form as train_stepped with:
     wildcard_constraints:
         entry=alternatives(entries_where(curve=True)),
     resources:
-        mem_mb=streaming_memory(1500, 6),
+        mem_mb=stepped_memory,
         runtime=240,
         gpu=gpu(),

@@ -18,7 +18,7 @@ rule tune_entry:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=streaming_memory(1500, 6),
+        mem_mb=stepped_memory,
         runtime=1440,
         gpu=lambda wildcards: gpu() if wildcards.entry in entries_where(curve=True) else 0,
     params:
