@@ -10,7 +10,7 @@ import torch
 from dpstudy.errors import StudyError
 from dpstudy.features import shards
 from dpstudy.features.batches import ShardBatches
-from dpstudy.methods import feature_covariance, first_order
+from dpstudy.methods import feature_covariance, first_order, grams
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.problem import Problem
@@ -178,3 +178,20 @@ def test_models_of_streamed_records_equal_those_of_held_ones(tmp_path, improved)
         assert data.records.held == (claimed == 0)
         models.append(method.fit(data, parameters, problem, plan, NoiseSource("seeded", "records", 5)).model)
     assert models[1].weights == pytest.approx(models[0].weights, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_grams_of_several_threads_add_up(threads, monkeypatch):
+    """More blocks than threads, and fewer."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for rows in (3, 40, 1000):
+            monkeypatch.setattr(grams, "_ROWS", rows)
+            for records in both(make_batches()):
+                mapped = records.mapped(RowMap(clip=0.9))
+                slow = sum(block.features.double().T @ block.features.double() for block in mapped.blocks())
+                assert gram(mapped) == pytest.approx(slow.numpy(), rel=1e-6, abs=1e-5)
+                assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)

@@ -107,7 +107,7 @@ def accumulate(
     """
     sums, rows = [], 0
     large = getattr(batches, "nbytes", 0) > _LARGE
-    with _one_thread_each(threads > 1), ThreadPoolExecutor(threads) as pool:
+    with one_thread_each(threads > 1), ThreadPoolExecutor(threads) as pool:
         for features, labels in progress(batches, "statistics"):
             labels = checked_labels(labels, classes, positives)
             sums = sums or _sums(features.shape[1], classes, clipping_norm, per_class, threads, large)
@@ -122,7 +122,7 @@ def accumulate(
 
 
 @contextlib.contextmanager
-def _one_thread_each(limited: bool) -> Iterator[None]:
+def one_thread_each(limited: bool) -> Iterator[None]:
     """BLAS and torch compute on the thread that calls them."""
     if not limited:
         yield
