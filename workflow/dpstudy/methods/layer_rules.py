@@ -97,8 +97,8 @@ class Elementwise:
     each: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> Elementwise:
-        normal = functional.group_norm(inputs, self.layer.num_groups, eps=self.layer.eps)
-        products = (normal * gradients, gradients)
+        standardised = functional.group_norm(inputs, self.layer.num_groups, eps=self.layer.eps)
+        products = (standardised * gradients, gradients)
         return Elementwise(self.layer, tuple(x.flatten(2).sum(2).unflatten(0, (-1, copies)).sum(1) for x in products))
 
     def squared_norms(self) -> torch.Tensor:
