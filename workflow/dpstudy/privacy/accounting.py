@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dpstudy.privacy import gaussian
-from dpstudy.privacy.events import Event, unamplified
+from dpstudy.privacy import gaussian, iteration
+from dpstudy.privacy.events import ITERATED, Event, unamplified
 
 # Small epsilon needs large orders, large epsilon orders near 1 (below 1.7 the subsampled bound rarely converges).
 RDP_ORDERS = (
@@ -56,6 +56,8 @@ def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Ce
         by["rdp"] = _gaussian_rdp_epsilon(gaussian.composed_mu(events), delta)
         if complete and not shuffled:
             by["pld"] = pld_epsilon(events, delta)
+        if any(event.mechanism == ITERATED for event in events):
+            return _certify_iterated(events, delta, by)
         return Certificate(by["exact"], "exact Gaussian DP", adjacency, by)
     if shuffled:
         raise ValueError("shuffled and Poisson-sampled events have no common adjacency: they cannot be composed")
@@ -63,6 +65,15 @@ def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Ce
     if complete:
         by["rdp"] = rdp_epsilon(events, delta)
     return Certificate(by["pld"], "PLD (dp-accounting)", adjacency, by)
+
+
+def _certify_iterated(events: tuple[Event, ...], delta: float, by: dict) -> Certificate:
+    """What the worst protected record has; with a secret order every record has the mean over positions."""
+    secret = sum(event.secret_order for event in events) == 1 == sum(event.mechanism == ITERATED for event in events)
+    if not secret:  # several orders: the worst position in each is a bound too
+        return Certificate(by["exact"], "Gaussian DP by iteration, worst record", "zero-out", by)
+    by["exact"] = iteration.secret_order_epsilon(events, delta)
+    return Certificate(by["exact"], "Gaussian DP by iteration, secret order", "zero-out", by)
 
 
 def zcdp_epsilon(events: Sequence[Event], delta: float) -> float:

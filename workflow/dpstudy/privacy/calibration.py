@@ -72,8 +72,7 @@ def _first_guess(events_at: Callable[[float], Sequence[Event]], budget: Budget) 
     unit = 0.0
     for event in events_at(1.0):
         rate = event.sampling_rate if event.sampling == "poisson" else 1.0
-        participations = event.epochs if event.sampling == "shuffle" else event.count
-        unit += participations * (rate / max(event.noise_multiplier, 1e-12)) ** 2
+        unit += event.participations * (rate / max(event.noise_multiplier, 1e-12)) ** 2
     guess = math.sqrt(unit) / goal
     return guess if unamplified(events_at(1.0)) else max(guess, _SMALLEST_SUBSAMPLED)
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-MECHANISMS = ("gaussian",)
+ITERATED = "iterated-gaussian"
+MECHANISMS = ("gaussian", ITERATED)
 SAMPLINGS = ("none", "poisson", "shuffle")
 
 
@@ -13,7 +14,8 @@ class Event:
 
     Attributes:
         name: what is released; the noise source counts its draws under the same name.
-        mechanism: one of MECHANISMS.
+        mechanism: "gaussian", or "iterated-gaussian": `count` noisy steps that contract, on fixed batches in the same
+            order in each of `epochs`, of which only the last iterate is released (privacy/iteration.py).
         noise_multiplier: noise standard deviation / L2 sensitivity (0: no noise, no guarantee).
         sensitivity: L2 sensitivity of the released sum, in the units of the release.
         count: how often it is released.
@@ -21,6 +23,7 @@ class Event:
             (fixed batches of a shuffled pass: each unit takes part in `epochs` of the `count` releases).
         sampling_rate: public probability q of taking part in one release.
         epochs: for "shuffle" only, how many releases one unit takes part in.
+        secret_order: of "iterated-gaussian": which batch a unit is in was drawn uniformly and is never released.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Event:
     sampling: str = "none"
     sampling_rate: float = 1.0
     epochs: int | None = None
+    secret_order: bool = False
 
     def __post_init__(self):
         if self.mechanism not in MECHANISMS:
@@ -47,6 +51,28 @@ class Event:
             raise ValueError(f"event {self.name!r}: sampling_rate must lie in (0, 1], got {self.sampling_rate}")
         if (self.sampling == "shuffle") != (self.epochs is not None):
             raise ValueError(f"event {self.name!r}: epochs goes with shuffle sampling, and only with it")
+        if self.mechanism == ITERATED and not self._whole_epochs():
+            raise ValueError(f"event {self.name!r}: iteration is over fixed batches (shuffle), all of them in each epoch")
+        if self.secret_order and self.mechanism != ITERATED:
+            raise ValueError(f"event {self.name!r}: a secret order is known to be worth something for iteration only")
+
+    def _whole_epochs(self) -> bool:
+        """Whether the releases are `epochs` passes over ceil(n/B) batches."""
+        if self.sampling != "shuffle" or self.count % self.epochs:
+            return False
+        batches = self.count // self.epochs
+        return (batches - 1) * self.sampling_rate < 1 <= batches * self.sampling_rate * (1 + 1e-9)
+
+    @property
+    def participations(self) -> float:
+        """mu^2 x noise_multiplier^2 of the unit that the event protects least: in how many releases it takes part.
+
+        Steps of an iterated mechanism that come after a unit's own hide it: it counts as (epochs - 1)/m + 1 of them,
+        m the batches of an epoch, if its batch is the last (privacy/iteration.py).
+        """
+        if self.mechanism == ITERATED:
+            return (self.epochs - 1) * self.epochs / self.count + 1
+        return self.epochs if self.sampling == "shuffle" else self.count
 
     def scaled(self, factor: float) -> "Event":
         """The same event with its noise multiplied by `factor`."""
@@ -65,13 +91,16 @@ class Event:
         }
         if self.epochs is not None:
             content["params"] = {"epochs": self.epochs}
+        if self.mechanism == ITERATED:
+            content["params"]["order"] = "secret" if self.secret_order else "public"
         return content
 
     @classmethod
     def from_json(cls, content: dict) -> "Event":
         """The inverse of `to_json`."""
         fields = {key: value for key, value in content.items() if key != "params"}
-        return cls(**fields, epochs=content.get("params", {}).get("epochs"))
+        params = content.get("params", {})
+        return cls(**fields, epochs=params.get("epochs"), secret_order=params.get("order") == "secret")
 
 
 def unamplified(events: Iterable[Event]) -> bool:

@@ -26,8 +26,7 @@ def composed_mu(events: Iterable[Event]) -> float:
     for event in events:
         if event.noise_multiplier == 0:
             return math.inf
-        participations = event.epochs if event.sampling == "shuffle" else event.count
-        total += participations / event.noise_multiplier**2
+        total += event.participations / event.noise_multiplier**2
     return math.sqrt(total)
 
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.events import Event, unamplified
+from dpstudy.privacy.events import ITERATED, Event, unamplified
+from dpstudy.privacy.iteration import share_within
 
 SHARED_NOISE = (
     "One noise vector was added to every class and step (shared_noise, a control): differences between classes are "
@@ -42,7 +43,7 @@ def build_ledger(
     """
     certificate = certify(events, budget.delta, complete=not unamplified(events)) if events else None
     epsilon = certificate.epsilon if certificate else math.inf
-    open_questions = list(not_accounted)
+    open_questions = [*not_accounted, *_caveats(events, budget)]
     if no_guarantee:
         open_questions.insert(0, no_guarantee)
     if noise == "seeded":
@@ -67,6 +68,30 @@ def build_ledger(
         "not_accounted": open_questions,
         "guarantee": "proved" if proved else "none",
     }
+
+
+def _caveats(events: Sequence[Event], budget: Budget) -> list[str]:
+    """What a reader must know of batches in a fixed order."""
+    return [
+        _iteration_caveat(events, event.secret_order, budget)
+        if event.mechanism == ITERATED
+        else f"The noise was calibrated for Poisson sampling at epsilon {budget.epsilon}, but batches were shuffled: "
+        "what is certified is the epsilon of shuffled fixed batches, without amplification, under zero-out adjacency."
+        for event in events
+        if event.sampling == "shuffle"
+    ]
+
+
+def _iteration_caveat(events: Sequence[Event], secret: bool, budget: Budget) -> str:
+    kept = "This holds only if no iterate but the last is ever released"
+    if secret:
+        return f"{kept}, nor the random order in which records were visited."
+    share = math.floor(1000 * share_within(events, budget.target, budget.delta)) / 10
+    return (
+        f"Privacy amplification by iteration protects records unevenly: {share:g} % of them have epsilon at most "
+        f"{budget.epsilon}; what is certified is the epsilon of the worst one, in the last batch, under zero-out "
+        f"adjacency. {kept}."
+    )
 
 
 def _finite(value: float | None) -> float | None:
@@ -122,8 +147,7 @@ def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, 
         for content in ledger["events"]:
             events[Event.from_json(content | {"name": "", "sensitivity": 1.0})] += seeds
     if unamplified(events):
-        repeated = [_repeat(event, times) for event, times in events.items()]
-        return certify(repeated, delta).epsilon, "exact Gaussian DP"
+        return certify(tuple(events.elements()), delta).epsilon, "exact Gaussian DP"
     if any(event.sampling == "shuffle" for event in events):
         return math.inf, "none (shuffled and Poisson-sampled cells have no common adjacency)"
     return rdp_epsilon([_repeat(event, times) for event, times in events.items()], delta), "RDP (dp-accounting)"
@@ -132,5 +156,4 @@ def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, 
 def _repeat(event: Event, times: int) -> Event:
     from dataclasses import replace
 
-    epochs = event.epochs * times if event.epochs is not None else None
-    return replace(event, count=event.count * times, epochs=epochs)
+    return replace(event, count=event.count * times)

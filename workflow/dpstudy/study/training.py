@@ -137,7 +137,7 @@ def _write(
         n=problem.n,
         unit=request.dataset["unit"],
         noise=request.noise,
-        not_accounted=[*request.not_accounted, *_search_caveat(choice), *_shuffle_caveat(plan, problem)],
+        not_accounted=[*request.not_accounted, *_search_caveat(choice)],
         no_guarantee=_why_none(request, problem),
     )
     _check_documents(metrics, ledger, outputs)
@@ -162,16 +162,6 @@ def _search_caveat(choice: Choice | None) -> list[str]:
     return [
         f"The hyper-parameters were chosen by {choice.trials} trials on a validation split of the private records; "
         "that search was not paid for."
-    ]
-
-
-def _shuffle_caveat(plan: Plan, problem: Problem) -> list[str]:
-    if not any(event.sampling == "shuffle" for event in plan.events):
-        return []
-    return [
-        f"The noise was calibrated for Poisson sampling at epsilon {problem.budget.epsilon}, but batches were "
-        "shuffled: what is certified is the epsilon of shuffled fixed batches, without amplification, under zero-out "
-        "adjacency."
     ]
 
 

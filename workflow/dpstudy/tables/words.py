@@ -40,6 +40,9 @@ def _sampling(event: dict) -> str:
     rate = event.get("sampling_rate")
     if event["sampling"] == "none":
         return "each time on all records"
+    if event["mechanism"] == "iterated-gaussian":
+        order = {"secret": "a secret random", "public": "a known"}[event["params"]["order"]]
+        return f"on fixed batches in {order} order, only the last iterate being published"
     if event["sampling"] == "shuffle":
         return "on fixed batches of a shuffled pass (no amplification)"
     kind = event["sampling"].replace("-", " ").replace("poisson", "Poisson")
