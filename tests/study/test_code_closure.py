@@ -32,6 +32,7 @@ OPTIONS = {
         "steps": 2,
         "normalisation": {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 30.0},
     },
+    "iterated_sgd": {"learning_rate": 1.0, "clipping_norm": 1.0, "batch_size": 10, "epochs": 2},
     "network_dpsgd": {"network": "scatter-28", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 2},
 }
 NEEDED = {"least_squares": set()}
