@@ -127,12 +127,8 @@ def test_what_is_released_is_as_private_as_it_says():
     samples = []
     for held in (features, without):
         data, key = iterated_sgd.prepare([(held, labels)], parameters, problem), secrets.randbits(50)
-        samples.append(
-            [
-                iterated_sgd.fit(data, parameters, problem, plan, source(f"{key} {run}")).model.weights[:, 0] @ direction
-                for run in range(runs)
-            ]
-        )
+        fits = (iterated_sgd.fit(data, parameters, problem, plan, source(f"{key} {run}")) for run in range(runs))
+        samples.append([fit.model.weights[:, 0] @ direction for fit in fits])
     measured = (np.mean(samples[0]) - np.mean(samples[1])) / np.std(samples)
     charged = 1 / plan.events[0].noise_multiplier
     # |p - y| is 0.83 of its bound where nothing is learnt yet; the standard error is 0.04 of the charge

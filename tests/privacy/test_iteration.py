@@ -1,4 +1,4 @@
-"""Amplification by iteration against an independent optimisation, exact Gaussian pairs, and the accounting around it."""
+"""Amplification by iteration against an independent optimisation and exact Gaussian pairs; the accounting around it."""
 
 import math
 

@@ -52,7 +52,9 @@ class Event:
         if (self.sampling == "shuffle") != (self.epochs is not None):
             raise ValueError(f"event {self.name!r}: epochs goes with shuffle sampling, and only with it")
         if self.mechanism == ITERATED and not self._whole_epochs():
-            raise ValueError(f"event {self.name!r}: iteration is over fixed batches (shuffle), all of them in each epoch")
+            raise ValueError(
+                f"event {self.name!r}: iteration is over fixed batches (shuffle), all of them in each epoch"
+            )
         if self.secret_order and self.mechanism != ITERATED:
             raise ValueError(f"event {self.name!r}: a secret order is known to be worth something for iteration only")
 

@@ -115,5 +115,3 @@ def secret_order_epsilon(events: Sequence[Event], delta: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if excess(middle) <= 0 else (middle, high)
     return high
-
-
