@@ -103,7 +103,7 @@ def test_a_table_that_cannot_be_built_is_refused_at_once(spec, sentence):
     ("change", "sentence"),
     [
         ({"features": ["pixels"]}, "figures.f: give either 'features' or 'groups', which name features with labels"),
-        ({"dataset": "digits"}, "figures.f: give exactly one of 'dataset', 'datasets', 'panels'"),
+        ({"dataset": "digits"}, "figures.f: give exactly one of 'dataset', 'datasets', 'panels', 'noise'"),
         ({"published": {"paper": "mehta2024"}}, "figures.f: published: no row of results.csv has paper = 'mehta2024'*"),
         ({"datasets": ["digit"]}, "figures.f.datasets: unknown data set 'digit'*"),
         ({"x": "step"}, "figures.f.x: the style 'epsilons' does not take this key; it takes dataset, datasets*"),
@@ -132,6 +132,36 @@ def test_a_line_that_is_no_curve_is_refused_at_once(line, sentence):
     with pytest.raises(StudyError) as caught:
         load(study | {"figures": {"f": {"style": "curve", "panels": [{"lines": [whole | line]}]}}})
     assert str(caught.value) == sentence
+
+
+NOISE = {"delta": "1e-5", "epochs": 2, "records": 100}
+LINE = {"algorithm": "dp-sgd", "epsilons": ["1"], "batch_sizes": [10]}
+
+
+@pytest.mark.parametrize(
+    ("x", "line", "sentence"),
+    [
+        ("epoch", {}, "figures.f.x: 'epoch': the style 'noise' takes epsilon, sampling_rate"),
+        ("epsilon", {"batch_sizes": [10, 20]}, "figures.f.noise.series[0].batch_sizes: 2 of them, but x is 'epsilon'*"),
+        ("sampling_rate", {"epsilons": ["1", "2"]}, "figures.f.noise.series[0].epsilons: 2 of them*"),
+        ("epsilon", {"batch_sizes": [101]}, "figures.f.noise.series[0].batch_sizes: 101 exceeds the 100 records"),
+        ("epsilon", {"epsilons": ["inf"]}, "figures.f.noise.series[0].epsilons: 'inf' needs no noise; leave it out"),
+        (
+            "epsilon",
+            {"algorithm": "iteration-secret", "accounting": "tramer2021"},
+            "figures.f.noise.series[0].accounting: 'tramer2021' knows no secret order; use 'certified'",
+        ),
+    ],
+)
+def test_noise_that_cannot_be_computed_is_refused_at_once(x, line, sentence):
+    figure = {"style": "noise", "x": "epsilon", "noise": NOISE | {"series": [LINE]}}
+    load(config(figures={"f": figure}))
+    with pytest.raises(StudyError) as caught:
+        load(config(figures={"f": figure | {"x": x, "noise": NOISE | {"series": [LINE | line]}}}))
+    pattern = ".*".join(re.escape(part) for part in sentence.split("*"))
+    assert re.fullmatch(pattern, str(caught.value)), str(caught.value)
+    with pytest.raises(StudyError, match="the style 'curve' does not take this key"):
+        load(config(figures={"f": figure | {"style": "curve"}}))
 
 
 def test_groups_without_a_counterpart_are_not_looked_up():

@@ -8,6 +8,25 @@ import pytest
 
 from tests.workflow.conftest import TINY, StudyFolder
 
+ITERATED = {
+    "method": "iterated_sgd",
+    "learning_rate": 1.0,
+    "clipping_norm": 1.0,
+    "batch_size": 64,
+    "epochs": 2,
+    "protected_share": 0.9,
+}
+NOISE_FIGURE = {
+    "style": "noise",
+    "x": "epsilon",
+    "noise": {
+        "delta": "1e-5",
+        "epochs": 2,
+        "records": 100,
+        "series": [{"algorithm": "iteration", "epsilons": ["1", "2"], "batch_sizes": [10]}],
+    },
+}
+
 
 @pytest.fixture(scope="module")
 def ledgers(finished, tmp_path_factory):
@@ -17,6 +36,8 @@ def ledgers(finished, tmp_path_factory):
     config = copy.deepcopy(TINY)
     config |= {"noise": "secure", "dedup": {"drop": "public"}}
     config["methods"]["as-printed"] = {"method": "least_squares", "variant": "published", "accounting": "mehta2023"}
+    config["methods"]["iterated"] = ITERATED
+    config["figures"]["noise"] = NOISE_FIGURE
     config["methods"]["clipped"] = config["methods"]["sgd"] | {"sanitise": "clip"}
     folder.write_config(config)
     result = folder.snakemake()
@@ -46,6 +67,15 @@ def test_a_papers_accounting_calibrates_but_does_not_certify(ledgers):
     assert ledger["epsilon_by"]["zcdp"] == pytest.approx(1.0, rel=1e-3)  # rho + 2 sqrt(rho ln 1/delta)
     assert 0.6 < ledger["epsilon"] < 0.9  # what that noise is worth
     assert [event["noise_multiplier"] for event in ledger["events"]] == [ledger["events"][0]["noise_multiplier"]] * 3
+
+
+def test_only_some_records_have_the_target_of_an_uneven_guarantee(ledgers):
+    folder, read = ledgers
+    ledger = read("pixels/iterated/eps=1")
+    assert ledger["guarantee"] == "proved" and ledger["epsilon"] > 1.2
+    assert any("have epsilon at most 1;" in sentence for sentence in ledger["not_accounted"])
+    assert not (folder.path / "results/cells/digits/pixels/iterated/eps=1/curve.parquet").exists()
+    assert b"iteration,certified,1," in folder.read("figures/noise.csv")
 
 
 def test_clipping_without_noise_has_no_guarantee_and_runs_at_infinity_only(ledgers):

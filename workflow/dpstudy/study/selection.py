@@ -53,6 +53,7 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
     elif "groups" in spec and "features" in spec:
         raise StudyError(f"{place}: give either 'features' or 'groups', which name features with labels")
     _check_lines(place, spec, config)
+    _check_noise(place, spec)
     _check_searches(place, spec, config)
     _check_published(place, spec, config)
 
@@ -86,6 +87,7 @@ def _check_style(place: str, spec: dict) -> None:
         "claims": ("paper", "methods"),
         "search": ("searches",),
         "curve": ("panels",),
+        "noise": ("x", "noise"),
     }
     for key in needed.get(style, ()):
         if key not in spec:
@@ -105,6 +107,26 @@ def _check_lines(place: str, spec: dict, config: dict) -> None:
                 raise StudyError(f"{where}: the study has no cell {path}")
             if not method_schema(config["methods"][line["entry"]]["method"]).get("x-curve"):
                 raise StudyError(f"{where}: the entry {line['entry']!r} has no steps, hence no curve")
+
+
+def _check_noise(place: str, spec: dict) -> None:
+    """The axis is one that the style knows, and each series of a figure of noise varies along it alone."""
+    if "x" in spec and (spec["x"] == "sampling_rate" or spec["style"] == "noise"):
+        own = {"noise": ("epsilon", "sampling_rate"), "curve": ("epoch", "step", "epsilon")}[spec["style"]]
+        if spec["x"] not in own:
+            raise StudyError(f"{place}.x: {spec['x']!r}: the style {spec['style']!r} takes {', '.join(own)}")
+    for number, series in enumerate(spec.get("noise", {}).get("series", [])):
+        where = f"{place}.noise.series[{number}]"
+        fixed = "batch_sizes" if spec["x"] == "epsilon" else "epsilons"
+        if len(series[fixed]) != 1:
+            raise StudyError(f"{where}.{fixed}: {len(series[fixed])} of them, but x is {spec['x']!r}: give one")
+        for batch in series["batch_sizes"]:
+            if batch > spec["noise"]["records"]:
+                raise StudyError(f"{where}.batch_sizes: {batch} exceeds the {spec['noise']['records']} records")
+        if "inf" in series["epsilons"]:
+            raise StudyError(f"{where}.epsilons: 'inf' needs no noise; leave it out")
+        if series["algorithm"] == "iteration-secret" and series["accounting"] != "certified":
+            raise StudyError(f"{where}.accounting: {series['accounting']!r} knows no secret order; use 'certified'")
 
 
 def _check_searches(place: str, spec: dict, config: dict) -> None:

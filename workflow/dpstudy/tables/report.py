@@ -172,6 +172,13 @@ def _figure(name: str, spec: dict, axes: Mapping, paths: Mapping) -> dict:
             "alt": f"{title}: {metric} along training; the numbers stand in results/figures/{name}.csv.",
             "png": base64.b64encode(content).decode("ascii"),
         }
+    if spec.get("style") == "noise":
+        return {
+            "name": name,
+            "caption": f"{title}: noise on a sum of gradients, in units of the bound on a record's gradient.",
+            "alt": f"{title}: noise multipliers; the numbers stand in results/figures/{name}.csv.",
+            "png": base64.b64encode(content).decode("ascii"),
+        }
     return {
         "name": name,
         "caption": f"{title}: {metric} against the target ε; mean over seeds, bars are one standard deviation.",
