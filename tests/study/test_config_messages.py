@@ -140,7 +140,7 @@ MISTAKES = [
     ("methods/ls/method", GONE, "methods.ls: the key 'method' is missing*"),
     ("methods/dp-sgd/learning_rate", GONE, "methods.dp-sgd: the key 'learning_rate' is missing*"),
     ("features/cnn/backbone", GONE, "features.cnn: the extractor 'backbone' needs the key 'backbone'"),
-    ("figures/main/dataset", GONE, "figures.main: give exactly one of 'dataset', 'datasets', 'panels'"),
+    ("figures/main/dataset", GONE, "figures.main: give exactly one of 'dataset', 'datasets', 'panels', 'noise'"),
     ("overrides", [{"match": {"entry": "ls"}}], "overrides[0]: the key 'set' is missing*"),
     # what has no meaning
     ("datasets/digits/unit", "subject", "datasets.digits.unit: no method of this version bounds what a subject contributes*use 'record'"),
