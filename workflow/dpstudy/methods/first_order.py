@@ -19,7 +19,7 @@ from dpstudy.methods.gradients import CLIPPINGS, LOSSES, Head, clipped_sum
 from dpstudy.methods.optimisers import TailAverage, make_optimiser
 from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
 from dpstudy.methods.sampling import batches as sampled_batches
 from dpstudy.methods.schedule import GRADIENT, Schedule, plan, prepared_by, spent
 from dpstudy.models.linear import LinearModel
@@ -60,7 +60,7 @@ class Parameters(Schedule):
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records, and their private sums for the normalisation (or None)."""
+    """Private records, and the private sums over them that a normalisation shares between seeds (or None)."""
 
     records: Records
     sums: ChannelSums | None
@@ -70,11 +70,7 @@ def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in; non-finite records become zero and take no part. Mini-batches are picked
     from memory, full batches read anew from the shards where the features are many."""
     records = Records.read(batches, problem.classes, problem.positives, parameters.hold)
-    sums = None
-    if parameters.normalisation:
-        blocks = (block.cpu().numpy() for block in records.stored())
-        sums = private_normalisation.channel_sums(blocks, parameters.normalisation, problem)
-    return TrainingSet(records, sums)
+    return TrainingSet(records, private_normalisation.shared_sums(records, parameters.normalisation, problem))
 
 
 def fit(
@@ -88,8 +84,9 @@ def fit(
     """Train one seed. `monitor(step, model)` is called `curve_points` times with released models."""
     records, center, scale = data.records, None, None
     if parameters.normalisation:
-        center, scale = private_normalisation.release(data.sums, parameters.normalisation, problem, source)
-        records = records.mapped(RowMap(center=center, scale=scale))
+        records, center, scale = private_normalisation.normalised(
+            records, data.sums, parameters.normalisation, problem, source
+        )
     clip = parameters.clipping_norm if problem.clipped else math.inf
     head = Head(parameters.loss, parameters.bias, clip, parameters.clipping)
     weights = head.start(records)

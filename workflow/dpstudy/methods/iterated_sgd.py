@@ -67,6 +67,7 @@ class Parameters:
     def __post_init__(self):
         if isinstance(self.normalisation, dict):
             object.__setattr__(self, "normalisation", Normalisation(**self.normalisation))
+        private_normalisation.check_whole("iterated_sgd", self.normalisation)
         one_of("iterated_sgd", "order", self.order, ORDERS)
         positive("iterated_sgd", learning_rate=self.learning_rate, clipping_norm=self.clipping_norm)
         positive("iterated_sgd", protected_share=self.protected_share)
@@ -133,11 +134,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in, and hold them: batches are picked from memory."""
     records = Records.read(batches, problem.classes, problem.positives, math.inf)
-    sums = None
-    if parameters.normalisation:
-        blocks = (block.cpu().numpy() for block in records.stored())
-        sums = private_normalisation.channel_sums(blocks, parameters.normalisation, problem)
-    return TrainingSet(records, sums)
+    return TrainingSet(records, private_normalisation.shared_sums(records, parameters.normalisation, problem))
 
 
 def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan, source: NoiseSource) -> Fit:

@@ -19,7 +19,7 @@ from dpstudy.methods.optimisers import MovingAverage, make_optimiser
 from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.record_gradients import LOSSES, RecordGradients
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
 from dpstudy.methods.sampling import batches as sampled_batches
 from dpstudy.methods.schedule import GRADIENT, Schedule, plan, prepared_by, spent
 from dpstudy.models import tanh_cnn
@@ -58,7 +58,7 @@ class Parameters(Schedule):
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records, and their private sums for the normalisation (or None)."""
+    """Private records, and the private sums over them that a normalisation shares between seeds (or None)."""
 
     records: Records
     sums: ChannelSums | None
@@ -67,11 +67,7 @@ class TrainingSet:
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in; non-finite records take no part."""
     records = Records.read(batches, problem.classes, problem.positives, parameters.hold)
-    sums = None
-    if parameters.normalisation:
-        blocks = (block.cpu().numpy() for block in records.stored())
-        sums = private_normalisation.channel_sums(blocks, parameters.normalisation, problem)
-    return TrainingSet(records, sums)
+    return TrainingSet(records, private_normalisation.shared_sums(records, parameters.normalisation, problem))
 
 
 def fit(
@@ -85,8 +81,9 @@ def fit(
     """Train one seed. `monitor(step, model)` is called `curve_points` times with released models."""
     records, center, scale = data.records, None, None
     if parameters.normalisation:
-        center, scale = private_normalisation.release(data.sums, parameters.normalisation, problem, source)
-        records = records.mapped(RowMap(center=center, scale=scale))
+        records, center, scale = private_normalisation.normalised(
+            records, data.sums, parameters.normalisation, problem, source
+        )
     network = _initialised(parameters, problem, source).to(records.device)
     engine = RecordGradients(network)
     weights = dict(network.named_parameters())

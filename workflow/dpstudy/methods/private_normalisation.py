@@ -4,15 +4,28 @@ Each record contributes its vector of channel means, clipped to C1, to one noisy
 mean squares, clipped to C2, to another. With fixed C1 and C2 (the released code clips at a data-dependent median,
 which leaks) the sums have L2 sensitivities C1 and C2 under adding or removing a record, and dividing by the public
 n gives E[x] and E[x^2]. The variance, floored, and the normalisation of each record are post-processing.
+
+With a `sampling_rate` q < 1 (the sampled form of tramer2021 C.7, for larger data sets) each seed draws, for each of the
+two sums, a Poisson sample of its own: every record takes part with probability q, independently of everything else.
+The sum keeps its sensitivity and noise and is divided by the public q n. Each release is then a Poisson-sampled
+Gaussian mechanism, and the two compose as the ledger has them, as two events. Both sums over one sample would be
+another mechanism: a record is in both releases or in none, so one sampled event of noise multiplier sigma/sqrt(2) would
+have to be charged; two independent samples cost the same to first order and need no such argument.
+
+What amplifies is the randomness of the sample, drawn afresh and kept secret. The paper enlarges CIFAR-10 and takes its
+statistics of CIFAR-10's own records alone: a fixed subset, whose records take part for certain. That gives no
+amplification, whatever part of the whole it is: it would have to be charged as full batch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from dpstudy.errors import StudyError
 from dpstudy.methods.clipping import clip_rows
 from dpstudy.methods.problem import Problem
+from dpstudy.methods.records import Records, RowMap
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
 
@@ -28,12 +41,26 @@ class Normalisation:
         square_clip: C2, bound on the norm of a record's channel mean squares.
         noise_multiplier: sigma_norm of each of the two releases.
         variance_floor: tau; also guards channels that the noise made negative.
+        sampling_rate: q, the public probability with which a record takes part in a release; 1 takes all.
+
+    Raises:
+        StudyError: the rate does not lie in (0, 1].
     """
 
     mean_clip: float
     square_clip: float
     noise_multiplier: float
     variance_floor: float = 1e-5
+    sampling_rate: float = 1.0
+
+    def __post_init__(self):
+        if not 0 < self.sampling_rate <= 1:
+            raise StudyError(f"normalisation: sampling_rate {self.sampling_rate!r}: must be above 0 and at most 1")
+
+    @property
+    def sampled(self) -> bool:
+        """Whether each seed draws samples of its own, so that the sums are not those of all records."""
+        return self.sampling_rate < 1
 
 
 @dataclass(frozen=True)
@@ -44,25 +71,73 @@ class ChannelSums:
     square: np.ndarray
 
 
+def check_whole(method: str, normalisation: Normalisation | None) -> None:
+    """Refuse a sampled normalisation beside batches that are shuffled or fixed.
+
+    Raises:
+        StudyError: it is sampled.
+    """
+    if normalisation and normalisation.sampled:
+        raise StudyError(
+            f"{method}: shuffled or fixed batches and a sampled normalisation have no common adjacency, so their "
+            "guarantee could not be computed; leave out normalisation.sampling_rate"
+        )
+
+
 def events(normalisation: Normalisation) -> tuple[Event, ...]:
     """The two releases."""
-    return (
-        Event(MEAN, "gaussian", normalisation.noise_multiplier, normalisation.mean_clip),
-        Event(SQUARE, "gaussian", normalisation.noise_multiplier, normalisation.square_clip),
+    sampling = "poisson" if normalisation.sampled else "none"
+    bounds = {MEAN: normalisation.mean_clip, SQUARE: normalisation.square_clip}
+    return tuple(
+        Event(name, "gaussian", normalisation.noise_multiplier, bound, 1, sampling, normalisation.sampling_rate)
+        for name, bound in bounds.items()
     )
 
 
-def channel_sums(blocks: Iterable[np.ndarray], normalisation: Normalisation, problem: Problem) -> ChannelSums:
-    """One pass over (rows, d) float32 blocks of features laid out as `problem.shape` = (K, H, W) or (d,)."""
-    channels = problem.shape[0]
+def shared_sums(records: Records, normalisation: Normalisation | None, problem: Problem) -> ChannelSums | None:
+    """The sums over all records, which every seed shares; None without a normalisation, or with a sampled one."""
+    if normalisation is None or normalisation.sampled:
+        return None
+    return channel_sums(_blocks(records), normalisation, problem)
+
+
+def normalised(
+    records: Records, sums: ChannelSums | None, normalisation: Normalisation, problem: Problem, source: NoiseSource
+) -> tuple[Records, np.ndarray, np.ndarray]:
+    """The records after the releases of one seed, with the released center and scale (see `release`).
+
+    Args:
+        sums: what `shared_sums` gave; None with a sampled normalisation, whose sums are made here.
+    """
+    if sums is None:
+        sums = channel_sums(_blocks(records), normalisation, problem, source)
+    center, scale = release(sums, normalisation, problem, source)
+    return records.mapped(RowMap(center=center, scale=scale)), center, scale
+
+
+def _blocks(records: Records) -> Iterator[np.ndarray]:
+    return (block.cpu().numpy() for block in records.stored())
+
+
+def channel_sums(
+    blocks: Iterable[np.ndarray], normalisation: Normalisation, problem: Problem, source: NoiseSource | None = None
+) -> ChannelSums:
+    """One pass over (rows, d) float32 blocks of features laid out as `problem.shape` = (K, H, W) or (d,).
+
+    A sampled normalisation draws who takes part in each sum from `source`; the blocks' sizes do not matter.
+    """
+    channels, rate = problem.shape[0], normalisation.sampling_rate
     mean, square = np.zeros(channels), np.zeros(channels)
     bounds = (normalisation.mean_clip, normalisation.square_clip) if problem.clipped else (np.inf, np.inf)
+    samples = [source.sampling(name) for name in (MEAN, SQUARE)] if normalisation.sampled else None
     for features in blocks:
         block = features.reshape(-1, channels, problem.dim // channels)
         finite = np.isfinite(block).all((1, 2))
-        block = block[finite] if not finite.all() else block
-        mean += clip_rows(block.mean(2), bounds[0]).sum(0, dtype=np.float64)
-        square += clip_rows(np.einsum("nkp,nkp->nk", block, block) / block.shape[2], bounds[1]).sum(0, dtype=np.float64)
+        taken = [finite & (own.random(len(block)) < rate) for own in samples] if samples else [finite, finite]
+        first, second = (block if part.all() else block[part] for part in taken)
+        mean += clip_rows(first.mean(2), bounds[0]).sum(0, dtype=np.float64)
+        squares = np.einsum("nkp,nkp->nk", second, second) / block.shape[2]
+        square += clip_rows(squares, bounds[1]).sum(0, dtype=np.float64)
     return ChannelSums(mean, square)
 
 
@@ -75,7 +150,8 @@ def release(
         sigma = normalisation.noise_multiplier
         mean = mean + source.gaussian(MEAN, mean.shape, sigma * normalisation.mean_clip, dtype=np.float64)
         square = square + source.gaussian(SQUARE, square.shape, sigma * normalisation.square_clip, dtype=np.float64)
-    mean, square = mean / problem.n, square / problem.n
+    expected = problem.n * normalisation.sampling_rate
+    mean, square = mean / expected, square / expected
     variance = np.maximum(square - mean**2, normalisation.variance_floor)
     repeat = problem.dim // len(mean)
     return np.repeat(mean, repeat).astype(np.float32), np.repeat(variance**-0.5, repeat).astype(np.float32)

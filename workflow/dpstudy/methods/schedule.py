@@ -55,6 +55,8 @@ class Schedule:
             raise StudyError(f"{method}: give either `epochs` or `steps`")
         one_of(method, "optimiser", self.optimiser, OPTIMISERS)
         one_of(method, "sampling", self.sampling, ("poisson", "shuffle"))
+        if self.sampling == "shuffle":
+            private_normalisation.check_whole(method, self.normalisation)
         positive(method, learning_rate=self.learning_rate, clipping_norm=self.clipping_norm)
         count(method, curve_points=self.curve_points)
         if self.epochs is not None:
