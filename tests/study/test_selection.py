@@ -12,6 +12,8 @@ GROUPS = [{"features": "pixels", "label": "Pixels", "published": {"pretraining":
 ROWS = [{"entry": "ls", "label": "DP-LS", "epochs": 1, "published": {"method": "DP-LS", "epochs": "1"}}]
 PAPER = {"published": {"paper": "mehta2023"}, "counterparts": {"digits": {"table": "3", "dataset": "CIFAR-10"}}}
 GROUPED = {"style": "grouped", "groups": GROUPS, "rows": ROWS, **PAPER}
+GONE = object()
+CURVE = {"dataset": "digits", "features": "pixels", "entry": "sgd", "epsilon": "0.5"}
 FIGURE = {"datasets": ["digits"], "groups": GROUPS, **PAPER, "published": {"paper": "mehta2023", "method": "DP-LS"}}
 
 
@@ -108,6 +110,7 @@ def test_a_table_that_cannot_be_built_is_refused_at_once(spec, sentence):
         ({"datasets": ["digit"]}, "figures.f.datasets: unknown data set 'digit'*"),
         ({"x": "step"}, "figures.f.x: the style 'epsilons' does not take this key; it takes dataset, datasets*"),
         ({"style": "curve"}, "figures.f.*: the style 'curve' does not take this key; it takes x, panels, share_y"),
+        ({"style": "search"}, "figures.f.*: the style 'search' does not take this key; it takes panels, searches*"),
     ],
 )
 def test_a_figure_that_cannot_be_drawn_is_refused_at_once(change, sentence):
@@ -191,3 +194,46 @@ def test_a_search_that_the_study_does_not_make_is_refused_at_once(change, senten
     with pytest.raises(StudyError) as caught:
         load(study | {"tables": {"t": {"style": "search", "searches": [whole | change]}}})
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"panels": [{"by": "steps"}]},
+            "figures.f.searches[0].cells[0]: the search of digits/pixels/sgd/eps=0.5 does not choose 'steps' from a list",
+        ),
+        (
+            {"panels": [{"by": "clipping_norm"}]},
+            "figures.f.searches[0].cells[0]: the search of digits/pixels/sgd/eps=0.5 does not choose 'clipping_norm'*",
+        ),
+        ({"panels": [{}]}, "figures.f.panels[0]: the key 'by' is missing; the style 'search' needs it"),
+        (
+            {"panels": [{"by": "learning_rate", "lines": [CURVE]}]},
+            "figures.f.panels[0].lines: the style 'search' does not take this key; it takes by",
+        ),
+        (
+            {"style": "curve", "panels": [{"by": "learning_rate"}], "searches": GONE},
+            "figures.f.panels[0].by: the style 'curve' does not take this key; it takes lines",
+        ),
+        ({"searches": GONE}, "figures.f: the key 'searches' is missing; the style 'search' needs it"),
+        (
+            {"metric": "auc"},
+            "figures.f.metric: 'auc' is not what the searches look at, which is the first of evaluation.metrics, 'top1'",
+        ),
+    ],
+)
+def test_a_figure_of_searches_that_cannot_be_drawn_is_refused_at_once(change, sentence):
+    study = config() | {"evaluation": {"metrics": ["top1", "auc"]}}
+    study["datasets"]["digits"]["splits"]["validation"] = 0.1
+    tuning = {"space": {"learning_rate": {"choices": [1, 2]}, "clipping_norm": {"low": 0.1, "high": 1.0}}}
+    study["methods"]["sgd"] = {"method": "first_order", "steps": 2, "tuning": tuning}
+    cells = [{"features": "pixels", "entry": "sgd", "label": "none"}]
+    search = {"label": "SGD", "dataset": "digits", "epsilon": "0.5", "cells": cells}
+    whole = {"style": "search", "panels": [{"by": "learning_rate"}, {"by": "label"}], "searches": [search]}
+    load(study | {"figures": {"f": whole}})
+    spec = {key: value for key, value in (whole | change).items() if value is not GONE}
+    with pytest.raises(StudyError) as caught:
+        load(study | {"figures": {"f": spec}})
+    pattern = ".*".join(re.escape(part) for part in sentence.split("*"))
+    assert re.fullmatch(pattern, str(caught.value)), str(caught.value)

@@ -242,17 +242,17 @@ def report_template():
 
 def curve_files(figure):
     """The curve and the metrics of every cell that a figure of curves draws, one after the other."""
-    lines = [line for panel in STUDY["figures"][figure].get("panels", []) for line in panel["lines"]]
+    lines = [line for panel in STUDY["figures"][figure].get("panels", []) for line in panel.get("lines", [])]
     cells = dict.fromkeys(
         study_cells.Cell(*(line[key] for key in ("dataset", "features", "entry", "epsilon"))).path for line in lines
     )
     return [f"results/cells/{path}/{name}" for path in cells for name in ("curve.parquet", "metrics.json")]
 
 
-def searches_of(tables):
-    """Cell -> the trials of its search, for every search that tables lay out."""
+def searches_of(specs):
+    """Cell -> the trials of its search, for every search that tables lay out or figures draw."""
     found = {}
-    for row in (row for table in tables for row in table.get("searches", [])):
+    for row in (row for spec in specs for row in spec.get("searches", [])):
         for part in row["cells"]:
             cell = study_cells.Cell(row["dataset"], part["features"], part["entry"], row["epsilon"])
             found[cell.path] = f"results/tuning/{cell.path}/trials.parquet"

@@ -36,6 +36,7 @@ rule draw_figure:
     input:
         summary="results/summary.parquet",
         curves=lambda wildcards: curve_files(wildcards.figure),
+        trials=lambda wildcards: list(searches_of([STUDY["figures"][wildcards.figure]]).values()),
         published="workflow/published/results.csv",
         code=code("draw_figure.py"),
     output:
@@ -55,5 +56,6 @@ rule draw_figure:
     params:
         spec=lambda wildcards: STUDY["figures"][wildcards.figure],
         axes=axes(),
+        trials=lambda wildcards: searches_of([STUDY["figures"][wildcards.figure]]),
     script:
         "../scripts/draw_figure.py"

@@ -1,9 +1,10 @@
-"""Draw accuracy against epsilon, or along training, or noise against a budget: PDF, PNG and the numbers as CSV."""
+"""Draw a figure in the style that its spec names: PDF, PNG and the numbers as CSV."""
 
 from dpstudy.job import job
 from dpstudy.tables.curves import build_curves
 from dpstudy.tables.figures import build_figure
 from dpstudy.tables.noise_figure import build_noise_figure
+from dpstudy.tables.search_views import build_search_views
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
@@ -13,5 +14,7 @@ if __name__ == "__main__":
             build_curves(name, spec, list(snakemake.input.curves), *files)
         elif spec["style"] == "noise":
             build_noise_figure(name, spec, *files)
+        elif spec["style"] == "search":
+            build_search_views(name, spec, snakemake.params.trials, *files)
         else:
             build_figure(name, spec, snakemake.params.axes, snakemake.input.summary, *files)

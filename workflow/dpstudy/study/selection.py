@@ -89,9 +89,23 @@ def _check_style(place: str, spec: dict) -> None:
         "curve": ("panels",),
         "noise": ("x", "noise"),
     }
+    if kind == "figure":
+        needed["search"] = ("searches", "panels")
     for key in needed.get(style, ()):
         if key not in spec:
             raise StudyError(f"{place}: the key {key!r} is missing; the style {style!r} needs it")
+    _check_panels(place, spec)
+
+
+def _check_panels(place: str, spec: dict) -> None:
+    """Panels of curves have lines, those of searches what they go by."""
+    own, other = ("by", "lines") if spec["style"] == "search" else ("lines", "by")
+    for number, panel in enumerate(spec.get("panels", [])):
+        where = f"{place}.panels[{number}]"
+        if other in panel:
+            raise StudyError(f"{where}.{other}: the style {spec['style']!r} does not take this key; it takes {own}")
+        if own not in panel:
+            raise StudyError(f"{where}: the key {own!r} is missing; the style {spec['style']!r} needs it")
 
 
 def _check_lines(place: str, spec: dict, config: dict) -> None:
@@ -100,7 +114,7 @@ def _check_lines(place: str, spec: dict, config: dict) -> None:
         return
     cells = {cell.path for cell in unfold(config)}
     for number, panel in enumerate(spec["panels"]):
-        for index, line in enumerate(panel["lines"]):
+        for index, line in enumerate(panel.get("lines", [])):
             where = f"{place}.panels[{number}].lines[{index}]"
             path = Cell(line["dataset"], line["features"], line["entry"], line["epsilon"]).path
             if path not in cells:
@@ -130,15 +144,25 @@ def _check_noise(place: str, spec: dict) -> None:
 
 
 def _check_searches(place: str, spec: dict, config: dict) -> None:
-    """Every search of a table is one that the study makes."""
+    """Every search of a table or figure is one that the study makes, and chooses what the figure's panels go by."""
+    if "searches" in spec and spec.get("metric", "top1") != config["evaluation"]["metrics"][0]:
+        raise StudyError(
+            f"{place}.metric: {spec.get('metric', 'top1')!r} is not what the searches look at, which is the first of "
+            f"evaluation.metrics, {config['evaluation']['metrics'][0]!r}"
+        )
+    by = [panel["by"] for panel in spec.get("panels", []) if "by" in panel]
     for number, row in enumerate(spec.get("searches", [])):
         for index, part in enumerate(row["cells"]):
             where = f"{place}.searches[{number}].cells[{index}]"
             cell = Cell(row["dataset"], part["features"], part["entry"], row["epsilon"])
             if cell not in unfold(config):
                 raise StudyError(f"{where}: the study has no cell {cell.path}")
-            if "tuning" not in cell.options(config):
+            options = cell.options(config)
+            if "tuning" not in options:
                 raise StudyError(f"{where}: the cell {cell.path} is not tuned")
+            for name in by:
+                if name != "label" and "choices" not in options["tuning"]["space"].get(name, {}):
+                    raise StudyError(f"{where}: the search of {cell.path} does not choose {name!r} from a list")
 
 
 def _check_rows(place: str, spec: dict, parts: dict[str, dict]) -> None:

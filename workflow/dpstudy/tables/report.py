@@ -157,6 +157,12 @@ def _cell(cell: Cell, column: Column, table: Table) -> dict:
     }
 
 
+_DRAWN = {  # style of a figure -> what it shows, and how
+    "curve": ("along training", "mean over seeds, bands are one standard deviation"),
+    "search": ("on the validation split by one hyper-parameter", "over all trials of each search with that value"),
+}
+
+
 def _figure(name: str, spec: dict, axes: Mapping, paths: Mapping) -> dict:
     try:
         content = Path(paths[name]).read_bytes()
@@ -165,11 +171,12 @@ def _figure(name: str, spec: dict, axes: Mapping, paths: Mapping) -> dict:
     metric = METRICS[spec.get("metric", "top1")]
     title = spec.get("title") or name
     kinds, entries = _list(spec.get("features", axes["features"])), _list(spec.get("entries", axes["entries"]))
-    if spec.get("style") == "curve":
+    if spec.get("style", "epsilons") in _DRAWN:
+        drawn, detail = _DRAWN[spec["style"]]
         return {
             "name": name,
-            "caption": f"{title}: {metric} along training; mean over seeds, bands are one standard deviation.",
-            "alt": f"{title}: {metric} along training; the numbers stand in results/figures/{name}.csv.",
+            "caption": f"{title}: {metric} {drawn}; {detail}.",
+            "alt": f"{title}: {metric} {drawn}; the numbers stand in results/figures/{name}.csv.",
             "png": base64.b64encode(content).decode("ascii"),
         }
     if spec.get("style") == "noise":

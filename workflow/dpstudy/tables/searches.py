@@ -91,7 +91,7 @@ def lay_searches(name: str, spec: dict, results: Results) -> list[Found]:
     """The rows of a table, in config order."""
     found = []
     for row in spec["searches"]:
-        trials = list(pooled(row, results.trials))
+        trials = [trial for _, trial in pooled(row, results.trials)]
         values = tuple(trial["value"] for trial in trials if trial["state"] == "complete")
         if not values:
             raise StudyError(f"table {name}: every trial of {row['label']!r} failed")
@@ -105,9 +105,9 @@ def lay_searches(name: str, spec: dict, results: Results) -> list[Found]:
     return found
 
 
-def pooled(row: dict, paths: Mapping[str, str | os.PathLike]) -> Iterator[dict]:
-    """The trials of a row's searches: what was tried (as text), `value` and `state`."""
+def pooled(row: dict, paths: Mapping[str, str | os.PathLike]) -> Iterator[tuple[dict, dict]]:
+    """The trials of a row's searches, each with its cell in the row: what was tried (as text), `value` and `state`."""
     for cell in row["cells"]:
         path = paths[cell_name(row["dataset"], cell["features"], cell["entry"], row["epsilon"])]
         for trial in read_table(path).to_pylist():
-            yield {key: value for key, value in trial.items() if key not in ("trial", "seconds")}
+            yield cell, {key: value for key, value in trial.items() if key not in ("trial", "seconds")}

@@ -1,0 +1,174 @@
+"""Searches seen through one hyper-parameter at a time: the median and the maximum over all trials that share a value of
+it (tramer2021, Figure 8), as PDF, PNG and CSV.
+
+Values are on the validation split: a search never sees the test split.
+"""
+
+import os
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evaluation.metrics import METRICS
+from dpstudy.tables.figures import RC, save
+from dpstudy.tables.numbers import significant
+from dpstudy.tables.palette import COLOURS, MARKERS
+from dpstudy.tables.searches import pooled
+
+CSV_HEADER = ("panel", "by", "search", "dataset", "epsilon", "value", "trials", "failed", "median", "max")
+BY_LABEL = "label"  # a panel over what tells cells apart (a normalisation), instead of over what was searched
+_WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.3, 2
+_MEDIAN = {"linestyle": "--", "markerfacecolor": "none"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """The trials of one search with one value of a hyper-parameter.
+
+    Attributes:
+        value: as text.
+        values: of the trials that did not fail, in percent.
+        failed: how many did.
+    """
+
+    value: str
+    values: tuple[float, ...]
+    failed: int
+
+    @property
+    def median(self) -> float | None:
+        """None where every trial failed."""
+        return statistics.median(self.values) if self.values else None
+
+    @property
+    def best(self) -> float | None:
+        """None where every trial failed."""
+        return max(self.values, default=None)
+
+
+@dataclass(frozen=True)
+class View:
+    """One search in one panel: a point for each value, in the order of the axis."""
+
+    panel: int
+    search: dict
+    points: tuple[Point, ...]
+
+
+def build_search_views(
+    name: str,
+    spec: dict,
+    trials: Mapping[str, str | os.PathLike],
+    pdf_path: str | os.PathLike,
+    png_path: str | os.PathLike,
+    csv_path: str | os.PathLike,
+) -> None:
+    """Draw one figure of style `search`.
+
+    Args:
+        name: its key under `figures`.
+        spec: its value there: panels ({title, by: a searched hyper-parameter, or "label"}), searches, share_y, title.
+        trials: cell name -> path of its search's trials.parquet.
+        pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
+
+    Raises:
+        StudyError: a trials.parquet is missing or damaged, or every trial of a panel failed.
+    """
+    views = [
+        View(number, search, _points(panel["by"], search, trials))
+        for number, panel in enumerate(spec["panels"])
+        for search in spec["searches"]
+    ]
+    for number, panel in enumerate(spec["panels"]):
+        if not any(point.values for view in views if view.panel == number for point in view.points):
+            raise StudyError(f"figure {name}: no trial that succeeded has a value of {panel['by']!r}")
+    write_csv(csv_path, CSV_HEADER, _rows(spec["panels"], views))
+    with matplotlib.style.context(["default", RC]):
+        save(draw(spec, views), pdf_path, png_path)
+
+
+def _rows(panels: list[dict], views: list[View]):
+    for view in views:
+        panel, search = panels[view.panel], view.search
+        cells = (panel.get("title", panel["by"]), panel["by"], search["label"], search["dataset"], search["epsilon"])
+        for point in view.points:
+            trials = len(point.values) + point.failed
+            yield (*cells, point.value, trials, point.failed, point.median, point.best)
+
+
+def _points(by: str, search: dict, trials: Mapping[str, str | os.PathLike]) -> tuple[Point, ...]:
+    """The trials of a search's cells by their value; of cells without a label, none in a panel over labels."""
+    found: dict[str, list[dict]] = {}
+    for cell, trial in pooled(search, trials):
+        value = cell.get("label") if by == BY_LABEL else _text(trial[by])
+        if value is not None:
+            found.setdefault(value, []).append(trial)
+    points = []
+    for value in _ordered(found):
+        complete = tuple(trial["value"] for trial in found[value] if trial["state"] == "complete")
+        points.append(Point(value, complete, len(found[value]) - len(complete)))
+    return tuple(points)
+
+
+def _text(value: object) -> str:
+    """A value with one spelling: cells may write 1 and 1.0."""
+    try:
+        return significant(float(value))
+    except ValueError:
+        return str(value)
+
+
+def _ordered(values) -> list[str]:
+    """By size where all are numbers, else as they come."""
+    try:
+        return sorted(values, key=float)
+    except ValueError:
+        return list(values)
+
+
+def draw(spec: dict, views: list[View]) -> Figure:
+    """The figure: a panel each; a colour a search, the maximum as a line and the median dashed."""
+    panels = spec["panels"]
+    columns = min(len(panels), _COLUMNS)
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT * rows + 0.5), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=spec.get("share_y", False)).flatten()
+    colours = {id(search): COLOURS[i % len(COLOURS)] for i, search in enumerate(spec["searches"])}
+    for number, (panel, options) in enumerate(zip(axes, panels, strict=False)):
+        mine = [view for view in views if view.panel == number and view.points]
+        ordered = _ordered(dict.fromkeys(point.value for view in mine for point in view.points))
+        for view in mine:
+            _draw_view(panel, view, ordered, colours[id(view.search)], joined=options["by"] != BY_LABEL)
+        panel.set_xticks(range(len(ordered)), ordered)
+        panel.margins(x=0.08)
+        panel.grid(axis="y", color="0.9", linewidth=0.5)
+        panel.set_axisbelow(True)
+        panel.set_title(options.get("title", options["by"].replace("_", " ")), loc="left")
+        if number % columns == 0:
+            panel.set_ylabel(f"{METRICS[spec.get('metric', 'top1')]}\non the validation split")
+    for panel in axes[len(panels) :]:
+        panel.set_axis_off()
+    handles = [Line2D([], [], color=colours[id(search)], label=search["label"]) for search in spec["searches"]]
+    grey = {"color": "0.25", "marker": MARKERS[0]}
+    handles += [Line2D([], [], label="maximum", **grey), Line2D([], [], label="median", **grey | _MEDIAN)]
+    columns = min(5, len(handles))
+    figure.legend(handles=handles, frameon=False, loc="outside lower center", ncols=columns, handlelength=3)
+    if "title" in spec:
+        figure.suptitle(spec["title"], fontsize=9)
+    return figure
+
+
+def _draw_view(panel: Axes, view: View, ordered: list[str], colour: str, joined: bool) -> None:
+    """Values on an axis of equal steps, whatever they are; points that have no order are not joined."""
+    points = [point for point in view.points if point.values]
+    x = [ordered.index(point.value) for point in points]
+    loose = {} if joined else {"linestyle": "none"}
+    panel.plot(x, [point.best for point in points], color=colour, marker=MARKERS[0], **loose)
+    panel.plot(x, [point.median for point in points], color=colour, marker=MARKERS[0], **_MEDIAN | loose)
