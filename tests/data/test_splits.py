@@ -100,6 +100,10 @@ def test_pools_that_share_a_subject_are_refused_or_merged():
         ({"test": 0.5, "validation": 0.5}, "nothing for train"),
         ({"test": 0.2, "left_out": 0.8}, "test 0.2, left_out 0.8 leave nothing for train"),
         ({"tset": 0.2}, "unknown key 'tset'"),
+        ({"test": 0.2, "records": 0}, "records is 0; it must be an integer of at least 1"),
+        ({"test": 0.2, "records": 2.0}, "records is 2.0"),
+        ({"test": 0.2, "records": 20, "left_out": 0.1}, "either left_out, a fraction, or records, a number"),
+        ({"test": 0.2, "records": 99}, "records is 99, but there are only .* rows to choose from"),
     ],
 )
 def test_bad_fractions_are_refused(splits, message):
@@ -124,3 +128,30 @@ def test_records_left_out_belong_to_no_split_and_move_no_other():
         assert {name for name in whole if whole[name] != "train"} <= set(part)
         sizes.append(len(part) / 5000)
     assert sizes == pytest.approx([1.0, 0.8, 0.4], abs=0.03)
+
+
+@pytest.mark.parametrize("splits", [{"test": 0.2}, FRACTIONS])
+def test_a_number_of_records_is_met_exactly_and_moves_no_other(splits):
+    source = {"all": rows(f"id{i}" for i in range(3000))}
+    whole, before = split_of(source, splits), set()
+    for count in (100, 500, 2000):
+        part = split_of(source, splits | {"records": count})
+        chosen = {name for name in part if part[name] != "test"}
+        assert part.items() <= whole.items() and len(chosen) == count
+        assert {name for name in whole if whole[name] == "test"} <= set(part)
+        assert before < chosen, "the smaller sets are part of the larger"
+        before = chosen
+    held = sum(part[name] == "validation" for name in chosen) / 2000
+    assert held == pytest.approx(splits.get("validation", 0) / 0.8, abs=0.04), "chosen by another hash than the split's"
+
+
+def test_records_are_chosen_by_their_ids_alone():
+    ids = [f"id{i}" for i in range(400)]
+    places = {name: int(hashlib.sha256(b"s, records\0" + name.encode()).hexdigest()[:16], 16) for name in ids}
+    expected = set(sorted(ids, key=places.get)[:150])
+    for names in (ids, list(np.random.default_rng(0).permutation(ids))):
+        placed = split_of({"train": rows(names), "test": rows(["t"])}, {"records": 150})
+        assert {name for name in placed if placed[name] == "train"} == expected
+    more = [split_of({"train": rows([*ids, f"new{i}"]), "test": rows(["t"])}, {"records": 150}) for i in range(20)]
+    gone = [len(expected - set(placed)) for placed in more]
+    assert set(gone) == {0, 1}, "one more record displaces one other, or none"

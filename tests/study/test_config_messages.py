@@ -119,7 +119,7 @@ MISTAKES = [
     ("datasest", {}, "datasest: unknown key (did you mean 'datasets'?); allowed here: *datasets*"),
     ("datasets/digits/delat", "1e-4", "datasets.digits.delat: unknown key (did you mean 'delta'?); allowed here: *delta*reader*"),
     ("datasets/digits/raeder", "x", "datasets.digits.raeder: unknown key (did you mean 'reader'?); allowed here: *delta*reader*"),
-    ("datasets/digits/splits/tset", 0.1, "datasets.digits.splits.tset: unknown key (did you mean 'test'?); allowed here: left_out, test, validation"),
+    ("datasets/digits/splits/tset", 0.1, "datasets.digits.splits.tset: unknown key (did you mean 'test'?); allowed here: left_out, records, test, validation"),
     ("public/glyphs/cuont", 3, "public.glyphs.cuont: unknown key (did you mean 'count'?); allowed here: *count*plant*"),
     ("backbones/glyph-cnn/widht", 3, "backbones.glyph-cnn.widht: unknown key (did you mean 'width'?); allowed here: *width"),
     ("features/pixels/dtpye", "float16", "features.pixels.dtpye: unknown key (did you mean 'dtype'?); allowed here: *dtype*"),
@@ -132,6 +132,11 @@ MISTAKES = [
     ("tables/main/captoin", "x", "tables.main.captoin: unknown key (did you mean 'caption'?); allowed here: *"),
     ("datasets/digits/tile", [8, 8], "datasets.digits.tile: the reader 'digits' does not take this key; it takes none of its own"),
     ("datasets/digits/reader", "idx", "datasets.digits: the key 'location' is missing; reader 'idx' needs a folder under data_root"),
+    ("datasets/digits/extra", {"reader": "arrays", "location": "x", "tile": [8, 8]}, "datasets.digits.extra.tile: the reader 'arrays' does not take this key; it takes location, classes"),
+    ("datasets/digits/extra", {"reader": "digits", "location": "x"}, "datasets.digits.extra.reader: 'digits' is not one of 'arrays', 'image_folder', 'mosaics'"),
+    ("datasets/digits/extra", {"reader": "arrays", "location": "x", "splits": {}}, "datasets.digits.extra.splits: unknown key*; allowed here: channels, location, reader, records, size, tile"),
+    ("datasets/digits/not_accounted", "labels", "datasets.digits.not_accounted: 'labels' must be a list (What was done to these records outside every ledger*)"),
+    ("public/glyphs/extra", {"reader": "arrays", "location": "x"}, "public.glyphs.extra: unknown key*"),
     # missing keys
     ("study", GONE, "the config: the key 'study' is missing (*)"),
     ("methods", GONE, "the config: the key 'methods' is missing (*)"),
@@ -145,6 +150,8 @@ MISTAKES = [
     # what has no meaning
     ("datasets/digits/unit", "subject", "datasets.digits.unit: no method of this version bounds what a subject contributes*use 'record'"),
     ("datasets/digits/splits", {"test": 0.6, "validation": 0.5}, "datasets.digits.splits: test, validation and left_out leave nothing to train on"),
+    ("datasets/digits/splits", {"test": 0.2, "left_out": 0.1, "records": 50}, "datasets.digits.splits: give either 'left_out', a fraction, or 'records', a number"),
+    ("datasets/digits/splits", {"test": 0.2, "records": 0}, "datasets.digits.splits.records: 0 must be at least 1"),
     ("overrides", override({"entry": "ls"}, {"method": "first_order"}), "overrides[0].set.method: an override cannot change the method; add an entry"),
     ("overrides", override({"entry": "ls"}, {"sanitise": "clip"}), "overrides: digits/pixels/ls/eps=1: sanitise 'clip' gives no guarantee, so it fits epsilon 'inf' only"),
     ("methods", {"ls": {"method": "least_squares", "sanitise": "none"}}, None),
@@ -193,5 +200,8 @@ def test_a_missing_folder_names_the_key_and_the_path(monkeypatch, tmp_path):
         check_locations(config)
     (tmp_path / "letters").mkdir()
     check_locations(config)
+    more = load(changed("datasets/digits/extra", {"reader": "arrays", "location": "more"}))
+    with pytest.raises(StudyError, match=f"datasets.digits.extra.location: {tmp_path}/more does not exist"):
+        check_locations(more)
     monkeypatch.delenv("DPSTUDY_DATA")
     assert data_root(config) == "data"

@@ -5,7 +5,7 @@ rule prepare_shard:
     input:
         planted=planted_from,
         table=source_table,
-        code=lambda wildcards: code("prepare_shard.py", f"dpstudy.data.readers.{SOURCES[wildcards.source]['reader']}"),
+        code=lambda wildcards: code("prepare_shard.py", *reader_modules(wildcards.source)),
     output:
         shard="results/data/{source}/{split}/part-{shard}.parquet",
     log:
@@ -28,9 +28,7 @@ rule prepare_shard:
 rule prepare_manifest:
     input:
         shards=lambda wildcards: parts(f"results/data/{wildcards.source}/{wildcards.split}", wildcards.source),
-        code=lambda wildcards: code(
-            "prepare_manifest.py", f"dpstudy.data.readers.{SOURCES[wildcards.source]['reader']}"
-        ),
+        code=lambda wildcards: code("prepare_manifest.py", *reader_modules(wildcards.source)),
     output:
         manifest="results/data/{source}/{split}/manifest.json",
     log:

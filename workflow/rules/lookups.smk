@@ -70,7 +70,14 @@ def planted_from(wildcards):
 
 def reading_options(source):
     """What a reader is told of a data set: not what only cells need, so that another delta reads nothing anew."""
-    return {key: value for key, value in SOURCES[source].items() if key not in ("delta", "positives")}
+    return {key: value for key, value in SOURCES[source].items() if key not in ("delta", "positives", "not_accounted")}
+
+
+def reader_modules(source):
+    """The modules that read a data set, and what it is enlarged by."""
+    options = SOURCES[source]
+    readers = [options["reader"], *([options["extra"]["reader"]] if "extra" in options else [])]
+    return [f"dpstudy.data.readers.{reader}" for reader in readers]
 
 
 def source_table(wildcards):
@@ -189,7 +196,9 @@ def tuning_code(wildcards):
 
 def dataset_facts(dataset):
     """What a cell is told of its data set."""
-    return {key: STUDY["datasets"][dataset][key] for key in ("reader", "delta", "unit", "positives")}
+    options = STUDY["datasets"][dataset]
+    facts = {key: options[key] for key in ("reader", "delta", "unit", "positives")}
+    return facts | ({"not_accounted": caveats(options)} if caveats(options) else {})
 
 
 def cell_files(name):

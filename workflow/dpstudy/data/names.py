@@ -4,28 +4,43 @@ from typing import NamedTuple
 
 from dpstudy.errors import StudyError
 
+CHOSEN = (
+    "A fixed number of training records was chosen from more, by the lowest hashes of their ids: the guarantee is for "
+    "the data set of the chosen records; in the collection that they come from, adding one record may displace another."
+)
+
 
 class Fractions(NamedTuple):
-    """A config's `splits`; test is None where it is not given. Records left out belong to no split."""
+    """A config's `splits`; test is None where it is not given. Records left out belong to no split.
+
+    `records`: how many train and validation together have, instead of what `left_out` leaves; None for all.
+    """
 
     test: float | None
     validation: float
     left_out: float
+    records: int | None
 
 
 def split_fractions(splits: dict) -> Fractions:
     """The fractions of a config's `splits`.
 
     Raises:
-        StudyError: a key is unknown, a fraction is no number in [0, 1), or nothing would be left for train.
+        StudyError: a key is unknown, a fraction is no number in [0, 1), `records` is no count or stands beside
+            `left_out`, or nothing would be left for train.
     """
     unknown = set(splits) - set(Fractions._fields)
     if unknown:
-        raise StudyError(f"splits: unknown key {min(unknown)!r}; it may have test, validation and left_out")
+        raise StudyError(f"splits: unknown key {min(unknown)!r}; it may have {', '.join(Fractions._fields)}")
     for name, value in splits.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        if name == "records":
+            if type(value) is not int or value < 1:
+                raise StudyError(f"splits: records is {value!r}; it must be an integer of at least 1")
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
             raise StudyError(f"splits: {name} is {value!r}; it must be a fraction from 0 to below 1")
-    found = Fractions(splits.get("test"), splits.get("validation", 0), splits.get("left_out", 0))
+    if splits.get("left_out") and "records" in splits:
+        raise StudyError("splits: give either left_out, a fraction, or records, a number")
+    found = Fractions(splits.get("test"), splits.get("validation", 0), splits.get("left_out", 0), splits.get("records"))
     if (found.test or 0) + found.validation + found.left_out >= 1:
         named = ", ".join(f"{name} {value}" for name, value in splits.items())
         raise StudyError(f"splits: {named} leave nothing for train")
@@ -50,3 +65,12 @@ def splits_of(options: dict, private: bool) -> dict:
     if not private:
         splits.setdefault("test", 0)
     return splits
+
+
+def caveats(options: dict) -> list[str]:
+    """What the ledger of a cell must say of how its data set came about, a sentence each.
+
+    The config's own sentences (`not_accounted`), and one where a fixed number of records was chosen.
+    """
+    chosen = "records" in options.get("splits", {}) or "records" in options.get("extra", {})
+    return [*options.get("not_accounted", []), *([CHOSEN] if chosen else [])]

@@ -7,6 +7,8 @@ import numpy as np
 
 from dpstudy.data.records import Records
 
+EXTRA = "extra"  # the pool of records that only train may have (data/extra.py)
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -30,7 +32,7 @@ class Reader(Protocol):
     Attributes:
         classes: the label names, in label order.
         multi_label: whether labels are 0/1 vectors rather than one class index.
-        pools: ("train", "test") where the source comes split, else ("all",).
+        pools: ("train", "test") where the source comes split, else ("all",); with EXTRA where it was enlarged.
     """
 
     classes: list[str]

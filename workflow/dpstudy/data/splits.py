@@ -2,6 +2,13 @@
 
 Adding or removing a record therefore moves no other one, and the order of the source does not matter: the rule costs
 no privacy. Fractions are met in expectation, not exactly.
+
+A number of `records` is met exactly, by taking those whose hashes are lowest. That is the way to a data set of a chosen
+size: n is then a constant of the config, whatever records there are, where the size that a fraction leaves is counted
+on them. The price is that the cut-off depends on all ids. For the data set of the chosen records nothing changes: the
+guarantee is about adding a record to it or removing one. In the collection that they were chosen from, one more record
+may push another out, which amounts to replacing one; the ledger says so (names.CHOSEN). Where ids are places, which are
+as public as their number, the choice says nothing of any record.
 """
 
 import hashlib
@@ -9,7 +16,7 @@ import hashlib
 import numpy as np
 
 from dpstudy.data.names import Fractions, split_fractions
-from dpstudy.data.reader import Rows
+from dpstudy.data.reader import EXTRA, Rows
 from dpstudy.errors import StudyError
 
 _HASH_BYTES = 8
@@ -22,23 +29,25 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str) -> dict[str, 
 
     A source with the pool "all" needs the fraction `test`. A source with pools train and test keeps its own test
     split, and `test` may only be 0 (no test split at all), unless it names subjects: then, given `test`, the pools are
-    merged and split anew. Where subjects are named, all rows of a subject go to one split.
+    merged and split anew. Where subjects are named, all rows of a subject go to one split. Rows of the pool EXTRA go to
+    train, all of them.
 
     Args:
         rows_by_pool: the rows of each pool of the source.
         splits: {"test": fraction, "validation": fraction, "left_out": fraction}, of the rows that are split; rows that
-            are left out belong to no split.
+            are left out belong to no split. Instead of "left_out", "records" says how many train and validation have
+            together.
         salt: goes into the hash, so that splits for different purposes are independent.
 
     Raises:
-        StudyError: `test` is missing or superfluous, the source's pools share a subject, an id stands twice, or a split
-            is empty.
+        StudyError: `test` is missing or superfluous, the source's pools share a subject, an id stands twice, a split is
+            empty, or there are fewer rows than `records`.
     """
     fractions = split_fractions(splits)
     test = fractions.test
     _check_ids(rows_by_pool)
     by_subject = all(rows.subjects is not None for rows in rows_by_pool.values())
-    hashed, fixed_test = list(rows_by_pool), None
+    hashed, fixed_test = [pool for pool in rows_by_pool if pool != EXTRA], None
     if "test" in rows_by_pool:
         if test and not by_subject:
             raise StudyError("splits: this data set has a test split of its own; leave out `test`")
@@ -49,7 +58,9 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str) -> dict[str, 
                 _check_subjects(rows_by_pool)
     elif test is None:
         raise StudyError("splits: this data set has no test split of its own; give the fraction `test`, such as 0.2")
-    parts = _hash_parts(rows_by_pool, hashed, fractions, salt)
+    parts = _hash_parts({pool: rows_by_pool[pool] for pool in hashed}, fractions, salt)
+    if EXTRA in rows_by_pool:
+        parts["train"].append((EXTRA, np.arange(len(rows_by_pool[EXTRA]))))
     if fixed_test:
         parts["test"] = [(fixed_test, np.arange(len(rows_by_pool[fixed_test])))]
     for name, split in parts.items():
@@ -58,24 +69,52 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str) -> dict[str, 
     return parts
 
 
-def _hash_parts(rows_by_pool: dict[str, Rows], hashed: list[str], fractions: Fractions, salt: str) -> dict[str, Parts]:
+def _hash_parts(rows_by_pool: dict[str, Rows], fractions: Fractions, salt: str) -> dict[str, Parts]:
     test, validation = fractions.test or 0, fractions.validation
     parts = {"train": []}
     if validation:
         parts["validation"] = []
     if test:
         parts["test"] = []
-    for pool in hashed:
-        rows = rows_by_pool[pool]
-        place = _uniform(rows.ids if rows.subjects is None else rows.subjects, salt)
+    keys = {pool: rows.ids if rows.subjects is None else rows.subjects for pool, rows in rows_by_pool.items()}
+    places = {pool: _uniform(key, salt) for pool, key in keys.items()}
+    kept = _kept(rows_by_pool, {pool: place >= test for pool, place in places.items()}, fractions.records, salt)
+    for pool, place in places.items():
         chosen = {
             "test": place < test,
-            "validation": (place >= test) & (place < test + validation),
-            "train": (place >= test + validation) & (place < 1 - fractions.left_out),
+            "validation": kept[pool] & (place >= test) & (place < test + validation),
+            "train": kept[pool] & (place >= test + validation) & (place < 1 - fractions.left_out),
         }
         for name, split in parts.items():
             split.append((pool, np.flatnonzero(chosen[name])))
     return parts
+
+
+def _kept(
+    rows_by_pool: dict[str, Rows], eligible: dict[str, np.ndarray], records: int | None, salt: str
+) -> dict[str, np.ndarray]:
+    """Pool -> (n,) whether train or validation may have the row: all, or `records` of the eligible ones."""
+    if records is None:
+        return {pool: np.ones(len(rows), bool) for pool, rows in rows_by_pool.items()}
+    there = np.concatenate([eligible[pool] for pool in rows_by_pool])
+    kept = np.zeros(len(there), bool)
+    ids = np.concatenate([rows.ids for rows in rows_by_pool.values()])
+    kept[np.flatnonzero(there)[lowest(ids[there], records, salt, "splits")]] = True
+    ends = np.cumsum([len(rows) for rows in rows_by_pool.values()])[:-1]
+    return dict(zip(rows_by_pool, np.split(kept, ends), strict=True))
+
+
+def lowest(ids: np.ndarray, count: int, salt: str, where: str) -> np.ndarray:
+    """The (count,) indices of the ids whose hashes are lowest, ascending; the hash is not the one of the splits.
+
+    Smaller counts choose a part of what larger ones do.
+
+    Raises:
+        StudyError: there are fewer ids.
+    """
+    if count > len(ids):
+        raise StudyError(f"{where}: records is {count}, but there are only {len(ids)} rows to choose from")
+    return np.sort(np.argsort(_uniform(ids, f"{salt}, records"), kind="stable")[:count])
 
 
 def _uniform(keys: np.ndarray, salt: str) -> np.ndarray:

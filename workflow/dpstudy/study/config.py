@@ -3,6 +3,7 @@
 import copy
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from dpstudy.errors import StudyError
@@ -97,22 +98,27 @@ def _validate_entry(entry: dict, place: str) -> None:
 
 def _check_sources(config: dict) -> None:
     """Each data set's keys are those that its reader takes."""
-    definitions = schema("config")["$defs"]
-    taken = definitions["source"]["x-readers"]
+    taken = schema("config")["$defs"]["source"]["x-readers"]
     own = {key for keys in taken.values() for key in keys}
+    for place, entry in _sources(config):
+        reader = entry["reader"]
+        for key in entry:
+            if key in own and key not in taken[reader]:
+                takes = ", ".join(taken[reader]) or "none of its own"
+                raise StudyError(f"{place}.{key}: the reader {reader!r} does not take this key; it takes {takes}")
+        if "location" in taken[reader] and "location" not in entry:
+            raise StudyError(
+                f"{place}: the key 'location' is missing; reader {reader!r} needs a folder under data_root"
+            )
+
+
+def _sources(config: dict) -> Iterator[tuple[str, dict]]:
+    """(place in the config, entry) of everything that a reader opens."""
     for kind in ("datasets", "public"):
         for name, entry in config[kind].items():
-            reader = entry["reader"]
-            for key in entry:
-                if key in own and key not in taken[reader]:
-                    takes = ", ".join(taken[reader]) or "none of its own"
-                    raise StudyError(
-                        f"{kind}.{name}.{key}: the reader {reader!r} does not take this key; it takes {takes}"
-                    )
-            if "location" in taken[reader] and "location" not in entry:
-                raise StudyError(
-                    f"{kind}.{name}: the key 'location' is missing; reader {reader!r} needs a folder under data_root"
-                )
+            yield f"{kind}.{name}", entry
+            if "extra" in entry:
+                yield f"{kind}.{name}.extra", entry["extra"]
 
 
 def _check_references(config: dict) -> None:
@@ -169,6 +175,8 @@ def _check_numbers(config: dict) -> None:
         splits = dataset["splits"]
         if splits.get("test", 0) + splits["validation"] + splits.get("left_out", 0) >= 1:
             raise StudyError(f"datasets.{name}.splits: test, validation and left_out leave nothing to train on")
+        if "left_out" in splits and "records" in splits:
+            raise StudyError(f"datasets.{name}.splits: give either 'left_out', a fraction, or 'records', a number")
         if dataset["unit"] == "subject":
             raise StudyError(
                 f"datasets.{name}.unit: no method of this version bounds what a subject contributes, so a guarantee "
@@ -224,15 +232,14 @@ def check_locations(config: dict) -> None:
     Raises:
         StudyError: names the key and the path looked at.
     """
-    for kind in ("datasets", "public", "features"):
-        for name, entry in config[kind].items():
-            if "location" in entry and "download" not in entry:
-                path = Path(data_root(config)) / entry["location"]
-                if not path.exists():
-                    raise StudyError(
-                        f"{kind}.{name}.location: {path} does not exist; put the data there, or set data_root "
-                        "or DPSTUDY_DATA"
-                    )
+    features = ((f"features.{name}", entry) for name, entry in config["features"].items())
+    for place, entry in (*_sources(config), *features):
+        if "location" in entry and "download" not in entry:
+            path = Path(data_root(config)) / entry["location"]
+            if not path.exists():
+                raise StudyError(
+                    f"{place}.location: {path} does not exist; put the data there, or set data_root or DPSTUDY_DATA"
+                )
 
 
 def is_private(epsilon: str) -> bool:

@@ -32,7 +32,8 @@ class CellRequest:
     Attributes:
         cell: which cell.
         options: the entry's hyper-parameters, overrides applied.
-        dataset: reader, delta, unit and positives of the private data set.
+        dataset: reader, delta, unit and positives of the private data set; not_accounted, what was done to it outside
+            the ledger, where there is anything.
         seeds: to train.
         noise: "seeded" or "secure".
         metrics: to report; a search maximises the first.

@@ -137,7 +137,11 @@ def _write(
         n=problem.n,
         unit=request.dataset["unit"],
         noise=request.noise,
-        not_accounted=[*request.not_accounted, *_search_caveat(choice)],
+        not_accounted=[
+            *request.dataset.get("not_accounted", ()),
+            *request.not_accounted,
+            *_search_caveat(choice),
+        ],
         no_guarantee=_why_none(request, problem),
     )
     _check_documents(metrics, ledger, outputs)

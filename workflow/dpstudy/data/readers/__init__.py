@@ -3,6 +3,7 @@
 import importlib
 from pathlib import Path
 
+from dpstudy.data.extra import enlarge
 from dpstudy.data.reader import Reader
 from dpstudy.errors import StudyError
 
@@ -14,20 +15,25 @@ READERS = {
     "image_folder": "dpstudy.data.readers.image_folder",
     "image_table": "dpstudy.data.readers.image_table",
     "labels": "dpstudy.data.readers.labels",
+    "arrays": "dpstudy.data.readers.arrays",
     "glyphs": "dpstudy.data.readers.glyphs",
 }
 
 
 def open_reader(name: str, options: dict, data_root: Path) -> Reader:
-    """Open a data set with the reader called `name`.
+    """Open a data set with the reader called `name`, enlarged by the source `extra` where its entry has one.
 
     Args:
         options: the data set's entry in the config.
         data_root: the folder that `location` is relative to.
 
     Raises:
-        StudyError: there is no such reader, or the data are missing or damaged.
+        StudyError: there is no such reader, the data are missing or damaged, or `extra` does not fit them.
     """
     if name not in READERS:
         raise StudyError(f"reader {name!r} does not exist; there are {', '.join(sorted(READERS))}")
-    return importlib.import_module(READERS[name]).open(options, Path(data_root))
+    reader = importlib.import_module(READERS[name]).open(options, Path(data_root))
+    if "extra" not in options:
+        return reader
+    extra = {"classes": reader.classes} | options["extra"]
+    return enlarge(reader, open_reader(extra["reader"], extra, data_root), extra.get("records"))

@@ -1,0 +1,62 @@
+"""Images and labels as numpy arrays: `{pool}_images.npy`, (n, H, W, C) or (n, H, W) uint8, and `{pool}_labels.npy`,
+(n,) class indices. The pools are train and test, or all.
+
+Images are read from disk as they are asked for. Pickled arrays are refused.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.records import Records
+from dpstudy.data.source import class_names, location, read_npy, single_labels
+from dpstudy.errors import StudyError
+
+
+def open(options: dict, data_root: Path) -> Reader:
+    """Open the arrays in `location`.
+
+    Options: `classes` (a list, or their number; default: the lines of classes.txt).
+
+    Raises:
+        StudyError: a file is missing, damaged, pickled, or its array has another shape or type.
+    """
+    folder = location(options, data_root)
+    classes = class_names(options, file=folder / "classes.txt")
+    pools = ("all",) if (folder / "all_labels.npy").exists() else ("train", "test")
+    return _Arrays(folder, pools, classes)
+
+
+class _Arrays:
+    multi_label = False
+
+    def __init__(self, folder: Path, pools: tuple[str, ...], classes: list[str]):
+        self.classes, self.pools = classes, pools
+        self._images, self._labels = {}, {}
+        for pool in pools:
+            file = folder / f"{pool}_labels.npy"
+            self._labels[pool] = single_labels(read_npy(file), classes, str(file))
+            self._images[pool] = _mapped(folder / f"{pool}_images.npy")
+            if len(self._images[pool]) != len(self._labels[pool]):
+                raise StudyError(f"{file}: {len(self._labels[pool])} labels for {len(self._images[pool])} images")
+
+    def rows(self, pool: str) -> Rows:
+        return Rows(numbered_ids(pool, len(self._labels[pool])))
+
+    def read(self, pool: str, indices: np.ndarray) -> Records:
+        images = np.array(self._images[pool][indices])
+        return Records(self.rows(pool).ids[indices], images, self._labels[pool][indices])
+
+
+def _mapped(path: Path) -> np.ndarray:
+    """The array of a .npy file, (n, H, W, C), which stays on disk."""
+    try:
+        images = np.lib.format.open_memmap(path, mode="r")
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file; save images and labels with numpy.save") from None
+    except (ValueError, EOFError, OSError) as error:
+        raise StudyError(f"{path}: damaged, truncated or pickled .npy file ({error})") from None
+    if images.dtype != np.uint8 or images.ndim not in (3, 4) or not images.size:
+        raise StudyError(f"{path}: images must be (n, H, W, C) or (n, H, W) uint8, not {images.shape} {images.dtype}")
+    return images if images.ndim == 4 else images[..., None]
