@@ -237,3 +237,27 @@ def test_a_figure_of_searches_that_cannot_be_drawn_is_refused_at_once(change, se
         load(study | {"figures": {"f": spec}})
     pattern = ".*".join(re.escape(part) for part in sentence.split("*"))
     assert re.fullmatch(pattern, str(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"lines": GONE}, "figures.f: the key 'lines' is missing; the style 'size' needs it"),
+        ({"datasets": ["digit"]}, "figures.f.datasets: unknown data set 'digit'*"),
+        ({"datasets": GONE, "dataset": "digits"}, "figures.f.dataset: the style 'size' does not take this key*"),
+        ({"x": "step"}, "figures.f.x: the style 'size' does not take this key; it takes datasets, lines"),
+        (
+            {"lines": [{"features": "pixels", "entry": "ls", "epsilon": "7"}]},
+            "figures.f.lines[0]: the study has no cell digits/pixels/ls/eps=7",
+        ),
+    ],
+)
+def test_a_figure_by_size_that_cannot_be_drawn_is_refused_at_once(change, sentence):
+    line = {"features": "pixels", "entry": "ls", "epsilon": "1"}
+    whole = {"style": "size", "datasets": ["digits"], "lines": [line]}
+    load(config(figures={"f": whole}))
+    spec = {key: value for key, value in (whole | change).items() if value is not GONE}
+    with pytest.raises(StudyError) as caught:
+        load(config(figures={"f": spec}))
+    pattern = ".*".join(re.escape(part) for part in sentence.split("*"))
+    assert re.fullmatch(pattern, str(caught.value)), str(caught.value)

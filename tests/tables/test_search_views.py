@@ -2,14 +2,19 @@
 
 import csv
 import itertools
+import runpy
 import statistics
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import dpstudy
 from dpstudy.errors import StudyError
 from dpstudy.tables.search_views import build_search_views
 from dpstudy.tuning.trials import Trial, write_trials
 
+SCRIPT = Path(dpstudy.__file__).parents[1] / "scripts" / "draw_figure.py"
 SPACE = {
     "batch_size": {"choices": [512, 4096, 16384]},
     "learning_rate": {"choices": [0.25, 1.0, 0.5]},
@@ -109,3 +114,16 @@ def test_a_value_whose_trials_all_failed_is_not_drawn(trials, tmp_path):
     write_trials(trials["mnist/pixels/cnn/eps=3"], [Trial(s, 0.0, 1.0, "diverged") for s in GRID], SPACE)
     with pytest.raises(StudyError, match="figure f: no trial that succeeded has a value of 'batch_size'"):
         build(trials, tmp_path, searches=[CNN], panels=[{"by": "batch_size"}])
+
+
+def test_the_script_draws_a_figure_of_searches(trials, tmp_path):
+    outputs = {kind: str(tmp_path / f"script.{kind}") for kind in ("pdf", "png", "csv")}
+    snakemake = SimpleNamespace(
+        log=[str(tmp_path / "log")],
+        wildcards=SimpleNamespace(figure="f"),
+        params=SimpleNamespace(spec=SPEC, trials=trials),
+        output=SimpleNamespace(**outputs),
+    )
+    runpy.run_path(str(SCRIPT), init_globals={"snakemake": snakemake}, run_name="__main__")
+    build(trials, tmp_path)
+    assert (tmp_path / "script.png").read_bytes() == (tmp_path / "f.png").read_bytes()

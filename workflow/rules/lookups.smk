@@ -258,6 +258,17 @@ def curve_files(figure):
     return [f"results/cells/{path}/{name}" for path in cells for name in ("curve.parquet", "metrics.json")]
 
 
+def sized_ledgers(figure):
+    """Cell -> its ledger, for every cell of a figure by size."""
+    spec = STUDY["figures"][figure]
+    cells = [
+        study_cells.Cell(dataset, line["features"], line["entry"], line["epsilon"]).path
+        for line in spec.get("lines", [])
+        for dataset in spec["datasets"]
+    ]
+    return {path: f"results/cells/{path}/ledger.json" for path in cells}
+
+
 def searches_of(specs):
     """Cell -> the trials of its search, for every search that tables lay out or figures draw."""
     found = {}

@@ -37,6 +37,7 @@ rule draw_figure:
         summary="results/summary.parquet",
         curves=lambda wildcards: curve_files(wildcards.figure),
         trials=lambda wildcards: list(searches_of([STUDY["figures"][wildcards.figure]]).values()),
+        ledgers=lambda wildcards: list(sized_ledgers(wildcards.figure).values()),
         published="workflow/published/results.csv",
         code=code("draw_figure.py"),
     output:
@@ -57,5 +58,6 @@ rule draw_figure:
         spec=lambda wildcards: STUDY["figures"][wildcards.figure],
         axes=axes(),
         trials=lambda wildcards: searches_of([STUDY["figures"][wildcards.figure]]),
+        ledgers=lambda wildcards: sized_ledgers(wildcards.figure),
     script:
         "../scripts/draw_figure.py"

@@ -5,6 +5,7 @@ from dpstudy.tables.curves import build_curves
 from dpstudy.tables.figures import build_figure
 from dpstudy.tables.noise_figure import build_noise_figure
 from dpstudy.tables.search_views import build_search_views
+from dpstudy.tables.sizes import build_sizes
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
@@ -16,5 +17,7 @@ if __name__ == "__main__":
             build_noise_figure(name, spec, *files)
         elif spec["style"] == "search":
             build_search_views(name, spec, snakemake.params.trials, *files)
+        elif spec["style"] == "size":
+            build_sizes(name, spec, snakemake.input.summary, snakemake.params.ledgers, *files)
         else:
             build_figure(name, spec, snakemake.params.axes, snakemake.input.summary, *files)

@@ -90,7 +90,7 @@ def _check_style(place: str, spec: dict) -> None:
         "noise": ("x", "noise"),
     }
     if kind == "figure":
-        needed["search"] = ("searches", "panels")
+        needed |= {"search": ("searches", "panels"), "size": ("datasets", "lines")}
     for key in needed.get(style, ()):
         if key not in spec:
             raise StudyError(f"{place}: the key {key!r} is missing; the style {style!r} needs it")
@@ -109,11 +109,16 @@ def _check_panels(place: str, spec: dict) -> None:
 
 
 def _check_lines(place: str, spec: dict, config: dict) -> None:
-    """Every line of a curve is a cell of the study, of a method with steps."""
-    if "panels" not in spec:
+    """Every line of a curve is a cell of the study, of a method with steps; a line by size is one of each data set."""
+    if "panels" not in spec and "lines" not in spec:
         return
     cells = {cell.path for cell in unfold(config)}
-    for number, panel in enumerate(spec["panels"]):
+    for number, line in enumerate(spec.get("lines", [])):
+        for dataset in spec["datasets"]:
+            path = Cell(dataset, line["features"], line["entry"], line["epsilon"]).path
+            if path not in cells:
+                raise StudyError(f"{place}.lines[{number}]: the study has no cell {path}")
+    for number, panel in enumerate(spec.get("panels", [])):
         for index, line in enumerate(panel.get("lines", [])):
             where = f"{place}.panels[{number}].lines[{index}]"
             path = Cell(line["dataset"], line["features"], line["entry"], line["epsilon"]).path

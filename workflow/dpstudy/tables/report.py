@@ -159,6 +159,7 @@ def _cell(cell: Cell, column: Column, table: Table) -> dict:
 
 _DRAWN = {  # style of a figure -> what it shows, and how
     "curve": ("along training", "mean over seeds, bands are one standard deviation"),
+    "size": ("against the number of training records", "mean over seeds, bars are one standard deviation"),
     "search": ("on the validation split by one hyper-parameter", "over all trials of each search with that value"),
 }
 
