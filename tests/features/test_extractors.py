@@ -24,6 +24,32 @@ def test_imagenet_scaling_standardises_each_channel():
         np.testing.assert_allclose(features[:, channel], expected, rtol=1e-5, atol=1e-6)
 
 
+def test_opponent_scaling_turns_colours_without_stretching_them():
+    images = random_images(2, (8, 8, 3))
+    features = open_extractor({"extractor": "pixels", "scaling": "opponent"})(images).transpose(0, 2, 3, 1)
+    scaled = (images / 255 - 0.5) * 4
+    np.testing.assert_allclose((features**2).sum(3), (scaled**2).sum(3), rtol=1e-4)
+    grey = np.full((1, 8, 8, 3), 200, np.uint8)
+    luminance, *colour = open_extractor({"extractor": "pixels", "scaling": "opponent"})(grey)[0]
+    assert luminance == pytest.approx((200 / 255 - 0.5) * 4 * 3**0.5)
+    assert np.abs(colour).max() < 1e-5
+    red = open_extractor({"extractor": "pixels", "scaling": "opponent"})(grey * np.array([1, 0, 0], np.uint8))[0]
+    assert red[1].mean() == pytest.approx(200 / 255 * 4 / 2**0.5, rel=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(32, 32, 3), (28, 28, 1)])
+def test_mirrored_scatternet_averages_both_images_and_keeps_half(shape):
+    images = random_images(3, shape)
+    plain = open_extractor({"extractor": "scatternet"})
+    mirrored = open_extractor({"extractor": "scatternet", "mirror": True})
+    features, columns = mirrored(images), 4
+    assert mirrored.shape(shape) == features.shape[1:] == (81 * shape[2], shape[0] // 4, columns)
+    expected = (plain(images) + plain(np.flip(images, 2)))[..., :columns] / 2
+    np.testing.assert_allclose(features, expected, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(mirrored(np.flip(images, 2)), features, rtol=1e-6, atol=1e-7)
+    assert np.abs(features - plain(images)[..., :columns]).max() > 1e-3
+
+
 @pytest.mark.parametrize(
     ("shape", "scaling", "layout"),
     [

@@ -11,13 +11,13 @@ import pytest
 from dpstudy.errors import StudyError
 from dpstudy.features import shards as feature_shards
 from dpstudy.features.extract import extract_shard
-from dpstudy.features.fits import fit_projection
+from dpstudy.features.fits import _channel_statistics, fit_projection
 from dpstudy.features.projection import Projection
 from dpstudy.files import read_tensors, write_table
 
 OPTIONS = {
     "kind": "pca", "public": "letters", "extractor": "pixels", "scaling": "unit", "dim": 6, "images": 10_000,
-    "whiten": 0.0, "seed": 0,
+    "standardise": False, "whiten": 0.0, "seed": 0,
 }  # fmt: skip
 PIXELS = {"extractor": "pixels", "scaling": "unit", "fit": "pca"}
 
@@ -132,6 +132,33 @@ def test_rows_that_deduplication_dropped_are_not_fitted_on_and_private_ones_chan
     assert projection.card["images"] == 150
     assert read_tensors(folder / "projection.safetensors")["mean"] == pytest.approx(pixels(letters)[:150].mean(0))
     assert written[0] == written[1]
+
+
+def test_a_standardising_fit_equals_a_slow_computation(public, letters, make_records, tmp_path):
+    """Pixels of grey images are one channel; its public moments come first, then unit norms, then the components."""
+    projection = fitted(public, tmp_path, standardise=True, whiten=0.5)
+
+    def standard(x):
+        rows = [(row - pixels(letters).mean()) / pixels(letters).std() for row in x]
+        return np.array([row / np.sqrt(sum(value**2 for value in row)) for row in rows])
+
+    x = standard(pixels(letters))
+    other = pixels(make_records(50, shape=(5, 4, 1), seed=4))
+    values, vectors = decomposed(x)
+    expected = (standard(other) - x.mean(0)) @ vectors[:, :6] * values[:6] ** -0.25
+    found = projection(other.astype(np.float32))
+    assert np.abs(found) == pytest.approx(np.abs(expected), rel=1e-3, abs=1e-4)
+    assert np.abs(found - fitted(public, tmp_path / "plain", whiten=0.5)(other.astype(np.float32))).max() > 0.1
+
+
+def test_each_channel_has_its_own_statistics():
+    features = np.random.default_rng(0).normal([5, 5, -1, -1], [2, 2, 0.1, 0.1], (4000, 4)).astype(np.float32)
+    found = _channel_statistics(features, 2)
+    assert found["center"] == pytest.approx([5, 5, -1, -1], abs=0.1)
+    assert 1 / found["scale"] == pytest.approx([2, 2, 0.1, 0.1], rel=0.05)
+    features[:, 2:] = 7
+    with pytest.raises(StudyError, match="feature channel 1 is the same in all public images"):
+        _channel_statistics(features, 2)
 
 
 @pytest.mark.parametrize("rule", ["none", "l2", {"group_norm": 2}])

@@ -1,7 +1,9 @@
 """Projections fitted on public data: no private record is touched.
 
 A fit turns an extractor's features (d) into k numbers: the public mean is subtracted, the first k principal components
-of the public features are kept, and each may be divided by a power of its public standard deviation.
+of the public features are kept, and each may be divided by a power of its public standard deviation. With `standardise`
+each channel is first brought to public mean 0 and variance 1 and each record to norm 1: public statistics in place of
+the private ones that tramer2021 pays for (Algorithm 2).
 """
 
 import hashlib
@@ -14,6 +16,7 @@ import numpy as np
 from dpstudy.data import shards
 from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
+from dpstudy.features.projection import standardised
 from dpstudy.features.shards import kept_ids
 from dpstudy.files import read_table, write_json, write_tensors
 from dpstudy.progress import progress
@@ -37,9 +40,10 @@ def fit_projection(
     """Fit `name` on the split `train` of a public set, and write its projection and its card.
 
     Args:
-        options: the fit's config entry: extractor, scaling, backbone, dim, images, whiten, seed, and `public`.
+        options: the fit's config entry: extractor and its keys, standardise, dim, images, whiten, seed, and `public`.
         public_folder: results/data/{public}.
-        out_projection: safetensors of mean (d,), components (k, d), scaled by whitening, and eigenvalues (k,).
+        out_projection: safetensors of mean (d,), components (k, d), scaled by whitening, and eigenvalues (k,);
+            with `standardise` center (d,) and scale (d,) too.
         out_card: JSON that says what the fit is and how the public features look under it.
         kept: kept.parquet of the de-duplication; public rows that it does not list are not used.
         drop: the de-duplication's mode, for the card.
@@ -52,7 +56,11 @@ def fit_projection(
     import sklearn
     from sklearn.decomposition import PCA
 
-    ids, features = _public_features(options, Path(public_folder), kept, backbone_folder)
+    ids, features, channels = _public_features(options, Path(public_folder), kept, backbone_folder)
+    standard = {}
+    if options["standardise"]:
+        standard = _channel_statistics(features, channels)
+        features = standardised(features, **standard)
     dim = options["dim"]
     if dim > min(features.shape):
         raise StudyError(
@@ -73,7 +81,7 @@ def fit_projection(
     projected = (features - mean) @ scaled.astype(np.float32).T
     write_tensors(
         out_projection,
-        {"mean": mean, "components": scaled.astype(np.float32), "eigenvalues": variances.astype(np.float32)},
+        {"mean": mean, "components": scaled.astype(np.float32), "eigenvalues": variances.astype(np.float32)} | standard,
         {"kind": "pca"},
     )
     write_json(
@@ -98,21 +106,40 @@ def fit_projection(
     )
 
 
+def _channel_statistics(features: np.ndarray, channels: int) -> dict[str, np.ndarray]:
+    """center (d,) and scale (d,) that bring each channel of (n, d) features to mean 0 and variance 1.
+
+    Raises:
+        StudyError: a channel is constant, so that nothing can be told about it.
+    """
+    maps = features.reshape(len(features), channels, -1)
+    mean, deviation = (moment(maps, axis=(0, 2), dtype=np.float64) for moment in (np.mean, np.std))
+    if not (deviation > 0).all():
+        constant = int(np.flatnonzero(deviation == 0)[0])
+        raise StudyError(f"feature channel {constant} is the same in all public images; choose another public set")
+    repeat = maps.shape[2]
+    return {
+        "center": np.repeat(mean, repeat).astype(np.float32),
+        "scale": np.repeat(1 / deviation, repeat).astype(np.float32),
+    }
+
+
 def _signed(components: np.ndarray) -> np.ndarray:
     """Components whose largest entry is positive: the sign of an eigenvector is a matter of taste."""
     largest = np.abs(components).argmax(1)
     return components * np.sign(components[np.arange(len(components)), largest])[:, None]
 
 
-def _public_features(options: dict, folder: Path, kept, backbone_folder) -> tuple[list[str], np.ndarray]:
-    """The features (n, d) float32 of the public training images whose ids hash lowest, with those ids."""
+def _public_features(options: dict, folder: Path, kept, backbone_folder) -> tuple[list[str], np.ndarray, int]:
+    """The public training images whose ids hash lowest: ids, features (n, d) float32, and how many channels d has."""
     folder = folder / "train"
     manifest = shards.read_manifest(folder)
     if manifest["image_shape"] is None:
         raise StudyError(f"{folder}: this public set brings no images; a fit needs them")
     chosen = _chosen(folder, manifest, options, kept)
     extractor = open_extractor(options, backbone_folder)
-    width = int(np.prod(extractor.shape(tuple(manifest["image_shape"]))))
+    shape = extractor.shape(tuple(manifest["image_shape"]))
+    width = int(np.prod(shape))
     features, ids = np.empty((len(chosen), width), np.float32), []
     for entry in progress(manifest["shards"], f"features of {manifest['dataset']}"):
         records = shards.read_shard(folder, entry["file"], manifest)
@@ -124,7 +151,7 @@ def _public_features(options: dict, folder: Path, kept, backbone_folder) -> tupl
     if not np.isfinite(features).all():
         row = int(np.flatnonzero(~np.isfinite(features).all(1))[0])
         raise StudyError(f"{folder}: a feature of the public image {ids[row]!r} is NaN or infinite")
-    return ids, features
+    return ids, features, shape[0]
 
 
 def _chosen(folder: Path, manifest: dict, options: dict, kept) -> set[str]:

@@ -9,14 +9,24 @@ from dpstudy.errors import StudyError
 from dpstudy.files import read_json, read_tensors
 
 
+def standardised(features: np.ndarray, center: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Rows (n, d) of (features - center) * scale, each divided by its own norm."""
+    rows = (features - center) * scale
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+
+
 class Projection:
-    """features -> (features - mean) components^T, for features (n, d); the result is (n, k) float32."""
+    """features -> (features - mean) components^T, for features (n, d); the result is (n, k) float32.
+
+    Where the fit standardises, `features` are `standardised` first.
+    """
 
     def __init__(self, folder: str | os.PathLike):
         tensors = read_tensors(Path(folder) / "projection.safetensors")
         self.card = read_json(Path(folder) / "card.json")
         try:
             self._mean, self._components = tensors["mean"], tensors["components"]
+            self._standard = None if "center" not in tensors else (tensors["center"], tensors["scale"])
         except KeyError as error:
             raise StudyError(f"{folder}: no tensor {error} in projection.safetensors; delete the folder") from None
 
@@ -39,4 +49,6 @@ class Projection:
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
         """(n, k) float32."""
+        if self._standard:
+            features = standardised(features, *self._standard)
         return (features - self._mean) @ self._components.T

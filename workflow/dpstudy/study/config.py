@@ -132,19 +132,16 @@ def _check_references(config: dict) -> None:
         _known(f"backbones.{name}.public", backbone["public"], config["public"], "public data set")
     for name, fit in config["fits"].items():
         _known(f"fits.{name}.public", fit["public"], config["public"], "public data set")
+        _check_taken(f"fits.{name}", {key: value for key, value in fit.items() if key != "seed"})
         _check_backbone(f"fits.{name}", fit, config)
     for name, features in config["features"].items():
         if features["extractor"] == "precomputed" and "location" not in features:
             raise StudyError(f"features.{name}: the extractor 'precomputed' needs the key 'location'")
-        for key in ("filters", "seed"):
-            if key in features and features["extractor"] != "random_patches":
-                raise StudyError(
-                    f"features.{name}.{key}: the extractor {features['extractor']!r} does not take this key"
-                )
+        _check_taken(f"features.{name}", features)
         _check_backbone(f"features.{name}", features, config)
         if "fit" in features:
             _known(f"features.{name}.fit", features["fit"], config["fits"], "fit")
-            for key in ("extractor", "scaling", "backbone"):
+            for key in ("extractor", "scaling", "backbone", "mirror"):
                 if features.get(key) != config["fits"][features["fit"]].get(key):
                     raise StudyError(
                         f"features.{name}.{key}: {features.get(key)!r}, but the fit {features['fit']!r} was made with "
@@ -157,6 +154,12 @@ def _check_references(config: dict) -> None:
     for kind in ("tables", "figures"):
         for name, spec in config[kind].items():
             check_selection(f"{kind}.{name}", spec, config)
+
+
+def _check_taken(place: str, options: dict) -> None:
+    for key, extractor in (("filters", "random_patches"), ("seed", "random_patches"), ("mirror", "scatternet")):
+        if key in options and options["extractor"] != extractor:
+            raise StudyError(f"{place}.{key}: the extractor {options['extractor']!r} does not take this key")
 
 
 def _check_backbone(place: str, options: dict, config: dict) -> None:

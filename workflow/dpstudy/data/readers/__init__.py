@@ -17,6 +17,8 @@ READERS = {
     "labels": "dpstudy.data.readers.labels",
     "arrays": "dpstudy.data.readers.arrays",
     "glyphs": "dpstudy.data.readers.glyphs",
+    "dead_leaves": "dpstudy.data.readers.dead_leaves",
+    "strokes": "dpstudy.data.readers.strokes",
 }
 
 

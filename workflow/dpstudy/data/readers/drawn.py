@@ -1,0 +1,49 @@
+"""Public data sets that are drawn by a program: nothing to download, nothing private, no label worth learning."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dpstudy.data.reader import Rows
+from dpstudy.data.records import Records
+from dpstudy.errors import StudyError
+
+
+class Drawn:
+    """`count` pictures in one pool, `all`; all have the label 0.
+
+    Args:
+        name: the reader's, for ids and messages.
+        draw: (random generator, (H, W), channels) -> (H, W, channels) uint8; picture i draws from (seed, i) only.
+        options: size and channels, count (10000), seed (0).
+
+    Raises:
+        StudyError: an option is out of range.
+    """
+
+    pools = ("all",)
+    multi_label = False
+
+    def __init__(self, name: str, draw: Callable, options: dict):
+        self.classes = ["drawn"]
+        self._name, self._draw = name, draw
+        self._count, self._seed = options.get("count", 10000), options.get("seed", 0)
+        size, channels = options["size"], options["channels"]
+        if len(size) != 2 or min(size) < 8:
+            raise StudyError(f"public data set: size is {size}; {name} needs [height, width] of at least 8 pixels each")
+        self.image_shape = (int(size[0]), int(size[1]), channels)
+
+    def rows(self, pool: str) -> Rows:
+        """The ids of `pool`, in order."""
+        return Rows(self._ids(np.arange(self._count)))
+
+    def read(self, pool: str, indices: np.ndarray) -> Records:
+        """The pictures `indices` of `pool`: (n, H, W, C) uint8."""
+        images = np.empty((len(indices), *self.image_shape), np.uint8)
+        for row, index in enumerate(indices):
+            random = np.random.default_rng([self._seed, int(index)])
+            images[row] = self._draw(random, self.image_shape[:2], self.image_shape[2])
+        return Records(ids=self._ids(indices), images=images, labels=np.zeros(len(indices), np.int32))
+
+    def _ids(self, indices: np.ndarray) -> np.ndarray:
+        return np.array([f"{self._name}-{index:06d}" for index in indices], dtype=object)
