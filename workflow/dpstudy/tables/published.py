@@ -8,6 +8,7 @@ from pathlib import Path
 from dpstudy.errors import StudyError
 
 RESULTS = Path(__file__).parents[2] / "published" / "results.csv"
+ARCHITECTURES = RESULTS.with_name("architectures.csv")
 _KEYS = ("paper", "table", "dataset", "pretraining", "model", "method", "epochs", "delta", "metric", "statistic")
 _KEYS += ("source", "split", "note")
 _COPIED = ("statistic", "note", "source", "paper", "table", "pretraining", "method", "epochs")
