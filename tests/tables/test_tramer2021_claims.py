@@ -7,11 +7,11 @@ from agreeing_study import FUNCTIONS, PRINTED_SCORES, as_the_paper_says, changed
 
 from dpstudy.tables.claims import tramer2021
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
-from dpstudy.tables.claims.gather import CLAIMS, published_rows
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import ROLES
 from dpstudy.tables.claims.tramer2021_evidence import PAPER, PRIOR
 from dpstudy.tables.claims_table import function_of, judge
+from dpstudy.tables.published import CLAIMS, published_rows
 
 
 def test_every_claim_of_the_csv_has_one_function_and_no_function_is_left_over():

@@ -123,6 +123,8 @@ def test_the_claims_table_of_tramer2021(results, tmp_path):
     assert (shuffled["verdict"], shuffled["decided_by"]) == ("holds", "these cells")
     assert r"\begin{longtable}" in (tmp_path / "t.tex").read_text()
     assert "three data sets" in SHEETS["claims"]("t", SPEC, results).notes[-1]
+    few = SHEETS["claims"]("t", SPEC | {"sections": ["3.2, Table 3"]}, results)
+    assert len(few.blocks[0]) == 3 and few.notes[0].startswith("Of 3 claims")
 
 
 def test_the_table_of_parameters(results, tmp_path):
@@ -190,6 +192,7 @@ def linear(**place):
 @pytest.mark.parametrize(
     ("spec", "change", "message"),
     [
+        (SPEC, {"sections": ["3.3"]}, "tables.t.sections: unknown section of tramer2021 '3.3'"),
         (SPEC, {"roles": None}, "tables.t: the key 'roles' is missing; the style 'claims' needs it"),
         (SPEC, {"methods": {"DP-LS": "loose"}}, "tables.t.methods: this key goes with the paper mehta2023, not with"),
         (SPEC, {"roles": {"minst": SPEC["roles"]["small"]}}, "tables.t.roles: unknown data set 'minst'"),

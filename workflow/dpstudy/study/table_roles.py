@@ -4,6 +4,7 @@ from dpstudy.errors import StudyError
 from dpstudy.study.messages import check_known
 from dpstudy.tables.claims.names import MODELS, ROLES, roles_of
 from dpstudy.tables.printed_layers import table_4
+from dpstudy.tables.published import CLAIMS, published_rows
 
 
 def check_roles(place: str, spec: dict, config: dict) -> None:
@@ -17,6 +18,10 @@ def check_roles(place: str, spec: dict, config: dict) -> None:
             raise StudyError(f"{place}.{key}: this key goes with the paper {paper}, not with {spec['paper']}")
     if spec["style"] == "ceiling" and spec.get("paper", "mehta2023") != "mehta2023":
         raise StudyError(f"{place}.paper: the style 'ceiling' knows mehta2023 only, not {spec['paper']}")
+    if "sections" in spec:
+        known = dict.fromkeys(row["section"] for row in published_rows(CLAIMS, spec["paper"]))
+        for section in spec["sections"]:
+            check_known(f"{place}.sections", section, known, f"section of {spec['paper']}")
     for dataset, role, features, entry in roles_of(spec):
         where = f"{place}.roles.{dataset}.{role}"
         check_known(f"{place}.roles", dataset, config["datasets"], "data set")

@@ -1,14 +1,15 @@
 """A paper's claims, each with a verdict and the numbers that it rests on."""
 
 import os
+from collections.abc import Sequence
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.tables.claims import gather as mehta2023_evidence
 from dpstudy.tables.claims import mehta2023, tramer2021, tramer2021_evidence
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Finding
-from dpstudy.tables.claims.gather import CLAIMS, published_rows
 from dpstudy.tables.long_sheet import write_long_sheets
+from dpstudy.tables.published import CLAIMS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 
@@ -45,17 +46,18 @@ def claims_sheet(name: str, spec: dict, results: Results) -> Sheet:
 
 
 def judge_study(name: str, spec: dict, results: Results) -> list[tuple[dict[str, str], Finding]]:
-    """Every claim of a table's paper, with what is found about it from a finished study."""
-    return judge(spec["paper"], EVIDENCE[spec["paper"]](name, spec, results))
+    """The claims of a table's paper (of its `sections`, or all), with what is found about each from a study."""
+    return judge(spec["paper"], EVIDENCE[spec["paper"]](name, spec, results), spec.get("sections"))
 
 
-def judge(paper: str, evidence: object) -> list[tuple[dict[str, str], Finding]]:
-    """Every claim of a paper in workflow/published/claims.csv, in its order, with what is found about it.
+def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -> list[tuple[dict[str, str], Finding]]:
+    """The claims of a paper in workflow/published/claims.csv, in its order, with what is found about each.
 
     Raises:
         StudyError: a claim that no function judges.
     """
-    return [(row, function_of(paper, row)(evidence)) for row in published_rows(CLAIMS, paper)]
+    rows = [row for row in published_rows(CLAIMS, paper) if sections is None or row["section"] in sections]
+    return [(row, function_of(paper, row)(evidence)) for row in rows]
 
 
 def function_of(paper: str, row: dict[str, str]):

@@ -1,12 +1,11 @@
 """Models as tramer2021 prints them, layer by layer (workflow/published/architectures.csv), and their parameters."""
 
-import csv
 import math
 import re
 from collections.abc import Sequence
 
 from dpstudy.errors import StudyError
-from dpstudy.tables.published import ARCHITECTURES
+from dpstudy.tables.published import ARCHITECTURES, published_rows
 
 Layer = tuple[str, tuple[int, ...]]  # conv (filters, kernel, stride, padding), pool (kernel, stride), full (units)
 CLASSES = 10
@@ -25,7 +24,7 @@ _SMALLER = "End-to-end CNN, smaller (CIFAR-10)"  # Table 7's caption: its filter
 
 def table_4() -> dict[str, str]:
     """Model -> its number of parameters as Table 4 prints it, such as 40K."""
-    return {row["model"]: row["parameters"] for row in _rows() if row["table"] == "4"}
+    return {row["model"]: row["parameters"] for row in published_rows(ARCHITECTURES, _PAPER) if row["table"] == "4"}
 
 
 def parameters(model: str, without_pools: Sequence[int] = ()) -> int:
@@ -71,7 +70,9 @@ def _layers(model: str) -> list[Layer]:
         del layers[convolutions[-1]]
         return [(kind, (n[0] // 2, *n[1:])) if kind == "conv" else (kind, n) for kind, n in layers]
     printed = model.replace("ScatterNet+Linear (MNIST and Fashion-MNIST)", "ScatterNet+Linear (MNIST)")
-    rows = [row for row in _rows() if row["layer_index"] and row["model"].startswith(printed)]
+    rows = [
+        row for row in published_rows(ARCHITECTURES, _PAPER) if row["layer_index"] and row["model"].startswith(printed)
+    ]
     return [
         layer
         for row in rows
@@ -88,11 +89,3 @@ def _parsed(kind: str, numbers: list[int]) -> list[Layer]:
     if kind == "Fully connected":
         return [("full", (numbers[0],))]
     return [("full", (numbers[1],))] if kind.startswith("Linear") else []
-
-
-def _rows() -> list[dict[str, str]]:
-    try:
-        with open(ARCHITECTURES, encoding="utf-8", newline="") as file:
-            return [row for row in csv.DictReader(file) if row["paper"] == _PAPER]
-    except FileNotFoundError:
-        raise StudyError(f"{ARCHITECTURES}: no such file; it belongs to the repository, restore it") from None

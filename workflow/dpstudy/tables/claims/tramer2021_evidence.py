@@ -9,12 +9,11 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.files import read_json, read_table
-from dpstudy.tables.claims.gather import HYPERPARAMETERS, published_rows
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of
 from dpstudy.tables.claims.scores import Point, Run, Scores, Search
 from dpstudy.tables.layout import check_names
-from dpstudy.tables.published import RESULTS
+from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.searches import STATISTICS, lay_searches, pooled
 
