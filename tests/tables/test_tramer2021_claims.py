@@ -32,6 +32,7 @@ def test_verdicts_on_the_printed_numbers_alone():
         ("C.7, Table 16", PRINTED),
         ("D.1, Claim D.1; Figure 6", COMPUTED),
         ("D.1", COMPUTED),
+        ("D.3; Figure 9", COMPUTED),
         ("D.4, Table 19", PRINTED),
         ("2.1; C.1-C.2", COMPUTED),
         ("B, Claim B.5", COMPUTED),

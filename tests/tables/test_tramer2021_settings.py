@@ -123,6 +123,12 @@ def test_accounting_is_computed(monkeypatch):
     assert verdict("plain_conversion_valid") == (FAILS, COMPUTED)
 
 
+def test_noise_by_iteration_is_computed(monkeypatch):
+    assert "ε = 3: 0.93 and 3.55" in FUNCTIONS["iteration_noise"](evidence()).printed
+    monkeypatch.setattr(tramer2021_settings, "_levels", lambda epsilon: (2.0, 1.0))
+    assert verdict("iteration_noise") == (FAILS, COMPUTED)
+
+
 def test_what_the_printed_noise_certifies_is_said():
     ours = as_the_paper_says(("MNIST",))
     assert (
