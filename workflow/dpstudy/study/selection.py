@@ -87,7 +87,7 @@ def _check_style(place: str, spec: dict) -> None:
     needed = {
         "grouped": ("groups", "rows"),
         "ceiling": ("paper",),
-        "claims": ("paper", "roles" if spec.get("paper") == "tramer2021" else "methods"),
+        "claims": ("paper", *(() if spec.get("paper") == "tramer2021" else ("methods",))),
         "search": ("searches",),
         "parameters": ("models",),
         "curve": ("panels",),
