@@ -7,6 +7,8 @@ import yaml
 
 from dpstudy.study.cells import unfold
 from dpstudy.study.config import load
+from dpstudy.tables.published import combine, lookup
+from dpstudy.tables.searches import STATISTICS
 
 ROOT = Path(__file__).parents[2]
 STUDIES = [ROOT / "config.yaml", *sorted((ROOT / "studies").glob("*.yaml"))]
@@ -46,3 +48,36 @@ def test_the_grid_has_no_more_than_the_paper_searched():
             assert options["tuning"]["trials"] == (300 if options["method"] == "newton" else 200)
             assert all((a["low"], a["high"]) == (1e-8, 1e8) for a in options["tuning"]["space"].values())
             assert options["clipping_norm"] == 0.005
+
+
+TRAMER = [path for path in STUDIES if path.stem.startswith("tramer2021")]
+
+
+@pytest.mark.parametrize("path", TRAMER, ids=lambda path: path.stem)
+def test_each_published_filter_of_tramer2021_finds_a_printed_number(path):
+    """A filter that finds nothing at any epsilon of its table would print nothing beside ours, silently."""
+    config = loaded(path)
+    for name, spec in config["tables"].items():
+        metric = spec.get("metric", "top1")
+        for row in spec.get("rows", []):
+            if "published" in row:
+                where = {"metric": metric} | combine(spec, row.get("dataset", spec.get("dataset")), row)
+                found = [lookup(where, epsilon) for epsilon in spec.get("epsilons", config["epsilons"])]
+                assert any(found), (name, row["label"])
+        for row in spec.get("searches", []):
+            for statistic in STATISTICS if "published" in row else ():
+                assert lookup(row["published"] | {"statistic": statistic}, row["epsilon"]), (name, row["label"])
+
+
+@pytest.mark.parametrize("dataset", ["mnist", "fashion", "cifar10"])
+def test_the_tables_of_tramer2021_are_whole(dataset):
+    """Every model and epsilon of its Tables 1, 2, 11 and 19 that its configurations are printed for has a row."""
+    config = loaded(ROOT / "studies" / f"tramer2021-{dataset}.yaml")
+    counts = {"1": 3, "2": 3, "4": None, "11": 3, "19": 4} | ({"20": 2} if dataset == "cifar10" else {})
+    for table, rows in counts.items():
+        spec = config["tables"][f"tramer2021-table-{table}-{dataset}"]
+        if rows:
+            assert sum("published" in row for row in spec["rows"]) == rows, table
+        else:
+            assert all("published" in row for row in spec["models"]) and len(spec["models"]) >= 3
+    assert config["tables"][f"tramer2021-claims-{dataset}"]["paper"] == "tramer2021"

@@ -9,10 +9,10 @@ from dpstudy.errors import StudyError
 from dpstudy.tables.claims import mehta2023, mehta2023_methods, mehta2023_pretraining, mehta2023_tables
 from dpstudy.tables.claims import mehta2023_settings as settings
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED, Cell, Evidence, Part
-from dpstudy.tables.claims.gather import CLAIMS, HYPERPARAMETERS, printed_grid, published_rows
+from dpstudy.tables.claims.gather import printed_grid
 from dpstudy.tables.claims.grid import Grid, Place, Value, average, compare
 from dpstudy.tables.claims_table import function_of, judge
-from dpstudy.tables.published import RESULTS
+from dpstudy.tables.published import CLAIMS, HYPERPARAMETERS, RESULTS, published_rows
 
 ROWS = published_rows(RESULTS, "mehta2023")
 SETTINGS = published_rows(HYPERPARAMETERS, "mehta2023")

@@ -175,7 +175,7 @@ CONFIG = {
         (SPEC, {"methods": {"DP-FC": {10: "dp-fc"}}}, "tables.t.methods.DP-FC.10: unknown method entry 'dp-fc'"),
         (SPEC, {"methods": None}, "tables.t: the key 'methods' is missing; the style 'claims' needs it"),
         (SPEC, {"paper": None}, "tables.t: the key 'paper' is missing; the style 'claims' needs it"),
-        (SPEC, {"paper": "mehta2022"}, "tables.t.paper: 'mehta2022' is not one of 'mehta2023'"),
+        (SPEC, {"paper": "mehta2022"}, "tables.t.paper: 'mehta2022' is not one of 'mehta2023', 'tramer2021'"),
         (SPEC, {"pretraining": {"some": "cn"}}, "tables.t.pretraining.some: unknown feature set 'cn'"),
         (SPEC, {"counterparts": {"minst": {"dataset": "MNIST"}}}, "tables.t.counterparts: unknown data set 'minst'"),
         (SPEC, {"controls": []}, "tables.t.controls: the style 'claims' does not take this key"),

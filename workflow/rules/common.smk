@@ -18,6 +18,7 @@ from dpstudy.study import config as study_config
 from dpstudy.study.code import closure
 from dpstudy.study.provenance import cell_fingerprint, config_hash, library_hash
 from dpstudy.study.schema import method_schema
+from dpstudy.tables.claims.names import roles_of
 
 name_workflow()
 

@@ -241,7 +241,7 @@ def cell_paths(name):
 
 def published_files():
     """The papers' numbers and claims."""
-    return [f"workflow/published/{name}.csv" for name in ("results", "hyperparameters", "claims")]
+    return [f"workflow/published/{name}.csv" for name in ("results", "hyperparameters", "claims", "architectures")]
 
 
 def report_template():
@@ -267,6 +267,17 @@ def sized_ledgers(figure):
         for dataset in spec["datasets"]
     ]
     return {path: f"results/cells/{path}/ledger.json" for path in cells}
+
+
+def curves_of(tables):
+    """Cell -> its training curve, for every cell with one that tables name in a role."""
+    named = {place for table in tables for place in roles_of(table)}
+    found = {}
+    for cell in CELLS:
+        stepped = method_schema(cell.options(STUDY)["method"]).get("x-curve")
+        if stepped and any((cell.dataset, cell.features, cell.entry) == (d, f, e) for d, _, f, e in named):
+            found[cell.path] = f"results/cells/{cell.path}/curve.parquet"
+    return found
 
 
 def searches_of(specs):

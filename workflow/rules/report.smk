@@ -7,6 +7,7 @@ rule build_report:
         ledgers=cell_files("ledger.json"),
         metrics=cell_files("metrics.json"),
         trials=list(searches_of(STUDY["tables"].values()).values()),
+        curves=list(curves_of(STUDY["tables"].values()).values()),
         totals="results/privacy/total.json",
         figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
         published=published_files(),
@@ -34,6 +35,7 @@ rule build_report:
         ledgers=cell_paths("ledger.json"),
         metrics=cell_paths("metrics.json"),
         trials=searches_of(STUDY["tables"].values()),
+        curves=curves_of(STUDY["tables"].values()),
         dedup={
             public: STUDY["dedup"]["drop"]
             for public in sorted({backbone["public"] for backbone in STUDY["backbones"].values()})

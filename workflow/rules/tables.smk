@@ -7,6 +7,7 @@ rule build_table:
         ledgers=cell_files("ledger.json"),
         metrics=cell_files("metrics.json"),
         trials=lambda wildcards: list(searches_of([STUDY["tables"][wildcards.table]]).values()),
+        curves=lambda wildcards: list(curves_of([STUDY["tables"][wildcards.table]]).values()),
         published=published_files(),
         code=code("build_table.py"),
     output:
@@ -28,6 +29,7 @@ rule build_table:
         ledgers=cell_paths("ledger.json"),
         metrics=cell_paths("metrics.json"),
         trials=lambda wildcards: searches_of([STUDY["tables"][wildcards.table]]),
+        curves=lambda wildcards: curves_of([STUDY["tables"][wildcards.table]]),
     script:
         "../scripts/build_table.py"
 

@@ -11,7 +11,7 @@ if __name__ == "__main__":
         params, files = snakemake.params, snakemake.input
         build_report(
             params.study,
-            Results.read(params.axes, files.summary, params.ledgers, params.metrics, params.trials),
+            Results.read(params.axes, files.summary, params.ledgers, params.metrics, params.trials, params.curves),
             params.tables,
             params.figures,
             {name: f"results/figures/{name}.png" for name in params.figures},

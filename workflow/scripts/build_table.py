@@ -6,6 +6,6 @@ from dpstudy.tables.results import Results
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        params = snakemake.params
-        results = Results.read(params.axes, snakemake.input.summary, params.ledgers, params.metrics, params.trials)
+        params, summary = snakemake.params, snakemake.input.summary
+        results = Results.read(params.axes, summary, params.ledgers, params.metrics, params.trials, params.curves)
         build(snakemake.wildcards.table, params.spec, results, snakemake.output.tex, snakemake.output.csv)

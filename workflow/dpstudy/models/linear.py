@@ -57,6 +57,11 @@ class LinearModel:
         return weights, self.bias if self.center is None else self.bias - weights @ self.center
 
     @property
+    def parameters(self) -> int:
+        """How many weights and biases there are: m (d + 1)."""
+        return self.weights.size + self.bias.size
+
+    @property
     def finite(self) -> bool:
         """Whether no weight is NaN or infinite."""
         return bool(np.isfinite(self.weights).all() and np.isfinite(self.bias).all())

@@ -49,6 +49,11 @@ class NetworkModel:
         return found
 
     @property
+    def parameters(self) -> int:
+        """How many weights and biases the network has."""
+        return sum(value.size for value in self.state.values())
+
+    @property
     def finite(self) -> bool:
         """Whether no weight is NaN or infinite."""
         return all(np.isfinite(value).all() for value in self.state.values())

@@ -102,6 +102,8 @@ def _type(name: str) -> str:
 
 
 def _shape(option: dict) -> str:
+    if "$ref" in option:
+        option = schema("config")["$defs"][option["$ref"].split("/")[-1]]
     if "const" in option:
         return repr(option["const"])
     if "enum" in option:

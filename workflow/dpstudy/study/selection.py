@@ -7,6 +7,7 @@ from dpstudy.errors import StudyError
 from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.messages import check_known
 from dpstudy.study.schema import method_schema, schema
+from dpstudy.study.table_roles import check_models, check_roles
 from dpstudy.tables.claims.names import METHODS, entries_of, listed
 from dpstudy.tables.published import combine, find_all, lookup
 
@@ -41,6 +42,8 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
             check_known(f"{where}.features", part["features"], config["features"], "feature set")
     if place.startswith("tables."):
         _check_claims(place, spec, config)
+        check_roles(place, spec, config)
+        check_models(place, spec, config)
     for dataset in spec.get("counterparts", {}):
         check_known(f"{place}.counterparts", dataset, config["datasets"], "data set")
     if spec.get("metric", "top1") not in config["evaluation"]["metrics"]:
@@ -84,8 +87,9 @@ def _check_style(place: str, spec: dict) -> None:
     needed = {
         "grouped": ("groups", "rows"),
         "ceiling": ("paper",),
-        "claims": ("paper", "methods"),
+        "claims": ("paper", *(() if spec.get("paper") == "tramer2021" else ("methods",))),
         "search": ("searches",),
+        "parameters": ("models",),
         "curve": ("panels",),
         "noise": ("x", "noise"),
     }

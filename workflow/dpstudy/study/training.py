@@ -121,6 +121,7 @@ def _write(
         "method": request.options["method"],
         "epsilon": request.cell.epsilon,
         "classes": problem.classes,
+        "parameters": outcome.first_model.parameters,
         "seeds": outcome.rows,
         "mean": mean,
         "median": median,

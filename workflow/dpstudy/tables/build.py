@@ -9,6 +9,7 @@ from dpstudy.tables.ceiling_table import build_ceiling_table, ceiling_sheet
 from dpstudy.tables.claims_table import build_claims_table, claims_sheet
 from dpstudy.tables.grouped import build_grouped_table
 from dpstudy.tables.latex import build_table
+from dpstudy.tables.parameters import build_parameters_table, parameters_sheet
 from dpstudy.tables.results import Results
 from dpstudy.tables.searches import build_search_table, search_sheet
 from dpstudy.tables.sheet import Sheet
@@ -20,6 +21,7 @@ STYLES: dict[str, Callable[..., None]] = {
     "ceiling": build_ceiling_table,
     "claims": build_claims_table,
     "search": build_search_table,
+    "parameters": build_parameters_table,
 }
 
 
@@ -29,6 +31,7 @@ SHEETS: dict[str, Callable[..., Sheet]] = {
     "ceiling": ceiling_sheet,
     "claims": claims_sheet,
     "search": search_sheet,
+    "parameters": parameters_sheet,
 }
 
 

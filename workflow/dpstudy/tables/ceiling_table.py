@@ -11,10 +11,10 @@ from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.ceiling import published_ceiling
 from dpstudy.tables.claims.finding import number
-from dpstudy.tables.claims.gather import PRIVATE_SETS, printed_grid, published_rows
+from dpstudy.tables.claims.gather import PRIVATE_SETS, printed_grid
 from dpstudy.tables.layout import check_names, datasets_of
 from dpstudy.tables.long_sheet import write_long_sheets
-from dpstudy.tables.published import RESULTS
+from dpstudy.tables.published import RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 

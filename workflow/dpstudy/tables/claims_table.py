@@ -1,18 +1,28 @@
 """A paper's claims, each with a verdict and the numbers that it rests on."""
 
 import os
+from collections.abc import Sequence
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
-from dpstudy.tables.claims import mehta2023
-from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Evidence, Finding
-from dpstudy.tables.claims.gather import CLAIMS, gather, published_rows
+from dpstudy.tables.claims import gather as mehta2023_evidence
+from dpstudy.tables.claims import mehta2023, tramer2021, tramer2021_evidence
+from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Finding
 from dpstudy.tables.long_sheet import write_long_sheets
+from dpstudy.tables.published import CLAIMS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 
 CSV_HEADER = ("paper", "section", "claim", "verdict", "decided_by", "printed", "here")
-PAPERS = {"mehta2023": mehta2023.CLAIMS}
+PAPERS = {"mehta2023": mehta2023.CLAIMS, "tramer2021": tramer2021.CLAIMS}
+EVIDENCE = {"mehta2023": mehta2023_evidence.gather, "tramer2021": tramer2021_evidence.gather}
+_PRINTED_NOTES = {
+    "mehta2023": "Printed numbers have no seeds: they contradict a claim, but confirm only what is said of the tables "
+    "themselves. Cells printed as at most 20 % count, but no difference is formed with them.",
+    "tramer2021": "Printed numbers contradict a claim, but confirm only what is said of the tables themselves; their ± "
+    "counts as that of five runs. A claim about three data sets is judged on those that this study has. What a claim "
+    "leaves open (close, similar, stable) is given a number beside its verdict.",
+}
 _HEADER = ("Claim", "Verdict", "The paper's numbers", "This study's cells")
 _COLUMNS = "".join(rf"p{{{width}\linewidth}}" for width in (0.24, 0.10, 0.32, 0.27))
 
@@ -21,7 +31,7 @@ def build_claims_table(
     name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike
 ) -> None:
     """Write the claims as .tex (a longtable) and as .csv (a line per claim)."""
-    judged = judge(spec["paper"], gather(name, spec, results))
+    judged = judge_study(name, spec, results)
     rows = (
         (spec["paper"], row["section"], row["claim"], found.verdict, found.decided_by, found.printed, found.here)
         for row, found in judged
@@ -32,16 +42,22 @@ def build_claims_table(
 
 def claims_sheet(name: str, spec: dict, results: Results) -> Sheet:
     """The claims as text."""
-    return _sheet(name, spec, judge(spec["paper"], gather(name, spec, results)))
+    return _sheet(name, spec, judge_study(name, spec, results))
 
 
-def judge(paper: str, evidence: Evidence) -> list[tuple[dict[str, str], Finding]]:
-    """Every claim of a paper in workflow/published/claims.csv, in its order, with what is found about it.
+def judge_study(name: str, spec: dict, results: Results) -> list[tuple[dict[str, str], Finding]]:
+    """The claims of a table's paper (of its `sections`, or all), with what is found about each from a study."""
+    return judge(spec["paper"], EVIDENCE[spec["paper"]](name, spec, results), spec.get("sections"))
+
+
+def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -> list[tuple[dict[str, str], Finding]]:
+    """The claims of a paper in workflow/published/claims.csv, in its order, with what is found about each.
 
     Raises:
         StudyError: a claim that no function judges.
     """
-    return [(row, function_of(paper, row)(evidence)) for row in published_rows(CLAIMS, paper)]
+    rows = [row for row in published_rows(CLAIMS, paper) if sections is None or row["section"] in sections]
+    return [(row, function_of(paper, row)(evidence)) for row in rows]
 
 
 def function_of(paper: str, row: dict[str, str]):
@@ -78,8 +94,7 @@ def _sheet(name: str, spec: dict, judged: list[tuple[dict[str, str], Finding]]) 
         "A difference counts for or against a claim if it exceeds two standard errors over seeds, else it is a tie; "
         "± is two standard errors of the mean difference; with one seed all are ties. A claim fails if more than "
         f"{TOLERATED:.0%} of its comparisons contradict it, else holds if more than {TOLERATED:.0%} support it.",
-        "Printed numbers have no seeds: they contradict a claim, but confirm only what is said of the tables "
-        "themselves. Cells printed as at most 20 % count, but no difference is formed with them.",
+        _PRINTED_NOTES[spec["paper"]],
     )
     return Sheet(name, spec.get("caption", ""), _HEADER, _COLUMNS, (rows,), notes)
 

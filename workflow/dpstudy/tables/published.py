@@ -2,12 +2,16 @@
 
 import csv
 import functools
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from dpstudy.errors import StudyError
 
 RESULTS = Path(__file__).parents[2] / "published" / "results.csv"
+ARCHITECTURES, CLAIMS, HYPERPARAMETERS = (
+    RESULTS.with_name(f"{name}.csv") for name in ("architectures", "claims", "hyperparameters")
+)
 _KEYS = ("paper", "table", "dataset", "pretraining", "model", "method", "epochs", "delta", "metric", "statistic")
 _KEYS += ("source", "split", "note")
 _COPIED = ("statistic", "note", "source", "paper", "table", "pretraining", "method", "epochs")
@@ -72,6 +76,19 @@ def lookup(where: dict[str, str], epsilon: str) -> Published | None:
 def find_all(where: dict[str, str], epsilon: str) -> list[Published]:
     """Every published number whose columns equal `where`, at `epsilon`, in the file's order. Raises: as `lookup`."""
     return [_published(row) for _, row in _find(where, epsilon)]
+
+
+def published_rows(path: str | os.PathLike, paper: str) -> list[dict[str, str]]:
+    """The rows of one of the published CSV files that belong to a paper.
+
+    Raises:
+        StudyError: the file is missing.
+    """
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return [row for row in csv.DictReader(file) if row["paper"] == paper]
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file; it belongs to the repository, restore it") from None
 
 
 def _find(where: dict[str, str], epsilon: str) -> list[tuple[int, dict[str, str]]]:

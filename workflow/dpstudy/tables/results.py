@@ -20,6 +20,7 @@ class Results:
         ledgers: cell name -> path of its ledger.json.
         metrics: cell name -> path of its metrics.json.
         trials: cell name -> path of its search's trials.parquet, for what a table asks for.
+        curves: cell name -> path of its curve.parquet, likewise.
     """
 
     axes: Mapping[str, list[str]]
@@ -27,6 +28,7 @@ class Results:
     ledgers: Mapping[str, str | os.PathLike]
     metrics: Mapping[str, str | os.PathLike]
     trials: Mapping[str, str | os.PathLike] = field(default_factory=dict)
+    curves: Mapping[str, str | os.PathLike] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -36,9 +38,10 @@ class Results:
         ledgers: Mapping[str, str | os.PathLike],
         metrics: Mapping[str, str | os.PathLike],
         trials: Mapping[str, str | os.PathLike] | None = None,
+        curves: Mapping[str, str | os.PathLike] | None = None,
     ) -> "Results":
         """The same with the summary read from `summary_path` (CSV or parquet)."""
-        return cls(axes, read_summary(summary_path), ledgers, metrics, trials or {})
+        return cls(axes, read_summary(summary_path), ledgers, metrics, trials or {}, curves or {})
 
     def ledger(self, cell: str) -> dict:
         """The ledger of a cell that has metrics.

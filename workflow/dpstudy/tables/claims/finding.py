@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dpstudy.tables.claims.grid import Grid, Value, average, compare
 
@@ -10,6 +11,7 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided here"
 CELLS, PRINTED, COMPUTED = "these cells", "the printed numbers", "computation"
 TOLERATED = 0.1  # the share of comparisons that two standard errors let go wrong by chance, and some more
 _NAMED = 3  # exceptions that are named
+_MISSING = "No cells with the methods, pre-training and epsilons that the claim names"
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,24 @@ class Part:
                 part.differences.append(difference)
         return part
 
+    @classmethod
+    def not_below(
+        cls, text: str, triples: Iterable[tuple[object, Value | None, Value | None]], margin: float = 0.0
+    ) -> "Part":
+        """Count where left lies no more than `margin` points below right, or not significantly; a number whose error
+        is unknown (a single seed) remains a tie."""
+        part = cls(text)
+        for name, left, right in triples:
+            if left is None or right is None or (difference := left - right) is None:
+                continue
+            sign = compare(replace(left, mean=left.mean + margin), right)
+            part.wins += sign >= 0 and difference.error is not None
+            part.ties += sign >= 0 and difference.error is None
+            if sign < 0:
+                part.losses.append(str(name))
+            part.differences.append(difference)
+        return part
+
     @property
     def counted(self) -> int:
         """Comparisons made."""
@@ -107,28 +127,40 @@ class Part:
         return text
 
 
-def judged(parts: Sequence[Part]) -> tuple[str, str]:
-    """The verdict on a claim that makes all these comparisons, and the numbers."""
+def judged(parts: Sequence[Part], missing: str = _MISSING) -> tuple[str, str]:
+    """The verdict on a claim that makes all these comparisons, and the numbers; `missing` where there are none."""
     verdicts = {part.verdict for part in parts}
     verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
     if not any(part.counted for part in parts):
-        return OPEN, "No cells with the methods, pre-training and epsilons that the claim names"
+        return OPEN, missing
     return verdict, ". ".join(map(str, parts))
 
 
-def on_both(evidence: Evidence, parts_of: Callable[[Grid], Sequence[Part]], about_the_tables: bool = False) -> Finding:
-    """Judge by our cells where they decide, else by the printed numbers, with the same comparisons.
+def on_both(
+    evidence: Any, parts_of: Callable[[Any], Sequence[Part]], about_the_tables: bool = False, missing: str = _MISSING
+) -> Finding:
+    """Judge by our cells (`evidence.ours`) where they decide, else by the printed numbers (`evidence.printed`), with
+    the same comparisons.
 
     Printed numbers can contradict a claim, but only confirm it where it is one about the tables themselves.
     """
-    printed, printed_text = judged(parts_of(evidence.printed))
-    here, here_text = judged(parts_of(evidence.ours))
-    printed_text = f"As printed it {printed}: {printed_text}" if printed != OPEN else printed_text
+    printed, printed_text = judged(parts_of(evidence.printed), missing)
+    here, here_text = judged(parts_of(evidence.ours), missing)
+    if printed != OPEN:
+        printed_text = f"As printed it {printed}: {printed_text}"
+    elif printed_text == missing:
+        printed_text = ""
     if here != OPEN:
         return Finding(here, CELLS, printed_text, here_text)
     if printed == FAILS or (printed == HOLDS and about_the_tables):
         return Finding(printed, PRINTED, printed_text, here_text)
     return Finding(OPEN, "", printed_text, here_text)
+
+
+def on_cells(parts: Sequence[Part], missing: str, printed: str = "") -> Finding:
+    """Judge by our cells alone; `missing` says what the study lacks where there are none."""
+    verdict, here = judged(parts, missing)
+    return Finding(verdict, "" if verdict == OPEN else CELLS, printed, here)
 
 
 def undecided(why: str, printed: str = "") -> Finding:

@@ -1,9 +1,7 @@
 """The evidence that claims are judged by: the paper's numbers from workflow/published, ours from a finished study."""
 
-import csv
 import itertools
 import math
-import os
 from collections.abc import Iterator, Mapping
 
 from dpstudy.errors import StudyError
@@ -14,27 +12,13 @@ from dpstudy.tables.claims.finding import Cell, Evidence
 from dpstudy.tables.claims.grid import Grid, Place, Value
 from dpstudy.tables.claims.names import METHODS, entries_of, listed
 from dpstudy.tables.layout import check_names, datasets_of
-from dpstudy.tables.published import RESULTS
+from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
 
-CLAIMS, HYPERPARAMETERS = RESULTS.with_name("claims.csv"), RESULTS.with_name("hyperparameters.csv")
 PRETRAININGS = ("ImageNet-1k", "ImageNet-21k", "JFT-3B")  # from the least to the most
 # Training records and classes of the paper's private data sets.
 PRIVATE_SETS = {"CIFAR-10": (50_000, 10), "CIFAR-100": (50_000, 100), "ImageNet-1k": (1_281_167, 1000)}
 _DETAILED = ("2", "3", "4")
-
-
-def published_rows(path: str | os.PathLike, paper: str) -> list[dict[str, str]]:
-    """The rows of one of the published CSV files that belong to a paper.
-
-    Raises:
-        StudyError: the file is missing.
-    """
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return [row for row in csv.DictReader(file) if row["paper"] == paper]
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file; it belongs to the repository, restore it") from None
 
 
 def printed_grid(rows: list[dict[str, str]]) -> Grid:

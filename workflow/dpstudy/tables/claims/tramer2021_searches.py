@@ -1,0 +1,137 @@
+"""Claims of tramer2021 about searches over hyper-parameters (section 3.2, Table 3; appendices C.5, D.2, Figure 8).
+
+A search makes one run a setting, so that its numbers have no standard error: they are compared as found.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, Finding, Part, on_both, undecided
+from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.names import MODELS
+from dpstudy.tables.claims.scores import Scores
+from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST
+from dpstudy.tables.claims.tramer2021_evidence import Evidence
+
+PARAMETERS = ("batch_size", "learning_rate", "epochs")
+_STABLE = 1.0  # points between the best with a parameter fixed and the best of all that still read as "very stable"
+_TREND = 0.5  # points from the last value but one to the last that read as a significant upward trend
+_MISSING = "The study has no searches over hyper-parameters for the models and data sets that the claim names"
+
+
+def _against(
+    scores: Scores, datasets: Sequence[str], left: tuple[str, str], right: tuple[str, str]
+) -> list[tuple[str, Value, Value]]:
+    """(data set, a statistic of one model, a statistic of another); each is (model, statistic)."""
+    found = []
+    for dataset in datasets:
+        pair = [scores.searches.get((dataset, model)) for model, _ in (left, right)]
+        if None not in pair:
+            values = [Value(s.statistics[name]) for s, (_, name) in zip(pair, (left, right), strict=True)]
+            found.append((dataset, *values))
+    return found
+
+
+def worst_over_best(evidence: Evidence) -> Finding:
+    """On CIFAR-10 the worst linear setting beats the best CNN's."""
+
+    def parts(scores: Scores) -> list[Part]:
+        triples = _against(scores, [CIFAR], ("linear", "min"), ("cnn", "max"))
+        return [Part.of("Worst linear over best CNN, as found", triples)]
+
+    return on_both(evidence, parts, True, _MISSING)
+
+
+def median_over_best(evidence: Evidence) -> Finding:
+    """On MNIST and Fashion-MNIST the median linear setting beats the best CNN's."""
+
+    def parts(scores: Scores) -> list[Part]:
+        triples = _against(scores, [MNIST, FASHION], ("linear", "median"), ("cnn", "max"))
+        return [Part.of("Median linear over best CNN, as found", triples)]
+
+    return on_both(evidence, parts, True, _MISSING)
+
+
+def spread(evidence: Evidence) -> Finding:
+    """ScatterNet CNNs vary less than CNNs, linear models least."""
+
+    def parts(scores: Scores) -> list[Part]:
+        everywhere = list(dict.fromkeys(dataset for dataset, _ in scores.searches))
+        return [
+            Part.of(f"MAD of {right} over that of {left}", _against(scores, everywhere, (right, "mad"), (left, "mad")))
+            for left, right in zip(MODELS, MODELS[1:], strict=False)
+        ]
+
+    return on_both(evidence, parts, True, _MISSING)
+
+
+def best_by_value(trials: Sequence[Mapping], parameter: str) -> dict[float, float]:
+    """Value of a hyper-parameter -> the best trial with it, in percent, values ascending."""
+    found: dict[float, float] = {}
+    for trial in trials:
+        if parameter in trial:
+            value = float(trial[parameter])
+            found[value] = max(found.get(value, 0.0), trial["value"])
+    return dict(sorted(found.items()))
+
+
+def maximum_is_stable(evidence: Evidence) -> Finding:
+    """The best accuracy hardly depends on one parameter, but for CNNs with large batches or low rates."""
+    losses: dict[str, float] = {}
+    for (dataset, model), search in evidence.ours.searches.items():
+        for parameter in PARAMETERS:
+            best = list(best_by_value(search.trials, parameter).values())
+            if model == "cnn" and parameter != "epochs":
+                best = best[:-1] if parameter == "batch_size" else best[1:]  # what the claim excepts
+            if len(best) > 1:
+                losses[f"{dataset} {model} {parameter}"] = max(best) - min(best)
+    if not losses:
+        return undecided(_MISSING)
+    worst = max(losses, key=losses.get)
+    text = (
+        f"Between the best settings with one parameter fixed lie at most {losses[worst]:.2f} points ({worst}); up to "
+        f"{_STABLE:g} counts as stable. Of the CNN's, the largest batch and the lowest rate are left out. As found"
+    )
+    return Finding(HOLDS if losses[worst] <= _STABLE else FAILS, CELLS, "", text)
+
+
+def boundary(evidence: Evidence) -> Finding:
+    """Best settings at the end of a searched range do not show a missed optimum."""
+    printed = _printed_boundaries(evidence)
+    gains: dict[str, float] = {}
+    for (dataset, model), search in evidence.ours.searches.items():
+        for parameter in PARAMETERS:
+            best = best_by_value(search.trials, parameter)
+            values = list(best)
+            top = max(values, key=best.get, default=None)
+            if len(values) > 1 and top in (values[0], values[-1]):
+                inner = values[1] if top == values[0] else values[-2]
+                gains[f"{dataset} {model} {parameter} = {top:g}"] = best[top] - best[inner]
+    if not any(search.trials for search in evidence.ours.searches.values()):
+        return undecided(_MISSING, printed)
+    if not gains:
+        return undecided("No best setting of these searches lies at the end of its range", printed)
+    worst = max(gains, key=gains.get)
+    text = (
+        f"{len(gains)} best settings at the end of a range; the last step gains at most {gains[worst]:.2f} points "
+        f"({worst}); more than {_TREND:g} counts as an upward trend. As found"
+    )
+    return Finding(HOLDS if gains[worst] <= _TREND else FAILS, CELLS, printed, text)
+
+
+def _printed_boundaries(evidence: Evidence) -> str:
+    """Which best settings of Table 13 lie at the largest number of epochs that Table 12 searched."""
+    ranges = {
+        r["dataset"]: r["value"] for r in evidence.hyperparameters if (r["table"], r["parameter"]) == ("12", "epochs")
+    }
+    best = [r for r in evidence.hyperparameters if (r["table"], r["parameter"]) == ("13", "epochs")]
+    ends = [r for r in best if r["value"] == ranges[r["dataset"]].strip("{}").split(", ")[-1]]
+    return f"{len(ends)} of {len(best)} best settings of Table 13 have the most epochs that Table 12 searches"
+
+
+CLAIMS = {
+    ("3.2, Table 3", "CIFAR-10: the worst linear"): worst_over_best,
+    ("3.2, Table 3", "MNIST and Fashion-MNIST: the median"): median_over_best,
+    ("3.2, Table 3", "ScatterNet CNNs are less sensitive"): spread,
+    ("D.2; Figure 8", "Figure contents: median and maximum"): maximum_is_stable,
+    ("C.5", "Best hyper-parameters at the boundary"): boundary,
+}

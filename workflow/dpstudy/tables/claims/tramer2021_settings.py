@@ -1,0 +1,217 @@
+"""Claims of tramer2021 about sizes, settings and accounting (sections 2.1, 3.1, 4; appendices B, C, D)."""
+
+import math
+from functools import cache
+
+from dpstudy.privacy.accounting import rdp_curve
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.calibration import calibrate
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.gaussian import composed_mu, epsilon_of
+from dpstudy.privacy.noise_levels import noise_level
+from dpstudy.privacy.published import tramer2021 as plain_conversion
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Finding, Part, decided
+from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.names import MODELS
+from dpstudy.tables.claims.scores import Scores
+from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST, by_roles
+from dpstudy.tables.claims.tramer2021_evidence import PAPER, Evidence
+from dpstudy.tables.printed_layers import parameters, table_4
+
+TABLE_4 = {  # (data set, role) -> the model's name there
+    **{(name, "linear"): "ScatterNet+Linear (MNIST and Fashion-MNIST)" for name in (MNIST, FASHION)},
+    **{(name, "scatter-cnn"): "ScatterNet+CNN (MNIST and Fashion-MNIST)" for name in (MNIST, FASHION)},
+    **{(name, "cnn"): "End-to-end CNN (MNIST and Fashion-MNIST)" for name in (MNIST, FASHION)},
+    (CIFAR, "linear"): "ScatterNet+Linear (CIFAR-10)",
+    (CIFAR, "scatter-cnn"): "ScatterNet+CNN (CIFAR-10)",
+    (CIFAR, "cnn"): "End-to-end CNN (CIFAR-10)",
+    (CIFAR, "cnn-smaller"): "End-to-end CNN, smaller (CIFAR-10)",
+}
+AS_MANY = 90.0  # percent of another model's parameters that read as "as many"
+ROUNDING = 1000  # Table 4 counts in thousands, some cut off, some rounded
+CONSTANT = 0.15  # relative spread of sigma/sqrt(B/N) over B = 512 to 16384 that reads as constant
+_RECORDS, _EPOCHS, _EPSILON, _DELTA = 50_000, 60, "3", 1e-5  # Figure 6
+_FIGURE_9, _CROSSING = ("0.3", "1", "3", "10", "30", "50"), 40.0
+_BATCHES = tuple(512 * 2**k for k in range(6))
+_ORDERS = (1.5, 2.0, 8.0, 64.0)
+_SCATTERNETS = {MNIST: (1, 28, 3969), FASHION: (1, 28, 3969), CIFAR: (3, 32, 15552)}  # channels, side, stated features
+_SCALES, _ANGLES = 2, 8
+_COMMON = {"clipping_norm": 0.1, "momentum": 0.9, "optimiser": "momentum"}
+
+
+def sizes_and_accuracy(evidence: Evidence) -> Finding:
+    """ScatterNet models have as many parameters or more, and a smaller CNN changes little."""
+
+    def parts(scores: Scores) -> list[Part]:
+        sizes = _sizes(evidence, scores)
+        ratios = []
+        for dataset in (MNIST, FASHION, CIFAR):
+            ours, other = (sizes.get((dataset, r)) for r in ("linear", "cnn-smaller" if dataset == CIFAR else "cnn"))
+            if ours and other:
+                ratios.append((dataset, Value(100 * ours / other), Value(AS_MANY)))
+        gaps = []
+        for epsilon in scores.epsilons(CIFAR, "cnn-smaller"):
+            linear, cnn, smaller = (scores.get(CIFAR, role, epsilon) for role in ("linear", "cnn", "cnn-smaller"))
+            if linear and cnn:
+                change = smaller - cnn
+                gaps.append((CIFAR, linear - smaller, Value(abs(change.mean), change.error)))
+        return [
+            Part.of(f"Linear model's parameters, in % of the CNN's, over {AS_MANY:g}", ratios),
+            Part.of("Lead of linear over the smaller CNN above what the CNN's size changes", gaps),
+        ]
+
+    return by_roles(evidence, parts, "linear, cnn and cnn-smaller")
+
+
+def _sizes(evidence: Evidence, scores: Scores) -> dict[tuple[str, str], int]:
+    """(data set, role) -> parameters: those of our models, or as Tables 5 to 9 print them."""
+    if scores is evidence.printed:
+        return {key: parameters(model) for key, model in TABLE_4.items()}
+    return {(run.dataset, run.role): run.metrics["parameters"] for run in scores.runs if "parameters" in run.metrics}
+
+
+def counts_follow(evidence: Evidence) -> Finding:
+    """The printed layers give Table 4's counts, but not for the CNNs on ScatterNet features."""
+    counted = {model: (parameters(model), int(text.removesuffix("K")) * 1000) for model, text in table_4().items()}
+    wrong = {model for model, (ours, theirs) in counted.items() if abs(ours - theirs) >= ROUNDING}
+    expected = {model for model in counted if model.startswith("ScatterNet+CNN")}
+    text = ", ".join(f"{model} {ours:,} against {theirs // 1000}K" for model, (ours, theirs) in counted.items())
+    small, large = sorted(expected, reverse=True)
+    text += (
+        f". {parameters(small, [0, 1]):,} without Table 8's poolings, {parameters(large, [1]):,} with one of Table 9's"
+    )
+    here = ", ".join(
+        f"{dataset} {role} {size:,}"
+        for (dataset, role), size in _sizes(evidence, evidence.ours).items()
+        if (dataset, role) in TABLE_4
+    )
+    return decided(wrong == expected, COMPUTED, text, here)
+
+
+def noise_and_rate(evidence: Evidence) -> Finding:
+    """sigma is about c sqrt(B/N) at fixed epsilon, delta and epochs."""
+    constants = [_constant(batch) for batch in _BATCHES]
+    spread = max(constants) / min(constants) - 1
+    text = ", ".join(f"B = {batch}: {constant:.1f}" for batch, constant in zip(_BATCHES, constants, strict=True))
+    text = f"σ/sqrt(B/N) by the paper's accounting, N = {_RECORDS:,}, {_EPOCHS} epochs: {text}; spread {spread:.0%}, "
+    text += f"up to {CONSTANT:.0%} counts as constant. B = 256: {_constant(256):.1f}"
+    return decided(spread <= CONSTANT, COMPUTED, text)
+
+
+@cache
+def _constant(batch: int) -> float:
+    rate = batch / _RECORDS
+
+    def events(scale: float) -> tuple[Event, ...]:
+        return (Event("gradient", "gaussian", scale, 1.0, round(_EPOCHS / rate), "poisson", rate),)
+
+    return calibrate(events, Budget(_EPSILON, _DELTA, "tramer2021")) / math.sqrt(rate)
+
+
+def normalisation_privacy(evidence: Evidence) -> Finding:
+    """Claim B.5: private normalisation is (alpha, alpha/sigma^2)-RDP."""
+    differences, texts = [], []
+    for sigma in (6.0, 8.0):
+        found = rdp_curve([Event(name, "gaussian", sigma, 1.0) for name in ("mean", "square")], _ORDERS)
+        stated = [order / sigma**2 for order in _ORDERS]
+        differences += [abs(ours / theirs - 1) for ours, theirs in zip(found, stated, strict=True)]
+        texts.append(f"σ = {sigma:g}, α = {_ORDERS[1]:g}: composed {found[1]:.6f}, α/σ^2 = {stated[1]:.6f}")
+    text = ". ".join(texts) + ". It needs fixed C1 and C2; the released code clips at a median of the private records"
+    return decided(max(differences) < 1e-9, COMPUTED, text)
+
+
+def plain_conversion_valid(evidence: Evidence) -> Finding:
+    """Lemma B.4: epsilon + log(1/delta)/(alpha - 1)."""
+    pairs = {}
+    for sigma in (0.5, 1.0, 2.0, 8.0):
+        release = [Event("release", "gaussian", sigma, 1.0)]
+        pairs[sigma] = plain_conversion(release, _DELTA), epsilon_of(composed_mu(release), _DELTA)
+    text = ", ".join(f"σ = {sigma:g}: {bound:.2f} against {exact:.2f}" for sigma, (bound, exact) in pairs.items())
+    text = f"One Gaussian release, by the lemma against exactly: {text}. Valid, and looser"
+    runs = [run for run in evidence.ours.of_role("linear-printed") if run.ledger["epsilon"] is not None]
+    here = ", ".join(
+        f"{run.dataset}: noise for ε = {run.epsilon:g} by the lemma certifies {run.ledger['epsilon']:.2f}"
+        for run in runs
+    )
+    return decided(all(bound >= exact for bound, exact in pairs.values()), COMPUTED, text, here)
+
+
+def scatternet_shapes(evidence: Evidence) -> Finding:
+    """3,969 features of a 28x28 grey image, 15,552 of a 32x32 RGB one."""
+    orders = 1 + _SCALES * _ANGLES + _ANGLES**2 * math.comb(_SCALES, 2)  # paths of order 0, 1 and 2
+    found = {name: channels * orders * (side // 2**_SCALES) ** 2 for name, (channels, side, _) in _SCATTERNETS.items()}
+    text = f"1 + J L + L^2 J(J - 1)/2 = {orders} a channel; {', '.join(f'{k} {v:,}' for k, v in found.items())}"
+    wrong = [name for name, (_, _, stated) in _SCATTERNETS.items() if found[name] != stated]
+    seen = {
+        run.dataset: run.metrics["parameters"] // run.metrics["classes"] - 1
+        for run in evidence.ours.of_role("linear")
+        if "parameters" in run.metrics and run.dataset in found
+    }
+    differing = [name for name, features in seen.items() if features != found[name]]
+    here = ", ".join(f"{name}: linear models of {features:,} features" for name, features in seen.items())
+    if seen:
+        return Finding(FAILS if wrong or differing else HOLDS, CELLS, text, here)
+    return decided(not wrong, COMPUTED, text)
+
+
+def common_settings(evidence: Evidence) -> Finding:
+    """C = 0.1, momentum 0.9, delta = 1e-5 for all private runs."""
+    wanted = {"clipping_norm": "0.1", "momentum": "0.9"}
+    rows = [
+        row for row in evidence.hyperparameters if row["parameter"] in wanted and row["table"] in ("10", "12", "15")
+    ]
+    same = [row for row in rows if row["value"] == wanted[row["parameter"]]]
+    printed = f"{len(same)} of {len(rows)} rows of Tables 10, 12 and 15 with a clipping norm or a momentum"
+    runs = [run for run in evidence.ours.of_role(*MODELS) if not math.isinf(run.epsilon)]
+    if not runs or len(same) < len(rows):
+        return decided(bool(rows) and len(same) == len(rows), PRINTED, printed)
+    alike = [run for run in runs if _is_common(run.metrics["hyperparameters"]) and run.ledger["delta"] == _DELTA]
+    here = f"{len(alike)} of {len(runs)} private cells: momentum 0.9, C = 0.1, δ = 1e-5"
+    return Finding(HOLDS if len(alike) == len(runs) else FAILS, CELLS, printed, here)
+
+
+def _is_common(hyperparameters) -> bool:
+    return all(hyperparameters.get(key) == value for key, value in _COMMON.items())
+
+
+def iteration_noise(evidence: Evidence) -> Finding:
+    """DP-SGD needs less noise than amplification by iteration, but for epsilon above 40 or below 0.2."""
+    levels = {epsilon: _levels(epsilon) for epsilon in _FIGURE_9}
+    as_stated = [(sgd < iterated) == (float(epsilon) < _CROSSING) for epsilon, (sgd, iterated) in levels.items()]
+    text = ", ".join(f"ε = {epsilon}: {sgd:.2f} and {iterated:.2f}" for epsilon, (sgd, iterated) in levels.items())
+    text = f"σ of DP-SGD and of iteration by the paper's accounting, B/N = 512/50,000, 10 epochs: {text}. "
+    text += "Below 0.2 no noise of DP-SGD is enough, because the Renyi orders in use end at 63"
+    return decided(all(as_stated), COMPUTED, text)
+
+
+@cache
+def _levels(epsilon: str) -> tuple[float, float]:
+    size = {"records": _RECORDS, "batch_size": 512, "epochs": 10}
+    return tuple(noise_level(name, PAPER, epsilon, _DELTA, **size) for name in ("dp-sgd", "iteration"))
+
+
+def iteration_accuracy(evidence: Evidence) -> Finding:
+    """Amplification by iteration is worse than DP-SGD for epsilon from 1 to 3."""
+
+    def parts(scores: Scores) -> list[Part]:
+        pairs = [
+            (f"{CIFAR} {epsilon:g}", scores.get(CIFAR, "linear", epsilon), scores.get(CIFAR, "iteration", epsilon))
+            for epsilon in scores.epsilons(CIFAR, "iteration")
+            if 1 <= epsilon <= 3
+        ]
+        return [Part.of("DP-SGD over amplification by iteration", pairs)]
+
+    return by_roles(evidence, parts, "linear and iteration (CIFAR-10)")
+
+
+CLAIMS = {
+    ("4, Table 4; D.5, Table 20", "Dimensionality does not explain"): sizes_and_accuracy,
+    ("Table 4 vs Tables 6-9", "Parameter counts follow"): counts_follow,
+    ("D.1, Claim D.1; Figure 6", "Figure contents: noise scale sigma"): noise_and_rate,
+    ("D.3; Figure 9", "Figure contents: noise scale sigma"): iteration_noise,
+    ("D.3; Figure 10", "Figure contents: maximum test accuracy"): iteration_accuracy,
+    ("2.1; C.1-C.2", "ScatterNet feature dimensions"): scatternet_shapes,
+    ("B, Claim B.5", "PrivDataNorm satisfies"): normalisation_privacy,
+    ("B, Lemma B.4", "RDP to DP conversion used"): plain_conversion_valid,
+    ("3.1", "Training settings common"): common_settings,
+}
