@@ -56,6 +56,6 @@ class RandomPatches:
         return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
-def open(options: dict, *, backbone_folder=None) -> RandomPatches:
+def open(options: dict, *, backbone_folder=None, data_root=None) -> RandomPatches:
     """The extractor; options `scaling`, `filters` and `seed`."""
     return RandomPatches(options.get("scaling", "unit"), options.get("filters", 256), options.get("seed", 0))

@@ -4,9 +4,12 @@ import numpy as np
 
 from dpstudy.errors import StudyError
 
-_IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], np.float32)
-_IMAGENET_STD = np.array([0.229, 0.224, 0.225], np.float32)
-SCALINGS = ("unit", "imagenet")
+CONSTANTS = {  # mean and standard deviation of RGB channels: printed numbers, of ImageNet and of CIFAR-10
+    "unit": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    "cifar": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
+}
+SCALINGS = tuple(CONSTANTS)
 
 
 def check_scaling(scaling: str, channels: int) -> None:
@@ -17,14 +20,18 @@ def check_scaling(scaling: str, channels: int) -> None:
     """
     if scaling not in SCALINGS:
         raise StudyError(f"scaling {scaling!r} does not exist; there are {', '.join(SCALINGS)}")
-    if scaling == "imagenet" and channels != 3:
-        raise StudyError(f"scaling 'imagenet' needs 3 channels (RGB), the images have {channels}; use 'unit'")
+    if scaling != "unit" and channels != 3:
+        raise StudyError(f"scaling {scaling!r} needs 3 channels (RGB), the images have {channels}; use 'unit'")
 
 
 def scale(images: np.ndarray, scaling: str) -> np.ndarray:
-    """Images (n, H, W, C) uint8 as float32 in [0, 1] (`unit`), or then standardised per channel (`imagenet`).
+    """Images (n, H, W, C) uint8 as float32 in [0, 1] (`unit`), or then standardised per channel (`imagenet`, `cifar`).
 
-    `imagenet` uses the mean and standard deviation of ImageNet's RGB channels, which are public constants.
+    The means and standard deviations are those of ImageNet's RGB channels, which are public constants, or those of
+    CIFAR-10's: where CIFAR-10 is private, its ledgers say so.
     """
     scaled = images.astype(np.float32) / 255
-    return (scaled - _IMAGENET_MEAN) / _IMAGENET_STD if scaling == "imagenet" else scaled
+    if scaling == "unit":
+        return scaled
+    mean, std = (np.array(values, np.float32) for values in CONSTANTS[scaling])
+    return (scaled - mean) / std

@@ -51,6 +51,6 @@ class ScatterNet:
         return self._transforms[size]
 
 
-def open(options: dict, *, backbone_folder=None) -> ScatterNet:
+def open(options: dict, *, backbone_folder=None, data_root=None) -> ScatterNet:
     """The extractor; option `scaling` (unit or imagenet, unit where absent)."""
     return ScatterNet(options.get("scaling", "unit"))

@@ -24,6 +24,9 @@ def load(raw: dict) -> dict:
     """
     config = _text_keys(raw)
     _validate(config, schema("config"))
+    for features in config["features"].values():
+        if features["extractor"] == "timm":
+            features.setdefault("scaling", "model")
     fill_defaults(config, schema("config"), schema("config"))
     for name, entry in config["methods"].items():
         if entry["method"] not in method_names():
@@ -128,13 +131,7 @@ def _check_references(config: dict) -> None:
         _known(f"fits.{name}.public", fit["public"], config["public"], "public data set")
         _check_backbone(f"fits.{name}", fit, config)
     for name, features in config["features"].items():
-        if features["extractor"] == "precomputed" and "location" not in features:
-            raise StudyError(f"features.{name}: the extractor 'precomputed' needs the key 'location'")
-        for key in ("filters", "seed"):
-            if key in features and features["extractor"] != "random_patches":
-                raise StudyError(
-                    f"features.{name}.{key}: the extractor {features['extractor']!r} does not take this key"
-                )
+        _check_extractor(f"features.{name}", features)
         _check_backbone(f"features.{name}", features, config)
         if "fit" in features:
             _known(f"features.{name}.fit", features["fit"], config["fits"], "fit")
@@ -151,6 +148,24 @@ def _check_references(config: dict) -> None:
     for kind in ("tables", "figures"):
         for name, spec in config[kind].items():
             check_selection(f"{kind}.{name}", spec, config)
+
+
+def _check_extractor(place: str, options: dict) -> None:
+    """Each feature set's keys are those that its extractor takes."""
+    extractor, rules = options["extractor"], schema("config")["$defs"]["features"]
+    own = {key for keys in rules["x-extractors"].values() for key in keys}
+    for key in options:
+        if key in own and key not in rules["x-extractors"][extractor]:
+            raise StudyError(f"{place}.{key}: the extractor {extractor!r} does not take this key")
+    for key in rules["x-required"].get(extractor, []):
+        if key not in options:
+            raise StudyError(f"{place}: the extractor {extractor!r} needs the key {key!r}")
+    if options["scaling"] == "model" and extractor != "timm":
+        raise StudyError(f"{place}.scaling: 'model' is for the extractor 'timm'; choose unit, imagenet or cifar")
+    drawn = options.get("weights") == "random"
+    for key in ("sha256",) if drawn else ("seed",) if extractor == "timm" else ():
+        if key in options:
+            raise StudyError(f"{place}.{key}: does not go with weights {options['weights']!r}; leave it out")
 
 
 def _check_backbone(place: str, options: dict, config: dict) -> None:
@@ -218,12 +233,25 @@ def data_root(config: dict) -> str:
     return os.environ.get("DPSTUDY_DATA") or config["data_root"]
 
 
+def weights_file(config: dict, features: dict) -> Path | None:
+    """The file of a feature set's network; None where it has none, or random weights."""
+    weights = features.get("weights", "random")
+    return None if weights == "random" else Path(data_root(config)) / weights
+
+
 def check_locations(config: dict) -> None:
-    """Refuse a data set whose folder is not there.
+    """Refuse a data set whose folder, or a network whose file of weights, is not there.
 
     Raises:
         StudyError: names the key and the path looked at.
     """
+    for name, features in config["features"].items():
+        path = weights_file(config, features)
+        if path is not None and not path.exists():
+            raise StudyError(
+                f"features.{name}.weights: {path} does not exist; put the weights of {features['model']!r} there, as "
+                "safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"
+            )
     for kind in ("datasets", "public", "features"):
         for name, entry in config[kind].items():
             if "location" in entry and "download" not in entry:
