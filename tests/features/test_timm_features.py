@@ -84,13 +84,19 @@ def test_random_weights_follow_their_seed_and_leave_the_callers_random_numbers_a
 
 
 def test_images_are_resized_as_pillow_does_and_scaled_as_told(weights):
-    image = random_images(1, (24, 20, 3))
+    """The network is taken out, so that its inputs are seen; Pillow rounds to whole grey levels."""
+    image = 64 + random_images(1, (24, 20, 3)) // 2  # no black and white, at which Pillow clips in between
     for size in ((48, 40), (12, 16)):
-        resized = np.asarray(Image.fromarray(image[0]).resize(size[::-1], Image.BICUBIC))
-        for scaling in ("model", "imagenet", "unit"):
-            found = open_extractor(FILE | {"size": list(size), "scaling": scaling}, data_root=weights)(image)
-            whole = open_extractor(FILE | {"scaling": scaling}, data_root=weights)(resized[None])
-            np.testing.assert_allclose(found, whole, rtol=0.02, atol=0.02)  # Pillow rounds to whole grey levels
+        resized = np.asarray(Image.fromarray(image[0]).resize(size[::-1], Image.BICUBIC)) / 255
+        for scaling, mean, std in (("model", 0.5, 0.5), ("imagenet", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225))):
+            extractor = open_extractor(FILE | {"size": list(size), "scaling": scaling}, data_root=weights)
+            extractor._network = torch.nn.Flatten()
+            expected = ((resized - mean) / std).transpose(2, 0, 1).reshape(1, -1)
+            np.testing.assert_allclose(extractor(image), expected, atol=1.5 / 255 / 0.224)
+    extractor = open_extractor(FILE | {"size": [48, 40], "scaling": "unit"}, data_root=weights)
+    extractor._network = torch.nn.Flatten()
+    overshot = extractor(np.where(random_images(1, (24, 20, 3)) > 127, 255, 0).astype(np.uint8))
+    assert overshot.min() == 0 and overshot.max() == 1
     own = open_extractor({key: value for key, value in FILE.items() if key != "size"}, data_root=weights)
     exact = open_extractor(FILE | {"size": [160, 160]}, data_root=weights)
     assert (own(image) == exact(image)).all()
