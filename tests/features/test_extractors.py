@@ -104,6 +104,15 @@ def test_random_patches_equal_a_slow_sum_over_patches():
         assert part.reshape(5, 4) == pytest.approx(np.stack(slow, 1), abs=1e-5)
 
 
+def test_random_patches_do_not_depend_on_how_many_responses_are_held(monkeypatch):
+    images = random_images(5, (12, 8, 3))
+    extractor = open_extractor({"extractor": "random_patches", "filters": 7})
+    whole = extractor(images)
+    for responses in (1, 7 * 3 * 5, 3 * 7 * 3 * 7):  # one filter of one image; some filters; some images
+        monkeypatch.setattr("dpstudy.features.random_patches._RESPONSES", responses)
+        np.testing.assert_allclose(extractor(images), whole, rtol=1e-5, atol=1e-6)
+
+
 def test_random_patches_depend_on_their_seed_and_refuse_tiny_images():
     images = random_images(3, (12, 8, 1))
     first, second = (open_extractor({"extractor": "random_patches", "seed": seed})(images) for seed in (0, 1))

@@ -74,6 +74,16 @@ MISTAKES = [
     ("features/mine", {"extractor": "precomputed", "location": "x", "fit": "pca"}, "features.mine.extractor: 'precomputed', but the fit 'pca' was made with 'pixels'; they must be the same"),
     ("features/pixels/backbone", "glyph-cnn", "features.pixels.backbone: the extractor 'pixels' does not take this key"),
     ("features/cnn/backbone", "cnn", "features.cnn.backbone: unknown backbone 'cnn'*; there is glyph-cnn"),
+    ("features/net", {"extractor": "timm", "weights": "random"}, "features.net: the extractor 'timm' needs the key 'model'"),
+    ("features/net", {"extractor": "timm", "model": "resnet50"}, "features.net: the extractor 'timm' needs the key 'weights'"),
+    ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "a.safetensors", "seed": 1}, "features.net.seed: does not go with weights 'a.safetensors'; leave it out"),
+    ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "sha256": "0" * 64}, "features.net.sha256: does not go with weights 'random'; leave it out"),
+    ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "a.safetensors", "sha256": "abc"}, "features.net.sha256: 'abc' must be the 64 lower-case hexadecimal digits *"),
+    ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "size": "big"}, "features.net.size: 'big' is neither *"),
+    ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "filters": 8}, "features.net.filters: the extractor 'timm' does not take this key"),
+    ("features/pixels/model", "resnet50", "features.pixels.model: the extractor 'pixels' does not take this key"),
+    ("features/pixels/location", "x", "features.pixels.location: the extractor 'pixels' does not take this key"),
+    ("features/pixels/scaling", "model", "features.pixels.scaling: 'model' is for the extractor 'timm'; choose unit, imagenet or cifar"),
     ("public/glyphs/plant", {"dataset": "digit", "count": 2}, "public.glyphs.plant.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
     ("public/digits", {"reader": "glyphs"}, "public.digits: a private data set has that name; choose another"),
     ("cells", [{"datasets": ["digit"]}], "cells[0].datasets: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
@@ -205,3 +215,16 @@ def test_a_missing_folder_names_the_key_and_the_path(monkeypatch, tmp_path):
         check_locations(more)
     monkeypatch.delenv("DPSTUDY_DATA")
     assert data_root(config) == "data"
+
+
+def test_missing_weights_are_named_with_what_to_put_where(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
+    (tmp_path / "letters").mkdir()
+    config = load(changed("features/net", {"extractor": "timm", "model": "resnet50", "weights": "nets/a.safetensors"}))
+    assert config["features"]["net"]["scaling"] == "model" and config["features"]["pixels"]["scaling"] == "unit"
+    with pytest.raises(StudyError, match=f"features.net.weights: {tmp_path}/nets/a.safetensors .* of 'resnet50' there"):
+        check_locations(config)
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "a.safetensors").touch()
+    check_locations(config)
+    check_locations(load(changed("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random"})))

@@ -48,7 +48,8 @@ class StudyFolder:
 
     @property
     def environment(self) -> dict[str, str]:
-        return os.environ | {"PYTHONPATH": str(self.path / "workflow"), "OMP_NUM_THREADS": "1"}
+        outside = {name: value for name, value in os.environ.items() if name != "DPSTUDY_DATA"}
+        return outside | {"PYTHONPATH": str(self.path / "workflow"), "OMP_NUM_THREADS": "1"}
 
     def snakemake(self, *arguments: str, timeout: float = 600) -> subprocess.CompletedProcess:
         command = [SNAKEMAKE, "--cores", "2", *arguments]

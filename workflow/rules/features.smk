@@ -15,9 +15,9 @@ rule extract_shard:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=memory(3000, 20),
+        mem_mb=extraction_memory,
         runtime=240,
-        gpu=lambda wildcards: gpu() if "backbone" in STUDY["features"][wildcards.features] else 0,
+        gpu=extraction_gpu,
     params:
         options=lambda wildcards: STUDY["features"][wildcards.features],
         backbone=lambda wildcards: backbone_folder(STUDY["features"][wildcards.features]),

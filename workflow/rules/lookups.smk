@@ -43,7 +43,20 @@ def kept_for(features):
 
 def not_accounted(features):
     """What a cell on these features does outside its ledger."""
+    options = STUDY["features"][features]
     sentences = []
+    if study_config.weights_file(STUDY, options):
+        sentences.append(
+            f"The network {options['model']!r} that made the features was trained elsewhere: what it was trained on was "
+            "not compared with the private records."
+        )
+    if options["extractor"] == "precomputed":
+        sentences.append("The features were brought: what they were made with is not known to this ledger.")
+    if options["scaling"] == "cifar" or (options.get("model"), options["scaling"]) == ("resnext29-cifar", "model"):
+        sentences.append(
+            "Inputs are scaled by the printed channel means and deviations of CIFAR-10's training images, which depend on "
+            "the private records where those are CIFAR-10's."
+        )
     for public in publics_of(features):
         if STUDY["dedup"]["drop"] == "public":
             sentences.append(
@@ -126,12 +139,30 @@ def fit_folder(options):
 
 
 def extraction_inputs(wildcards):
-    """The image shard with its manifest, and the backbone and the fit where the feature set has them."""
+    """The image shard with its manifest, and the network and the fit where the feature set has them."""
     folder = f"results/data/{wildcards.dataset}/{wildcards.split}"
     options = STUDY["features"][wildcards.features]
     fit = fit_folder(options)
     fit = [f"{fit}/{name}" for name in ("projection.safetensors", "card.json")] if fit else []
-    return [f"{folder}/manifest.json", f"{folder}/part-{wildcards.shard}.parquet", *backbone_files(options), *fit]
+    shard = [f"{folder}/manifest.json", f"{folder}/part-{wildcards.shard}.parquet"]
+    return [*shard, *backbone_files(options), *weights_files(options), *fit]
+
+
+def weights_files(options):
+    """The file of a public network that the user brings: another one makes the features anew."""
+    path = study_config.weights_file(STUDY, options)
+    return [str(path)] if path else []
+
+
+def extraction_memory(wildcards, input):
+    """mem_mb of an extraction: the images with what becomes of them, and a network's weights."""
+    weights = sum(os.path.getsize(path) for path in weights_files(STUDY["features"][wildcards.features])) / 1e6
+    return int(3000 + 20 * max(input.size_mb - weights, 0) + 4 * weights)
+
+
+def extraction_gpu(wildcards):
+    """One GPU, where there is one, for networks."""
+    return gpu() if STUDY["features"][wildcards.features]["extractor"] in ("backbone", "timm") else 0
 
 
 def extractor_module(wildcards):

@@ -1,7 +1,7 @@
 """Feature extractors: a name in the config, and the module that is imported only when it is used.
 
-A module has `open(options, *, backbone_folder=None) -> Extractor`. `images` has no module (networks read the images),
-and `precomputed` reads what the user brings, row by row, instead of computing from images.
+A module has `open(options, *, backbone_folder=None, data_root=None) -> Extractor`. `images` has no module (networks
+read the images), and `precomputed` reads what the user brings, row by row, instead of computing from images.
 """
 
 import importlib
@@ -17,11 +17,15 @@ EXTRACTORS = {
     "scatternet": "dpstudy.features.scatternet",
     "random_patches": "dpstudy.features.random_patches",
     "backbone": "dpstudy.features.backbone",
+    "timm": "dpstudy.features.timm",
 }
 
 
 class Extractor(Protocol):
-    """Turns images into features; a record's features depend on that record alone."""
+    """Turns images into features; a record's features depend on that record alone.
+
+    One that computes with a file of the user's has an attribute `made_from`, which says by its hash which file it was.
+    """
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, ...]:
         """The layout of one record's features, (K, H, W) or (d,), for images (H, W, C).
@@ -36,8 +40,15 @@ class Extractor(Protocol):
         ...
 
 
-def open_extractor(options: dict, backbone_folder: str | os.PathLike | None = None) -> Extractor:
+def open_extractor(
+    options: dict, backbone_folder: str | os.PathLike | None = None, data_root: str | os.PathLike | None = None
+) -> Extractor:
     """The extractor that a feature set's config entry names.
+
+    Args:
+        options: the entry: extractor, and what that extractor takes.
+        backbone_folder: results/backbones/{backbone}, for the extractor `backbone`.
+        data_root: what `weights` is relative to, for the extractor `timm`.
 
     Raises:
         StudyError: it does not exist, or it computes nothing from images (`images`, `precomputed`).
@@ -48,4 +59,5 @@ def open_extractor(options: dict, backbone_folder: str | os.PathLike | None = No
     if name not in EXTRACTORS:
         choices = ", ".join(sorted([*EXTRACTORS, "images", "precomputed"]))
         raise StudyError(f"extractor {name!r} does not exist; there are {choices}")
-    return importlib.import_module(EXTRACTORS[name]).open(options, backbone_folder=backbone_folder)
+    module = importlib.import_module(EXTRACTORS[name])
+    return module.open(options, backbone_folder=backbone_folder, data_root=data_root)

@@ -49,7 +49,7 @@ class Backbone:
             return self._network.features(torch.from_numpy(planes)).numpy()
 
 
-def open(options: dict, *, backbone_folder: str | os.PathLike | None = None) -> Backbone:
+def open(options: dict, *, backbone_folder: str | os.PathLike | None = None, data_root=None) -> Backbone:
     """The extractor; `backbone_folder` holds model.safetensors and card.json.
 
     Raises:

@@ -12,7 +12,7 @@ import numpy as np
 from dpstudy.data import shards as images
 from dpstudy.data.records import Records
 from dpstudy.errors import StudyError
-from dpstudy.features import open_extractor
+from dpstudy.features import Extractor, open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
 from dpstudy.features.precomputed import read_rows
 from dpstudy.features.projection import Projection
@@ -42,7 +42,7 @@ def extract_shard(
         private: whether the records are private; the shard is then readable by its owner alone.
         backbone_folder: results/backbones/{backbone}, for the extractor `backbone`.
         fit_folder: results/fits/{fit}, a projection that is applied before `normalise`; or None.
-        data_root: what `location` is relative to, for the extractor `precomputed`.
+        data_root: what `location` (extractor `precomputed`) and `weights` (`timm`) are relative to.
 
     Raises:
         StudyError: an option does not exist or does not suit the images, a shard is missing or damaged, or a feature
@@ -58,10 +58,13 @@ def extract_shard(
     where = f"{manifest['dataset']}/{manifest['split']}, shard {shard}"
     if not len(records):
         raise StudyError(f"{where}: no rows to extract features from; lower `shards`")
+    made_from: dict[str, str] = {}
     if options.get("extractor") == "precomputed":
         features = _bring(options, Path(image_folder), manifest, shard, data_root)
     else:
-        features = _compute(options, records, where, backbone_folder, fit_folder)
+        extractor = _open(options, records, where, backbone_folder, data_root)
+        made_from = getattr(extractor, "made_from", {})
+        features = _compute(extractor, options, records, where, fit_folder)
     rule = options.get("normalise", "none")
     check_normalise(rule, features.shape[1:])
     _check_finite(features, records.ids, f"{where}: a feature is NaN or infinite")
@@ -71,7 +74,7 @@ def extract_shard(
         flat = flat.astype(dtype)
     _check_finite(flat, records.ids, f"{where}: a feature is too large for {dtype}; use float32 or normalise")
     table = FeatureTable(records.ids, flat, records.labels, records.subjects, records.groups, shape)
-    write_shard(path, table, private)
+    write_shard(path, table, private, made_from)
 
 
 def prepare_manifest(
@@ -101,10 +104,13 @@ def prepare_manifest(
     )
 
 
-def _compute(options: dict, records: Records, where: str, backbone_folder, fit_folder) -> np.ndarray:
+def _open(options: dict, records: Records, where: str, backbone_folder, data_root) -> Extractor:
     if records.images is None:
         raise StudyError(f"{where}: this data set brings no images; use the extractor 'precomputed'")
-    extractor = open_extractor(options, backbone_folder)
+    return open_extractor(options, backbone_folder, data_root)
+
+
+def _compute(extractor: Extractor, options: dict, records: Records, where: str, fit_folder) -> np.ndarray:
     shape = extractor.shape(records.images.shape[1:])
     projection = None
     if fit_folder is not None:

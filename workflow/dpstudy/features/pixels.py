@@ -21,6 +21,6 @@ class Pixels:
         return np.ascontiguousarray(scale(images, self.scaling).transpose(0, 3, 1, 2))
 
 
-def open(options: dict, *, backbone_folder=None) -> Pixels:
+def open(options: dict, *, backbone_folder=None, data_root=None) -> Pixels:
     """The extractor; option `scaling` (unit or imagenet, unit where absent)."""
     return Pixels(options.get("scaling", "unit"))

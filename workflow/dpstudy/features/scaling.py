@@ -4,11 +4,14 @@ import numpy as np
 
 from dpstudy.errors import StudyError
 
-_IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], np.float32)
-_IMAGENET_STD = np.array([0.229, 0.224, 0.225], np.float32)
+CONSTANTS = {  # mean and standard deviation of RGB channels: printed numbers, of ImageNet and of CIFAR-10
+    "unit": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    "cifar": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
+}
 _OPPONENT = np.array([[1, 1, 1], [1, -1, 0], [1, 1, -2]], np.float32)
 _OPPONENT /= np.linalg.norm(_OPPONENT, axis=1, keepdims=True)
-SCALINGS = ("unit", "imagenet", "opponent")
+SCALINGS = (*CONSTANTS, "opponent")
 
 
 def check_scaling(scaling: str, channels: int) -> None:
@@ -24,13 +27,16 @@ def check_scaling(scaling: str, channels: int) -> None:
 
 
 def scale(images: np.ndarray, scaling: str) -> np.ndarray:
-    """Images (n, H, W, C) uint8 as float32.
+    """Images (n, H, W, C) uint8 as float32 in [0, 1] (`unit`), or then standardised per channel (`imagenet`, `cifar`).
 
-    `unit`: in [0, 1]. `imagenet`: then standardised by the mean and standard deviation of ImageNet's RGB channels,
-    which are public constants. `opponent`: (x - 0.5) / 0.25 turned to three orthonormal axes, luminance, red against
-    green, and yellow against blue; filters then see brightness and colour apart.
+    The means and standard deviations are those of ImageNet's RGB channels, which are public constants, or those of
+    CIFAR-10's: where CIFAR-10 is private, its ledgers say so. `opponent`: (x - 0.5) / 0.25 turned to three orthonormal
+    axes, luminance, red against green, and yellow against blue; filters then see brightness and colour apart.
     """
     scaled = images.astype(np.float32) / 255
-    if scaling == "imagenet":
-        return (scaled - _IMAGENET_MEAN) / _IMAGENET_STD
-    return (scaled - 0.5) / 0.25 @ _OPPONENT.T if scaling == "opponent" else scaled
+    if scaling == "unit":
+        return scaled
+    if scaling == "opponent":
+        return (scaled - 0.5) / 0.25 @ _OPPONENT.T
+    mean, std = (np.array(values, np.float32) for values in CONSTANTS[scaling])
+    return (scaled - mean) / std

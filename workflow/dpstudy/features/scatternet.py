@@ -65,6 +65,6 @@ class ScatterNet:
         return self._transforms[size]
 
 
-def open(options: dict, *, backbone_folder=None) -> ScatterNet:
-    """The extractor; options `scaling` (unit, imagenet or opponent; unit where absent) and `mirror` (false)."""
+def open(options: dict, *, backbone_folder=None, data_root=None) -> ScatterNet:
+    """The extractor; options `scaling` (unit, imagenet, cifar or opponent; unit where absent) and `mirror` (false)."""
     return ScatterNet(options.get("scaling", "unit"), options.get("mirror", False))

@@ -26,6 +26,7 @@ _MANIFEST_KEYS = (
     "shards",
 )  # fmt: skip
 _GROUP = "group_"
+_MADE_FROM = "made_from"
 DTYPES = ("float16", "float32")
 
 
@@ -66,8 +67,15 @@ class FeatureTable:
         )
 
 
-def write_shard(path: str | os.PathLike, table: FeatureTable, private: bool) -> None:
-    """Write one shard; with `private`, readable by its owner alone."""
+def write_shard(
+    path: str | os.PathLike, table: FeatureTable, private: bool, made_from: dict[str, str] | None = None
+) -> None:
+    """Write one shard; with `private`, readable by its owner alone.
+
+    Args:
+        made_from: what the features were computed with besides the config and the library, such as the hash of a
+            network's weights; all shards of a split must have the same.
+    """
     flat = pa.array(np.ascontiguousarray(table.features).reshape(-1))
     element = pa.field("element", flat.type, nullable=False)  # a quarter faster to read than nullable elements
     columns = {
@@ -83,6 +91,8 @@ def write_shard(path: str | os.PathLike, table: FeatureTable, private: bool) -> 
     for name, values in table.groups.items():
         columns[_GROUP + name] = pa.array(values.tolist(), pa.string())
     metadata = {"shape": json.dumps(list(table.shape)), "dtype": str(table.features.dtype)}
+    if made_from:
+        metadata[_MADE_FROM] = json.dumps(made_from, sort_keys=True)
     written = pa.table(columns).replace_schema_metadata(metadata)
     write_table(path, written, private, **plain.layout(written, "features"))
 
@@ -108,7 +118,7 @@ def write_manifest(
         table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
         schema = schema or table.schema
         if not table.schema.equals(schema, check_metadata=True):
-            raise StudyError(f"{shard}: its columns, layout or type differ from those of {shard_paths[0]}")
+            raise StudyError(f"{shard}: its columns, layout, type or network differ from those of {shard_paths[0]}")
         digest = hashlib.sha256(content).hexdigest()
         runs = plain.locate(content, "features", _flat(table, "features"))
         entries.append({"file": shard.name, "rows": table.num_rows, "sha256": digest, "runs": runs})
@@ -127,6 +137,8 @@ def write_manifest(
         "private": list(columns) if private else [],
         "shards": entries,
     }
+    if made_from := schema.metadata.get(_MADE_FROM.encode()):
+        manifest[_MADE_FROM] = json.loads(made_from)
     write_json(path, manifest)
 
 

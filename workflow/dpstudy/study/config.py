@@ -25,6 +25,9 @@ def load(raw: dict) -> dict:
     """
     config = _text_keys(raw)
     _validate(config, schema("config"))
+    for features in config["features"].values():
+        if features["extractor"] == "timm":
+            features.setdefault("scaling", "model")
     fill_defaults(config, schema("config"), schema("config"))
     for name, entry in config["methods"].items():
         if entry["method"] not in method_names():
@@ -132,12 +135,11 @@ def _check_references(config: dict) -> None:
         _known(f"backbones.{name}.public", backbone["public"], config["public"], "public data set")
     for name, fit in config["fits"].items():
         _known(f"fits.{name}.public", fit["public"], config["public"], "public data set")
-        _check_taken(f"fits.{name}", {key: value for key, value in fit.items() if key != "seed"})
+        if "mirror" in fit and fit["extractor"] != "scatternet":
+            raise StudyError(f"fits.{name}.mirror: the extractor {fit['extractor']!r} does not take this key")
         _check_backbone(f"fits.{name}", fit, config)
     for name, features in config["features"].items():
-        if features["extractor"] == "precomputed" and "location" not in features:
-            raise StudyError(f"features.{name}: the extractor 'precomputed' needs the key 'location'")
-        _check_taken(f"features.{name}", features)
+        _check_extractor(f"features.{name}", features)
         _check_backbone(f"features.{name}", features, config)
         if "fit" in features:
             _known(f"features.{name}.fit", features["fit"], config["fits"], "fit")
@@ -156,10 +158,22 @@ def _check_references(config: dict) -> None:
             check_selection(f"{kind}.{name}", spec, config)
 
 
-def _check_taken(place: str, options: dict) -> None:
-    for key, extractor in (("filters", "random_patches"), ("seed", "random_patches"), ("mirror", "scatternet")):
-        if key in options and options["extractor"] != extractor:
-            raise StudyError(f"{place}.{key}: the extractor {options['extractor']!r} does not take this key")
+def _check_extractor(place: str, options: dict) -> None:
+    """Each feature set's keys are those that its extractor takes."""
+    extractor, rules = options["extractor"], schema("config")["$defs"]["features"]
+    own = {key for keys in rules["x-extractors"].values() for key in keys}
+    for key in options:
+        if key in own and key not in rules["x-extractors"][extractor]:
+            raise StudyError(f"{place}.{key}: the extractor {extractor!r} does not take this key")
+    for key in rules["x-required"].get(extractor, []):
+        if key not in options:
+            raise StudyError(f"{place}: the extractor {extractor!r} needs the key {key!r}")
+    if options["scaling"] == "model" and extractor != "timm":
+        raise StudyError(f"{place}.scaling: 'model' is for the extractor 'timm'; choose unit, imagenet or cifar")
+    drawn = options.get("weights") == "random"
+    for key in ("sha256",) if drawn else ("seed",) if extractor == "timm" else ():
+        if key in options:
+            raise StudyError(f"{place}.{key}: does not go with weights {options['weights']!r}; leave it out")
 
 
 def _check_backbone(place: str, options: dict, config: dict) -> None:
@@ -229,12 +243,25 @@ def data_root(config: dict) -> str:
     return os.environ.get("DPSTUDY_DATA") or config["data_root"]
 
 
+def weights_file(config: dict, features: dict) -> Path | None:
+    """The file of a feature set's network; None where it has none, or random weights."""
+    weights = features.get("weights", "random")
+    return None if weights == "random" else Path(data_root(config)) / weights
+
+
 def check_locations(config: dict) -> None:
-    """Refuse a data set whose folder is not there.
+    """Refuse a data set whose folder, or a network whose file of weights, is not there.
 
     Raises:
         StudyError: names the key and the path looked at.
     """
+    for name, features in config["features"].items():
+        path = weights_file(config, features)
+        if path is not None and not path.exists():
+            raise StudyError(
+                f"features.{name}.weights: {path} does not exist; put the weights of {features['model']!r} there, as "
+                "safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"
+            )
     features = ((f"features.{name}", entry) for name, entry in config["features"].items())
     for place, entry in (*_sources(config), *features):
         if "location" in entry and "download" not in entry:

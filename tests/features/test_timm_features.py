@@ -1,0 +1,180 @@
+"""Features of public networks against a slow computation, and every way in which weights can be the wrong ones."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+from dpstudy.errors import StudyError
+from dpstudy.features import open_extractor, shards
+from dpstudy.features.extract import extract_shard, prepare_manifest
+from dpstudy.files import sha256
+
+TINY = "test_resnet"  # one of timm's networks for tests: 96 features, mean and deviation 0.5, 160 x 160
+RANDOM = {"extractor": "timm", "model": TINY, "weights": "random", "scaling": "model", "size": "native"}
+FILE = RANDOM | {"weights": "tiny.safetensors"}
+
+
+def random_images(n, shape=(24, 24, 3), seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (n, *shape)).astype(np.uint8)
+
+
+def trained(classes=7, seed=3):
+    """A network whose batch normalisation and classifier are not as they were initialised."""
+    import timm
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = timm.create_model(TINY, pretrained=False, num_classes=classes)
+        for name, value in network.state_dict().items():
+            if value.is_floating_point():
+                value.add_(0.1 * torch.rand_like(value) * (1 if "var" in name else value.abs().mean() + 0.1))
+    return network.eval()
+
+
+@pytest.fixture
+def weights(tmp_path):
+    """The folder of tiny.safetensors: all tensors of a network with a classifier."""
+    save_file(trained().state_dict(), tmp_path / "tiny.safetensors")
+    return tmp_path
+
+
+def changed(folder, change):
+    state = dict(trained().state_dict())
+    change(state)
+    save_file(state, folder / "tiny.safetensors")
+
+
+def test_features_are_what_the_classifier_sees_image_by_image(weights):
+    images = random_images(5)
+    extractor = open_extractor(FILE, data_root=weights)
+    features = extractor(images)
+    assert extractor.shape((24, 24, 3)) == (96,) and features.shape == (5, 96) and features.dtype == np.float32
+    network = trained().double()
+    for row, image in enumerate(images):
+        planes = (torch.from_numpy(image).double().permute(2, 0, 1)[None] / 255 - 0.5) / 0.5
+        with torch.no_grad():
+            maps = network.forward_features(planes)
+            slow = maps.mean((2, 3))
+            assert torch.allclose(network.fc(slow), network(planes))  # this is what the classifier sees
+        np.testing.assert_allclose(features[row], slow[0].numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_each_record_has_the_features_it_has_alone_and_a_second_run_the_same_bytes(weights, monkeypatch):
+    images = random_images(9)
+    extractor = open_extractor(FILE, data_root=weights)
+    features = extractor(images)
+    alone = np.concatenate([extractor(images[row : row + 1]) for row in range(9)])
+    np.testing.assert_allclose(features, alone, rtol=1e-4, atol=1e-5)
+    assert (open_extractor(FILE, data_root=weights)(images) == features).all()
+    monkeypatch.setattr("dpstudy.features.timm._PIXELS", {"cpu": 2 * 24 * 24, "cuda": 2 * 24 * 24})
+    np.testing.assert_allclose(extractor(images), features, rtol=1e-4, atol=1e-5)
+
+
+def test_random_weights_follow_their_seed_and_leave_the_callers_random_numbers_alone():
+    images = random_images(2)
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    first, again, other = (open_extractor(RANDOM | seed)(images) for seed in ({}, {"seed": 0}, {"seed": 1}))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert (first == again).all() and not np.allclose(first, other)
+
+
+def test_images_are_resized_as_pillow_does_and_scaled_as_told(weights):
+    """The network is taken out, so that its inputs are seen; Pillow rounds to whole grey levels."""
+    image = 64 + random_images(1, (24, 20, 3)) // 2  # no black and white, at which Pillow clips in between
+    for size in ((48, 40), (12, 16)):
+        resized = np.asarray(Image.fromarray(image[0]).resize(size[::-1], Image.BICUBIC)) / 255
+        for scaling, mean, std in (("model", 0.5, 0.5), ("imagenet", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225))):
+            extractor = open_extractor(FILE | {"size": list(size), "scaling": scaling}, data_root=weights)
+            extractor._network = torch.nn.Flatten()
+            expected = ((resized - mean) / std).transpose(2, 0, 1).reshape(1, -1)
+            np.testing.assert_allclose(extractor(image), expected, atol=1.5 / 255 / 0.224)
+    extractor = open_extractor(FILE | {"size": [48, 40], "scaling": "unit"}, data_root=weights)
+    extractor._network = torch.nn.Flatten()
+    overshot = extractor(np.where(random_images(1, (24, 20, 3)) > 127, 255, 0).astype(np.uint8))
+    assert overshot.min() == 0 and overshot.max() == 1
+    own = open_extractor({key: value for key, value in FILE.items() if key != "size"}, data_root=weights)
+    exact = open_extractor(FILE | {"size": [160, 160]}, data_root=weights)
+    assert (own(image) == exact(image)).all()
+
+
+def test_grey_images_are_taken_as_three_equal_planes(weights):
+    grey = random_images(3, (24, 24, 1))
+    extractor = open_extractor(FILE | {"scaling": "imagenet"}, data_root=weights)
+    assert (extractor(grey) == extractor(np.repeat(grey, 3, axis=3))).all()
+    with pytest.raises(StudyError, match="1 or 3 channels, not 2"):
+        extractor.shape((24, 24, 2))
+
+
+def test_a_size_that_a_network_cannot_take_is_named():
+    with pytest.raises(StudyError, match=r"'test_vit' cannot take images of 24x24 \(.*\); mend `size`") as caught:
+        open_extractor(RANDOM | {"model": "test_vit"}).shape((24, 24, 3))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_classifier_and_counters_of_batches_are_not_needed(weights):
+    images = random_images(2)
+    whole = open_extractor(FILE, data_root=weights)(images)
+    unneeded = [
+        name for name in trained().state_dict() if name.startswith("fc.") or name.endswith("num_batches_tracked")
+    ]
+    assert len(unneeded) > 2
+    changed(weights, lambda state: [state.pop(name) for name in unneeded])
+    assert (open_extractor(FILE, data_root=weights)(images) == whole).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s: s.pop("conv1.0.weight"), r"1 missing \(conv1.0.weight\); mend"),
+        (lambda s: s.update(extra=torch.ones(2)), r"1 unexpected \(extra\)"),
+        (lambda s: s.update({"bn1.bias": torch.ones(3)}), r"1 of another shape \(bn1.bias\)"),
+        (lambda s: [s.update({f"module.{k}": s.pop(k)}) for k in list(s)], r"missing \(.*, \.\.\.\), \d+ unexpected"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_named_in_one_sentence(weights, change, words):
+    changed(weights, change)
+    with pytest.raises(StudyError, match=f"tiny.safetensors: its tensors are not those of this .*{words}") as caught:
+        open_extractor(FILE, data_root=weights)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"weights": "no.safetensors"}, "no.safetensors: no such file"),
+        ({"weights": "tiny.pth"}, "tiny.pth: weights are read from a .safetensors file"),
+        ({"weights": "broken.safetensors"}, "broken.safetensors: not a readable safetensors file"),
+        ({"sha256": "0" * 64}, "tiny.safetensors: its SHA-256 is .* another file"),
+        ({"model": "resnet_50"}, "'resnet_50' is neither 'resnext29-cifar' nor one of timm"),
+        ({"model": "hf-hub:timm/test_resnet.r160_in1k"}, "is neither"),  # nothing is fetched
+    ],
+)
+def test_weights_and_models_that_are_not_there_are_named(weights, options, words):
+    (weights / "broken.safetensors").write_bytes(b"nothing")
+    (weights / "tiny.pth").write_bytes(b"nothing")
+    with pytest.raises(StudyError, match=words):
+        open_extractor(FILE | options, data_root=weights)
+
+
+def test_shards_and_their_manifest_say_which_file_made_them(weights, make_records, make_folder):
+    folder, out = make_folder(make_records(8, (24, 24, 3)), count=2), weights / "out"
+    paths = [out / f"part-{index:05d}.parquet" for index in range(2)]
+    expected = sha256(weights / "tiny.safetensors")
+
+    def extract(index, options):
+        extract_shard(options, folder, index, paths[index], private=True, data_root=weights)
+
+    for index in range(2):
+        extract(index, FILE | {"sha256": expected})
+    prepare_manifest("tiny", folder, paths, out / "manifest.json", private=True)
+    assert json.loads((out / "manifest.json").read_text())["made_from"] == {"model": TINY, "weights": expected}
+    table = shards.load(out)
+    assert table.shape == (96,) and len(table) == 8
+    extract(1, RANDOM)  # as if the file had changed in between
+    with pytest.raises(StudyError, match="part-00001.parquet: its .* network differ"):
+        prepare_manifest("tiny", folder, paths, out / "manifest.json", private=True)

@@ -1,0 +1,63 @@
+"""Networks with weights that the user brings, in the real workflow: lineage, ledger, what another file reruns."""
+
+import copy
+import json
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from dpstudy.files import sha256
+from tests.workflow.conftest import make_folder
+
+MODEL, LEDGER = "test_resnet", "results/cells/digits/own/ls/eps=1/ledger.json"
+CONFIG = {
+    "study": "own-weights",
+    "datasets": {"digits": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}},
+    "features": {"own": {"extractor": "timm", "model": MODEL, "size": [16, 16], "weights": "net.safetensors"}},
+    "methods": {"ls": {"method": "least_squares"}},
+    "epsilons": ["1"],
+    "seeds": [0],
+    "noise": "secure",  # seeded noise is one more sentence in each ledger
+}
+
+
+def write_weights(path, seed):
+    import timm
+
+    torch.manual_seed(seed)
+    save_file(timm.create_model(MODEL, pretrained=False).state_dict(), path)
+
+
+@pytest.fixture(scope="module")
+def finished_own(tmp_path_factory):
+    study = make_folder(tmp_path_factory.mktemp("own") / "study")
+    data = study.path / "data"
+    data.mkdir()
+    write_weights(data / "net.safetensors", 0)
+    study.write_config(CONFIG)
+    result = study.snakemake(LEDGER)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return study
+
+
+def test_the_manifest_names_the_file_and_the_ledger_what_it_does_not_know(finished_own):
+    manifest = json.loads(finished_own.read("features/digits/own/train/manifest.json"))
+    file = sha256(finished_own.path / "data" / "net.safetensors")
+    assert manifest["made_from"] == {"model": MODEL, "weights": file} and manifest["dim"] == 96
+    (sentence,) = json.loads((finished_own.path / LEDGER).read_text())["not_accounted"]
+    assert sentence.startswith(f"The network '{MODEL}' that made the features was trained elsewhere")
+
+
+def test_another_file_makes_the_features_anew_and_a_missing_one_is_named(finished_own):
+    study = finished_own
+    assert study.planned(LEDGER) == []
+    write_weights(study.path / "data" / "net.safetensors", 1)
+    planned = study.planned(LEDGER)
+    assert ("extract_shard", "results/features/digits/own/train/part-00000.parquet") in planned
+    config = copy.deepcopy(CONFIG)
+    config["features"]["own"]["weights"] = "gone.safetensors"
+    study.write_config(config)
+    result = study.snakemake("--dry-run", LEDGER)
+    assert result.returncode != 0
+    assert "features.own.weights: data/gone.safetensors does not exist" in result.stdout + result.stderr

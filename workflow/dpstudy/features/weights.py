@@ -1,0 +1,75 @@
+"""Weights of a public network from a safetensors file that the user brings. Nothing is unpickled.
+
+Other formats are converted once, where their origin is trusted (docs/features.md has the lines).
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from dpstudy.errors import StudyError
+from dpstudy.files import sha256
+
+_NAMED = 3  # tensors that a message names
+_COUNTER = "num_batches_tracked"  # of batch normalisation: old checkpoints lack it, and evaluation does not read it
+
+
+def check_file(path: str | os.PathLike, expected: str | None = None) -> str:
+    """The SHA-256 of a weights file.
+
+    Args:
+        expected: what it must be, or None.
+
+    Raises:
+        StudyError: the file is missing, is no safetensors file by its name, or has another hash.
+    """
+    if Path(path).suffix != ".safetensors":
+        raise StudyError(f"{path}: weights are read from a .safetensors file; docs/features.md says how to convert one")
+    found = sha256(path)
+    if expected is not None and found != expected:
+        raise StudyError(f"{path}: its SHA-256 is {found}, but the config's `sha256` is {expected}: another file")
+    return found
+
+
+def load_weights(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> None:
+    """Fill a torch network with the tensors of a file: every one of its parameters and buffers, and nothing else.
+
+    Args:
+        ignored: names of layers that the file may have and the network has not: its classifier.
+
+    Raises:
+        StudyError: the file is damaged, or lacks a tensor, has one too many, or one of another shape.
+    """
+    ignored = tuple(ignored)
+    found = {name: value for name, value in _read(path).items() if not _belongs(name, ignored)}
+    own = {name: value for name, value in network.state_dict().items() if not name.endswith(_COUNTER)}
+    found = {name: value for name, value in found.items() if not name.endswith(_COUNTER)}
+    reshaped = [name for name in own.keys() & found.keys() if own[name].shape != found[name].shape]
+    wrong = [
+        f"{len(names)} {what} ({', '.join(sorted(names)[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
+        for names, what in (
+            (own.keys() - found.keys(), "missing"),
+            (found.keys() - own.keys(), "unexpected"),
+            (reshaped, "of another shape"),
+        )
+        if names
+    ]
+    if wrong:
+        raise StudyError(f"{path}: its tensors are not those of this network: {', '.join(wrong)}; mend `model`")
+    network.load_state_dict(found, strict=False)
+
+
+def _belongs(name: str, layers: tuple[str, ...]) -> bool:
+    return any(name == layer or name.startswith(f"{layer}.") for layer in layers)
+
+
+def _read(path: str | os.PathLike) -> dict:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file  # not numpy's: checkpoints may be bfloat16
+
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except (SafetensorError, OSError) as error:
+        raise StudyError(f"{path}: not a readable safetensors file ({error}); fetch it again") from None
