@@ -36,8 +36,8 @@ FREE = {
     "nonprivate-linear": (99.0, 91.0, 71.0),
     "nonprivate-scatter-cnn": (99.1, 91.2, 74.0),
     "nonprivate-cnn": (99.2, 91.5, 80.0),
-    "transfer-cifar100": (None, None, 84.0),
-    "transfer-imagenet": (None, None, 95.0),
+    "nonprivate-transfer-cifar100": (None, None, 84.0),
+    "nonprivate-transfer-imagenet": (None, None, 95.0),
     **{f"{model}-low-clip": (90.5, 80.5, 60.5) for model in MODELS},
     **{f"{model}-high-clip": (92.0, 82.0, 62.0) for model in MODELS},
 }

@@ -122,7 +122,7 @@ def test_one_data_set_leaves_open_what_is_said_of_the_others():
     [
         ("poisson_and_shuffle", "linear-shuffle", {}, -1.0),
         ("poisson_and_shuffle", "cnn-shuffle", {}, 1.0),
-        ("transfer_from_imagenet", "transfer-imagenet", {"epsilon": math.inf}, 2.0),
+        ("transfer_from_imagenet", "nonprivate-transfer-imagenet", {}, 2.0),
         ("batch_sizes", "cnn-batches", {"entry": "0.3"}, 2.0),
         ("batch_sizes", "cnn-batches", {"entry": "-0.2"}, -2.0),
         ("close_to_the_limit", "linear", {}, -8.0),

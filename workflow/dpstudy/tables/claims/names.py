@@ -19,6 +19,8 @@ ROLES = (
     "cnn-batches",  # Figure 7: entries from the smallest batch to the largest
     "transfer-cifar100",  # Figure 5
     "transfer-imagenet",
+    "nonprivate-transfer-cifar100",
+    "nonprivate-transfer-imagenet",
     "random-patches",  # appendix A: entries or feature sets from the fewest features to the most
 )
 
