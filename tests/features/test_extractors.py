@@ -37,6 +37,14 @@ def test_opponent_scaling_turns_colours_without_stretching_them():
     assert red[1].mean() == pytest.approx(200 / 255 * 4 / 2**0.5, rel=1e-5)
 
 
+def test_roots_keep_signs_and_come_after_the_mirror_average():
+    images = random_images(3, (16, 16, 3))
+    options = {"extractor": "scatternet", "scaling": "opponent", "mirror": True}
+    plain, rooted = open_extractor(options)(images), open_extractor(options | {"root": True})(images)
+    assert (plain < 0).any() and (plain > 0).any()
+    np.testing.assert_allclose(rooted * np.abs(rooted), plain, rtol=1e-5, atol=1e-7)
+
+
 @pytest.mark.parametrize("shape", [(32, 32, 3), (28, 28, 1)])
 def test_mirrored_scatternet_averages_both_images_and_keeps_half(shape):
     images = random_images(3, shape)

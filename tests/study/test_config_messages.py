@@ -80,6 +80,8 @@ MISTAKES = [
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "sha256": "0" * 64}, "features.net.sha256: does not go with weights 'random'; leave it out"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "a.safetensors", "sha256": "abc"}, "features.net.sha256: 'abc' must be the 64 lower-case hexadecimal digits *"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "size": "big"}, "features.net.size: 'big' is neither *"),
+    ("fits/pca/mirror", True, "fits.pca.mirror: the extractor 'pixels' does not take this key"),
+    ("features/pixels/root", True, "features.pixels.root: the extractor 'pixels' does not take this key"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "filters": 8}, "features.net.filters: the extractor 'timm' does not take this key"),
     ("features/pixels/model", "resnet50", "features.pixels.model: the extractor 'pixels' does not take this key"),
     ("features/pixels/location", "x", "features.pixels.location: the extractor 'pixels' does not take this key"),

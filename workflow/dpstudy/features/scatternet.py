@@ -5,7 +5,8 @@
 
 With `mirror` the coefficients of an image and of its mirror image are averaged, and the right half of the result, which
 repeats the left half with mirrored angles but for a shift of a pixel or so, is left out: half as many numbers to noise,
-and a classifier that cannot tell left from right. For pictures whose class does not depend on it.
+and a classifier that cannot tell left from right. For pictures whose class does not depend on it. With `root` each
+coefficient is then replaced by its square root, with its sign: few large ones no longer decide a record's direction.
 """
 
 import numpy as np
@@ -21,8 +22,8 @@ class ScatterNet:
     """Features (81 C, H // 4, W // 4), with `mirror` (81 C, H // 4, ceil((W // 4) / 2)); the coefficients of one image
     channel lie together."""
 
-    def __init__(self, scaling: str, mirror: bool = False):
-        self.scaling, self.mirror = scaling, mirror
+    def __init__(self, scaling: str, mirror: bool = False, root: bool = False):
+        self.scaling, self.mirror, self.root = scaling, mirror, root
         self._transforms: dict = {}  # (H, W) -> Scattering, whose filters take a moment to build
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -46,8 +47,8 @@ class ScatterNet:
         if self.mirror:
             columns = self.shape(images.shape[1:])[2]
             both = coefficients[..., :columns] + self._scatter(images[:, :, ::-1])[..., :columns]
-            return np.ascontiguousarray(both / 2)
-        return coefficients
+            coefficients = np.ascontiguousarray(both / 2)
+        return np.sign(coefficients) * np.sqrt(np.abs(coefficients)) if self.root else coefficients
 
     def _scatter(self, images: np.ndarray) -> np.ndarray:
         import torch
@@ -66,5 +67,6 @@ class ScatterNet:
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> ScatterNet:
-    """The extractor; options `scaling` (unit, imagenet, cifar or opponent; unit where absent) and `mirror` (false)."""
-    return ScatterNet(options.get("scaling", "unit"), options.get("mirror", False))
+    """The extractor; options `scaling` (unit, imagenet, cifar or opponent; unit where absent), `mirror` and `root`
+    (false)."""
+    return ScatterNet(options.get("scaling", "unit"), options.get("mirror", False), options.get("root", False))

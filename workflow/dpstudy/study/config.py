@@ -135,16 +135,17 @@ def _check_references(config: dict) -> None:
         _known(f"backbones.{name}.public", backbone["public"], config["public"], "public data set")
     for name, fit in config["fits"].items():
         _known(f"fits.{name}.public", fit["public"], config["public"], "public data set")
-        if "mirror" in fit and fit["extractor"] != "scatternet":
-            raise StudyError(f"fits.{name}.mirror: the extractor {fit['extractor']!r} does not take this key")
+        for key in ("mirror", "root"):
+            if key in fit and fit["extractor"] != "scatternet":
+                raise StudyError(f"fits.{name}.{key}: the extractor {fit['extractor']!r} does not take this key")
         _check_backbone(f"fits.{name}", fit, config)
     for name, features in config["features"].items():
         _check_extractor(f"features.{name}", features)
         _check_backbone(f"features.{name}", features, config)
         if "fit" in features:
             _known(f"features.{name}.fit", features["fit"], config["fits"], "fit")
-            for key in ("extractor", "scaling", "backbone", "mirror"):
-                if features.get(key) != config["fits"][features["fit"]].get(key):
+            for key in ("extractor", "scaling", "backbone", "mirror", "root"):
+                if (features.get(key) or None) != (config["fits"][features["fit"]].get(key) or None):  # false: absent
                     raise StudyError(
                         f"features.{name}.{key}: {features.get(key)!r}, but the fit {features['fit']!r} was made with "
                         f"{config['fits'][features['fit']].get(key)!r}; they must be the same"
