@@ -20,6 +20,8 @@ def read(reader, indices, **options):
         ("dead_leaves", {"size": [28, 20], "channels": 1}, (28, 20, 1)),
         ("strokes", {}, (28, 28, 1)),
         ("strokes", {"size": [16, 32]}, (16, 32, 1)),
+        ("cutouts", {}, (28, 28, 1)),
+        ("cutouts", {"size": [32, 20], "channels": 3}, (32, 20, 3)),
     ],
 )
 def test_a_picture_depends_on_the_seed_and_its_number_alone(reader, options, shape):
@@ -48,6 +50,15 @@ def test_strokes_are_thin_and_white_on_black():
     assert 0.02 < (images > 128).mean() < 0.25
     assert (images.max((1, 2, 3)) == 255).mean() > 0.9
     assert (images[:, :2] == 0).mean() > 0.95
+
+
+def test_cutouts_are_patterned_things_in_the_middle_of_black():
+    images = read("cutouts", range(80)).images[..., 0]
+    assert 0.3 < (images == 0).mean() < 0.75
+    assert (images[:, [0, 0, -1, -1], [0, -1, 0, -1]] == 0).mean() > 0.98
+    assert (images[:, 10:18, 10:18] > 0).mean() > 0.75
+    inner = images[:, 10:18, 10:18].astype(float)
+    assert (inner.std((1, 2)) > 5).mean() > 0.8
 
 
 def test_a_size_too_small_is_refused():

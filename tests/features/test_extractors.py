@@ -37,6 +37,22 @@ def test_opponent_scaling_turns_colours_without_stretching_them():
     assert red[1].mean() == pytest.approx(200 / 255 * 4 / 2**0.5, rel=1e-5)
 
 
+def test_pictures_are_deskewed_before_anything_else():
+    figure = np.zeros((2, 28, 28, 1), np.uint8)
+    for row in range(6, 22):
+        figure[0, row, row - 2 : row + 1] = figure[1, row, 15:18] = 200  # slanted, upright
+    for name in ("pixels", "scatternet"):
+        plain, upright = (open_extractor({"extractor": name, "deskew": value})(figure) for value in (False, True))
+        assert np.abs(plain[0] - plain[1]).max() > 0.1
+        assert np.abs(upright[0] - upright[1]).mean() < 0.2 * np.abs(plain[0] - plain[1]).mean()
+
+
+@pytest.mark.parametrize("name", ["pixels", "scatternet"])
+def test_deskewing_refuses_colours_before_the_work(name):
+    with pytest.raises(StudyError, match="deskew is for grey figures on black, the images have 3 channels"):
+        open_extractor({"extractor": name, "deskew": True}).shape((32, 32, 3))
+
+
 def test_roots_keep_signs_and_come_after_the_mirror_average():
     images = random_images(3, (16, 16, 3))
     options = {"extractor": "scatternet", "scaling": "opponent", "mirror": True}

@@ -121,6 +121,7 @@ NOT_FOR_RELEASES = {  # jitter of public data
     "data/readers/glyphs.py",
     "data/readers/dead_leaves.py",  # drawn pictures, which are public
     "data/readers/strokes.py",
+    "data/readers/cutouts.py",
     "data/plant.py",
     "features/pretrain.py",
     "features/random_patches.py",  # filters, which are public

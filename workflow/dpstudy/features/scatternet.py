@@ -7,11 +7,13 @@ With `mirror` the coefficients of an image and of its mirror image are averaged,
 repeats the left half with mirrored angles but for a shift of a pixel or so, is left out: half as many numbers to noise,
 and a classifier that cannot tell left from right. For pictures whose class does not depend on it. With `root` each
 coefficient is then replaced by its square root, with its sign: few large ones no longer decide a record's direction.
+With `deskew` the pictures are first set upright (deskew.py).
 """
 
 import numpy as np
 
 from dpstudy.errors import StudyError
+from dpstudy.features.deskew import check_grey, deskew
 from dpstudy.features.scaling import check_scaling, scale
 
 SCALES = 2  # J
@@ -22,14 +24,16 @@ class ScatterNet:
     """Features (81 C, H // 4, W // 4), with `mirror` (81 C, H // 4, ceil((W // 4) / 2)); the coefficients of one image
     channel lie together."""
 
-    def __init__(self, scaling: str, mirror: bool = False, root: bool = False):
-        self.scaling, self.mirror, self.root = scaling, mirror, root
+    def __init__(self, scaling: str, mirror: bool = False, root: bool = False, deskew: bool = False):
+        self.scaling, self.mirror, self.root, self.deskew = scaling, mirror, root, deskew
         self._transforms: dict = {}  # (H, W) -> Scattering, whose filters take a moment to build
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
         """(81 C, H // 4, columns) for images (H, W, C)."""
         height, width, channels = image_shape
         check_scaling(self.scaling, channels)
+        if self.deskew:
+            check_grey(channels)
         if min(height, width) < 2**SCALES:
             raise StudyError(f"scatternet needs images of at least {2**SCALES} pixels a side, not {height}x{width}")
         columns = width // 2**SCALES
@@ -43,6 +47,8 @@ class ScatterNet:
         """
         if not len(images):
             raise StudyError("scatternet: an empty batch of images; extract only from shards that have rows")
+        if self.deskew:
+            images = deskew(images)
         coefficients = self._scatter(images)
         if self.mirror:
             columns = self.shape(images.shape[1:])[2]
@@ -67,6 +73,8 @@ class ScatterNet:
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> ScatterNet:
-    """The extractor; options `scaling` (unit, imagenet, cifar or opponent; unit where absent), `mirror` and `root`
-    (false)."""
-    return ScatterNet(options.get("scaling", "unit"), options.get("mirror", False), options.get("root", False))
+    """The extractor; options `scaling` (unit, imagenet, cifar or opponent; unit where absent), `mirror`, `root` and
+    `deskew` (false)."""
+    return ScatterNet(
+        options.get("scaling", "unit"), **{key: options.get(key, False) for key in ("mirror", "root", "deskew")}
+    )

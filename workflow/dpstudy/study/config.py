@@ -135,8 +135,9 @@ def _check_references(config: dict) -> None:
         _known(f"backbones.{name}.public", backbone["public"], config["public"], "public data set")
     for name, fit in config["fits"].items():
         _known(f"fits.{name}.public", fit["public"], config["public"], "public data set")
-        for key in ("mirror", "root"):
-            if key in fit and fit["extractor"] != "scatternet":
+        taken = schema("config")["$defs"]["features"]["x-extractors"][fit["extractor"]]
+        for key in ("mirror", "root", "deskew"):
+            if key in fit and key not in taken:
                 raise StudyError(f"fits.{name}.{key}: the extractor {fit['extractor']!r} does not take this key")
         _check_backbone(f"fits.{name}", fit, config)
     for name, features in config["features"].items():
@@ -144,7 +145,7 @@ def _check_references(config: dict) -> None:
         _check_backbone(f"features.{name}", features, config)
         if "fit" in features:
             _known(f"features.{name}.fit", features["fit"], config["fits"], "fit")
-            for key in ("extractor", "scaling", "backbone", "mirror", "root"):
+            for key in ("extractor", "scaling", "backbone", "mirror", "root", "deskew"):
                 if (features.get(key) or None) != (config["fits"][features["fit"]].get(key) or None):  # false: absent
                     raise StudyError(
                         f"features.{name}.{key}: {features.get(key)!r}, but the fit {features['fit']!r} was made with "

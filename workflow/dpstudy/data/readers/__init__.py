@@ -19,6 +19,7 @@ READERS = {
     "glyphs": "dpstudy.data.readers.glyphs",
     "dead_leaves": "dpstudy.data.readers.dead_leaves",
     "strokes": "dpstudy.data.readers.strokes",
+    "cutouts": "dpstudy.data.readers.cutouts",
 }
 
 
