@@ -30,8 +30,9 @@ def scale(images: np.ndarray, scaling: str) -> np.ndarray:
     """Images (n, H, W, C) of grey levels 0..255 as float32 in [0, 1] (`unit`), or then standardised per channel.
 
     The means and standard deviations are those of ImageNet's RGB channels (`imagenet`), public constants, or those of
-    CIFAR-10's (`cifar`): where CIFAR-10 is private, its ledgers say so. `opponent`: (x - 0.5) / 0.25 turned to three orthonormal
-    axes, luminance, red against green, and yellow against blue; filters then see brightness and colour apart.
+    CIFAR-10's (`cifar`): where CIFAR-10 is private, its ledgers say so. `opponent`: (x - 0.5) / 0.25 turned to three
+    orthonormal axes, luminance, red against green, and yellow against blue; filters then see brightness and colour
+    apart.
     """
     scaled = images.astype(np.float32) / 255
     if scaling == "unit":
