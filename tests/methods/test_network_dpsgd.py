@@ -81,7 +81,7 @@ def test_steps_equal_a_slow_training(rows, problem, quick_plan):
 
 
 def test_micro_batches_change_speed_alone(rows, problem, quick_plan):
-    models = [trained(rows, settings(micro_batch=size, batch_size=16), problem) for size in (1, 6, 128)]
+    models = [trained(rows, settings(micro_batch=size, batch_size=16), problem) for size in (1, 6, 128, "auto")]
     assert max(differs(models[0], other) for other in models[1:]) < 1e-5
 
 

@@ -92,6 +92,20 @@ def test_the_size_of_micro_batches_changes_nothing(name):
             assert torch.allclose(sum(part[key] for part in parts), value, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("network", "shape", "floats"),  # of the largest layer's inputs: positions x kernel
+    [
+        ("tanh-28", (1, 28, 28), 13 * 13 * 64),
+        ("scatter-32", (243, 8, 8), 64 * 243 * 9),
+        ("tanh-32", (3, 32, 32), 1024 * 288),
+    ],
+)
+def test_micro_batches_fit_the_caches(network, shape, floats):
+    engine = RecordGradients(tanh_cnn.build(network, shape, CLASSES))
+    size = engine.micro_batch(torch.zeros(1, *shape))
+    assert size == min(128, max(8, 2_500_000 // floats)) and (size < 128) == (network != "tanh-28")
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_no_record_contributes_more_than_the_norm(name):
     """Adding a record, typical or enormous, moves the sum by at most C, and by C where it is clipped."""

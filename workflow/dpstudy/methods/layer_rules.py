@@ -61,26 +61,58 @@ class OuterProducts:
         layer = self.layer
         if isinstance(layer, nn.Linear):
             return inputs, gradients  # positions, if any, stand between the record and the last axis
-        columns = functional.unfold(inputs, layer.kernel_size, layer.dilation, layer.padding, layer.stride)
-        return columns.transpose(1, 2), gradients.flatten(2).transpose(1, 2)
+        return patches(inputs, layer), gradients.permute(0, 2, 3, 1).flatten(1, 2)
 
     def squared_norms(self) -> torch.Tensor:
         if self.each is not None:
-            squares = self.each.square().sum((1, 2))
+            squares = torch.linalg.vector_norm(self.each, dim=(1, 2)).square()
         else:
             squares = self.a.square().sum((1, 2)) * self.g.square().sum((1, 2))
         return squares if self.layer.bias is None else squares + self.g.sum(1).square().sum(1)
 
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
         if self.each is not None:
-            weight = torch.einsum("n,noi->oi", factors, _finite(self.each, factors))
+            weight = (factors @ _finite(self.each, factors).flatten(1)).view(self.each.shape[1:])
         else:
             scaled = _finite(self.g, factors) * factors[:, None, None]
             weight = scaled.flatten(0, 1).T @ _finite(self.a, factors).flatten(0, 1)
+        if isinstance(self.layer, nn.Conv2d):
+            outputs, channels, *kernel = self.layer.weight.shape
+            weight = weight.view(outputs, *kernel, channels).permute(0, 3, 1, 2)
         found = {"weight": weight.reshape(self.layer.weight.shape)}
         if self.layer.bias is not None:
             found["bias"] = factors @ _finite(self.g, factors).sum(1)
         return found
+
+
+def patches(inputs: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor:
+    """What a convolution sees at each position: (n, P, kernel height x kernel width x C), channels innermost.
+
+    Of (n, C, H, W) inputs that lie channels last in memory, whole rows of the kernel are copied at once; torch's unfold
+    copies one number after the other.
+    """
+    (down, across), (kernel_height, kernel_width) = layer.padding, layer.kernel_size
+    x = functional.pad(inputs.permute(0, 2, 3, 1), (0, 0, across, across, down, down)).contiguous()
+    n, height, width, channels = x.shape
+    rows, columns = (
+        (side - dilation * (kernel - 1) - 1) // stride + 1
+        for side, kernel, dilation, stride in zip(
+            (height, width), layer.kernel_size, layer.dilation, layer.stride, strict=True
+        )
+    )
+    record, row, column, channel = x.stride()
+    view = x.as_strided(
+        (n, rows, columns, kernel_height, kernel_width, channels),
+        (
+            record,
+            row * layer.stride[0],
+            column * layer.stride[1],
+            row * layer.dilation[0],
+            column * layer.dilation[1],
+            channel,
+        ),
+    )
+    return view.reshape(n, rows * columns, -1)
 
 
 def _finite(values: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:

@@ -36,13 +36,14 @@ class Parameters(Schedule):
     Attributes:
         network: an architecture of models/tanh_cnn.py.
         loss: "softmax", or "sigmoid" (mean over classes).
-        micro_batch: records whose gradients are held at once: memory and speed only, never the result.
+        micro_batch: records whose gradients are held at once, memory and speed only, never the result; "auto": by the
+            size of the network's layers.
         moving_average: decay of an exponential average of the weights, which is then the model; 0: none.
     """
 
     network: str = ""
     loss: str = "softmax"
-    micro_batch: int = 128
+    micro_batch: int | str = "auto"
     moving_average: float = 0.0
 
     METHOD: ClassVar[str] = "network_dpsgd"
@@ -51,7 +52,8 @@ class Parameters(Schedule):
         super().__post_init__()
         one_of("network_dpsgd", "network", self.network, tuple(tanh_cnn.LAYERS))
         one_of("network_dpsgd", "loss", self.loss, LOSSES)
-        count("network_dpsgd", micro_batch=self.micro_batch)
+        if self.micro_batch != "auto":
+            count("network_dpsgd", micro_batch=self.micro_batch)
         if not 0 <= self.moving_average < 1:
             raise StudyError(f"network_dpsgd: moving_average {self.moving_average!r}: must be in [0, 1)")
 
@@ -103,11 +105,14 @@ def fit(
 
     steps, rate, clip = parameters.total_steps(problem), parameters.rate(problem), parameters.clipping_norm
     stops = parameters.stops(steps)
+    size = parameters.micro_batch
+    if size == "auto":
+        size = engine.micro_batch(torch.zeros(1, *problem.shape, device=records.device))
     generator = source.sampling("batches") if rate < 1.0 else None
     sampler = sampled_batches(records.rows, rate, steps, parameters.sampling, generator, slots=problem.n)
     for step, index in enumerate(sampler, start=1):
         gradients = {name: torch.zeros_like(value) for name, value in weights.items()}
-        for block in records.blocks(parameters.micro_batch, index):
+        for block in records.blocks(size, index):
             sums = engine.clipped_sum(
                 block.features.unflatten(1, problem.shape),
                 block.labels,

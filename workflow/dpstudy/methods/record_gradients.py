@@ -15,6 +15,8 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.layer_rules import Rule, rule_of
 
 LOSSES = ("softmax", "sigmoid")
+_CACHED = 2_500_000  # floats of one layer's inputs at all positions that a processor's caches hold: 10 MB
+_SMALLEST, _LARGEST, _ON_A_GPU = 8, 128, 512
 
 
 def record_losses(scores: torch.Tensor, labels: torch.Tensor, loss: str) -> torch.Tensor:
@@ -58,10 +60,12 @@ class RecordGradients:
         seen, hooks = {}, []
 
         def keeper(name: str) -> Callable:
-            def keep(_layer, inputs, output) -> None:
+            def keep(_layer, inputs, output) -> torch.Tensor:
                 if name in seen:
                     raise StudyError(f"network layer {name!r} is used twice in one pass; no rule covers shared weights")
+                output = _channels_last(output)
                 seen[name] = inputs[0].detach(), output
+                return output
 
             return keep
 
@@ -71,6 +75,18 @@ class RecordGradients:
         finally:
             for hook in hooks:
                 hook.remove()
+
+    def micro_batch(self, record: torch.Tensor) -> int:
+        """How many records like `record` (1, ...) to take at a time, for speed; the result does not depend on it."""
+        if record.device.type != "cpu":
+            return _ON_A_GPU
+        _, seen = self._forward(record)
+        floats = (
+            layer.weight[0].numel() * seen[name][1][0, 0].numel()
+            for name, layer in self._layers.items()
+            if name in seen
+        )
+        return min(_LARGEST, max(_SMALLEST, _CACHED // max(floats, default=1)))
 
     def clipped_sum(
         self,
@@ -98,7 +114,7 @@ class RecordGradients:
         if not len(records):
             return {name: torch.zeros_like(value) for name, value in self._network.named_parameters()}
         labels = labels.repeat_interleave(copies, 0) if copies > 1 else labels
-        scores, seen = self._forward(records)
+        scores, seen = self._forward(_channels_last(records))
         total = record_losses(scores, labels, loss).sum() / copies
         backward = torch.autograd.grad(total, [output for _, output in seen.values()])
         rules: dict[str, Rule] = {
@@ -111,6 +127,11 @@ class RecordGradients:
             factors = factors * part
         sums = {f"{name}.{key}": value for name, rule in rules.items() for key, value in rule.sums(factors).items()}
         return {name.removeprefix("."): value for name, value in sums.items()}
+
+
+def _channels_last(maps: torch.Tensor) -> torch.Tensor:
+    """The same values, maps (n, C, H, W) with channels innermost in memory: poolings and layer rules are faster so."""
+    return maps.contiguous(memory_format=torch.channels_last) if maps.ndim == 4 else maps
 
 
 def clipping_factors(norms: torch.Tensor, bound: float) -> torch.Tensor:
