@@ -182,7 +182,7 @@ def test_broken_records_take_no_part(rows, bad):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"network": "resnet"}, "network_dpsgd: network 'resnet'"),
+        ({"network": "resnet"}, "network 'resnet': there is none"),
         ({"steps": None}, "network_dpsgd: give either `epochs` or `steps`"),
         ({"moving_average": 1.0}, "moving_average 1.0"),
         ({"micro_batch": 0}, "micro_batch"),

@@ -7,8 +7,10 @@ import torch
 from torch import nn
 
 from dpstudy.errors import StudyError
+from dpstudy.methods import layer_rules
 from dpstudy.methods.record_gradients import RecordGradients, record_losses
-from dpstudy.models import tanh_cnn
+from dpstudy.models import tanh_cnn, wide_resnet
+from dpstudy.models.standardised_conv import StandardisedConv2d
 
 CLASSES = 4
 NETWORKS = {
@@ -33,6 +35,14 @@ NETWORKS = {
         lambda: nn.Sequential(nn.Conv2d(2, 6, 8), nn.Tanh(), nn.Flatten(), nn.Linear(6, CLASSES)),
         (2, 8, 8),
     ),
+    "standardised": (
+        lambda: nn.Sequential(
+            StandardisedConv2d(2, 5, (3, 2), (2, 1), (1, 0)), nn.ReLU(),
+            StandardisedConv2d(5, 3, 3, bias=False), nn.Flatten(), nn.Linear(30, CLASSES),
+        ),
+        (2, 8, 8),
+    ),
+    "wrn-10-1": (lambda: wide_resnet.build("wrn-10-1", (3, 8, 8), CLASSES), (3, 8, 8)),
     "tanh-28": (lambda: tanh_cnn.build("tanh-28", (1, 28, 28), CLASSES), (1, 28, 28)),
     "scatter-28": (lambda: tanh_cnn.build("scatter-28", (9, 7, 7), CLASSES), (9, 7, 7)),
     "scatter-32": (lambda: tanh_cnn.build("scatter-32", (6, 8, 8), CLASSES), (6, 8, 8)),
@@ -60,21 +70,26 @@ def looped(network, records, labels, loss, norm, copies=1):
     return total
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
 @pytest.mark.parametrize("copies", [1, 4])
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_sums_equal_a_loop(name, loss, copies):
+def test_sums_equal_a_loop(name, loss, copies, dtype, tolerance):
+    """To 1e-5 of the largest entry in float32, and exactly in float64, where small gradients count as much."""
     network, records, labels = made(name, copies)
-    engine = RecordGradients(network)
-    free = engine.clipped_sum(records, labels, loss, math.inf, copies)
+    engine = RecordGradients(network.to(dtype))
+    free = engine.clipped_sum(records.to(dtype), labels, loss, math.inf, copies)
     lengths = looped(network, records, labels, loss, math.inf, copies)
+    network.to(dtype)
     norm = 0.7 * math.sqrt(sum(float(value.square().sum()) for value in lengths.values())) / len(labels)
     for bound in (math.inf, norm, norm / 50):
-        found = engine.clipped_sum(records, labels, loss, bound, copies)
+        found = engine.clipped_sum(records.to(dtype), labels, loss, bound, copies)
         slow = looped(network, records, labels, loss, bound, copies)
+        network.to(dtype)
         assert list(found) and set(found) == set(slow)
+        largest = max(float(value.abs().max()) for value in slow.values())
         for key, value in slow.items():
-            assert torch.allclose(found[key].double(), value, rtol=1e-5, atol=1e-5 * float(value.abs().max())), key
+            assert torch.allclose(found[key].double(), value, rtol=tolerance, atol=tolerance * largest), key
     assert any(not torch.allclose(free[key], found[key]) for key in free), "the bound binds"
 
 
@@ -92,18 +107,44 @@ def test_the_size_of_micro_batches_changes_nothing(name):
             assert torch.allclose(sum(part[key] for part in parts), value, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("network", "shape", "floats"),  # of the largest layer's inputs: positions x kernel
-    [
-        ("tanh-28", (1, 28, 28), 13 * 13 * 64),
-        ("scatter-32", (243, 8, 8), 64 * 243 * 9),
-        ("tanh-32", (3, 32, 32), 1024 * 288),
-    ],
-)
-def test_micro_batches_fit_the_caches(network, shape, floats):
-    engine = RecordGradients(tanh_cnn.build(network, shape, CLASSES))
-    size = engine.micro_batch(torch.zeros(1, *shape))
-    assert size == min(128, max(8, 2_500_000 // floats)) and (size < 128) == (network != "tanh-28")
+@pytest.mark.parametrize("copies", [1, 4])
+@pytest.mark.parametrize("limit", [0, math.inf])
+@pytest.mark.parametrize("name", ["strided", "one position", "tanh-28", "standardised", "wrn-10-1"])
+def test_patches_and_convolutions_give_the_same(name, limit, copies, monkeypatch):
+    """Both ways to a convolution's gradients, in float64, where they cannot differ by rounding."""
+    monkeypatch.setattr(layer_rules, "_LARGE", limit)
+    network, records, labels = made(name, copies)
+    found = RecordGradients(network.double()).clipped_sum(records.double(), labels, "softmax", 0.3, copies)
+    slow = looped(network, records, labels, "softmax", 0.3, copies)
+    assert set(found) == set(slow)
+    for key, value in slow.items():
+        assert torch.allclose(found[key], value, rtol=1e-8, atol=1e-10), key
+
+
+def test_filters_shorter_than_the_floor_are_standardised_by_it():
+    torch.manual_seed(1)
+    network = NETWORKS["standardised"][0]()
+    layer = network[0]
+    with torch.no_grad():
+        layer.weight[1] *= 1e-4
+        layer.weight[2] = 0.5
+    assert layer.standardised()[2].flatten().tolist() == [True, False, False, True, True]
+    records, labels = torch.randn(5, 2, 8, 8), torch.randint(CLASSES, (5,))
+    found = RecordGradients(network.double()).clipped_sum(records.double(), labels, "softmax", 0.3)
+    for key, value in looped(network, records, labels, "softmax", 0.3).items():
+        assert torch.allclose(found[key], value, rtol=1e-8, atol=1e-10), key
+
+
+def test_micro_batches_suit_the_network():
+    """Small layers many at a time, large ones few, and K copies of a record count K times."""
+
+    def size(network, shape, copies=1):
+        return RecordGradients(network).micro_batch(torch.zeros(copies, *shape))
+
+    small, large = tanh_cnn.build("tanh-28", (1, 28, 28), 10), wide_resnet.build("wrn-16-4", (3, 32, 32), 10)
+    assert size(small, (1, 28, 28)) == 128 and size(small, (1, 28, 28), 4) == 32
+    assert size(large, (3, 32, 32)) == 8 and size(large, (3, 32, 32), 4) in (2, 3, 4)
+    assert size(large, (3, 32, 32), 16) == 1
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -19,6 +19,9 @@ from torch import nn
 from torch.nn import functional
 
 from dpstudy.errors import StudyError
+from dpstudy.models.standardised_conv import StandardisedConv2d
+
+_LARGE = 50_000  # numbers in a record's patches, from which convolutions are quicker than products of patches
 
 
 class Rule(Protocol):
@@ -26,6 +29,9 @@ class Rule(Protocol):
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> Rule:
         """The rule with this pass's tensors."""
+
+    def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
+        """How many numbers it holds for the one record whose copies went in and came out."""
 
     def squared_norms(self) -> torch.Tensor:
         """(n,) squared Euclidean norms of the records' gradients with respect to all of the layer's parameters."""
@@ -50,18 +56,29 @@ class OuterProducts:
     each: torch.Tensor | None = None
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> OuterProducts:
-        a, g = self._positions(inputs, gradients)
-        records = len(inputs) // copies
-        a, g = (x.reshape(records, -1, x.shape[-1]) for x in (a, g))
-        formed = torch.bmm(g.transpose(1, 2), a) if g.shape[1] > 1 else None
-        return OuterProducts(self.layer, a, g, formed)
+        return OuterProducts(self.layer, *self._formed(inputs, gradients, copies))
 
-    def _positions(self, inputs: torch.Tensor, gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(n copies, P, inputs) and (n copies, P, outputs)."""
-        layer = self.layer
-        if isinstance(layer, nn.Linear):
-            return inputs, gradients  # positions, if any, stand between the record and the last axis
-        return patches(inputs, layer), gradients.permute(0, 2, 3, 1).flatten(1, 2)
+    def _formed(self, inputs, gradients, copies) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor | None]:
+        """a, where it is needed, g, and each."""
+        records, layer = len(inputs) // copies, self.layer
+        if isinstance(layer, nn.Linear):  # positions, if any, stand between the record and the last axis
+            a, g = (x.reshape(records, -1, x.shape[-1]) for x in (inputs, gradients))
+            return a, g, torch.bmm(g.transpose(1, 2), a) if g.shape[1] > 1 else None
+        g = gradients.permute(0, 2, 3, 1).reshape(records, -1, gradients.shape[1])
+        if self._large(gradients, copies):
+            return None, g, by_convolution(layer, inputs, gradients, copies)
+        a = patches(inputs, layer).reshape(records, g.shape[1], -1)
+        return a, g, torch.bmm(g.transpose(1, 2), a) if g.shape[1] > 1 else None
+
+    def _large(self, outputs: torch.Tensor, copies: int) -> bool:
+        positions = copies * outputs[0, 0].numel()
+        return outputs.device.type == "cpu" and positions * self.layer.weight[0].numel() > _LARGE
+
+    def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
+        layer, copies = self.layer, len(inputs)
+        if isinstance(layer, nn.Linear) or self._large(outputs, copies):
+            return layer.weight.numel() if outputs[0].ndim > 1 else inputs.numel()
+        return copies * outputs[0, 0].numel() * layer.weight[0].numel()
 
     def squared_norms(self) -> torch.Tensor:
         if self.each is not None:
@@ -83,6 +100,63 @@ class OuterProducts:
         if self.layer.bias is not None:
             found["bias"] = factors @ _finite(self.g, factors).sum(1)
         return found
+
+
+@dataclass(frozen=True)
+class StandardisedProducts(OuterProducts):
+    """The gradients of a convolution's filters and gains through their weight standardisation.
+
+    The filters act as gain v/|v| with v = w - mean(w). With G_i the gradient of what acts, the gain's is <G_i, v/|v|>,
+    and that of w is gain/|v| (G_i - mean(G_i) - <G_i, v/|v|> v/|v|); the last term is missing where the floor stands
+    for |v|.
+
+    Attributes:
+        each: (n, outputs, inputs), the gradients of w, without the factor gain/|v|.
+        gain: (n, outputs), the gradients of the gains.
+        scale: (outputs,), gain/|v|.
+    """
+
+    gain: torch.Tensor | None = None
+    scale: torch.Tensor | None = None
+
+    def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> StandardisedProducts:
+        layer = self.layer
+        with torch.no_grad():
+            a, g, each = self._formed(inputs, gradients, copies)
+            each = torch.bmm(g.transpose(1, 2), a) if each is None else each
+            directions, lengths, free = layer.standardised()
+            v = directions.permute(0, 2, 3, 1).flatten(1)
+            basis = torch.stack([torch.full_like(v, v.shape[1] ** -0.5), v], 1)  # (outputs, 2, inputs), orthonormal
+            rows = each.transpose(0, 1)
+            along = torch.bmm(rows, basis.transpose(1, 2))
+            gain = along[:, :, 1].T.clone()
+            along[:, :, 1] *= free.flatten()[:, None]
+            rows.baddbmm_(along, basis, alpha=-1)
+            return StandardisedProducts(layer, a, g, each, gain, (layer.gain / lengths).flatten())
+
+    def squared_norms(self) -> torch.Tensor:
+        rows = torch.linalg.vector_norm(self.each, dim=2) * self.scale
+        squares = rows.square().sum(1) + self.gain.square().sum(1)
+        return squares if self.layer.bias is None else squares + self.g.sum(1).square().sum(1)
+
+    def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
+        found = super().sums(factors)
+        found["weight"] *= self.scale[:, None, None, None]
+        return found | {"gain": (factors @ _finite(self.gain, factors)).view_as(self.layer.gain)}
+
+
+def by_convolution(layer: nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> torch.Tensor:
+    """The gradient of each record's copies together, (n, outputs, kernel height x kernel width x C).
+
+    A call for each record of what autograd calls for a batch: no patches in memory, and as fast as for a batch where a
+    record keeps a core busy.
+    """
+    arguments = (list(layer.stride), list(layer.padding), list(layer.dilation), False, [0, 0], layer.groups)
+    found = [
+        torch.ops.aten.convolution_backward(g, x, layer.weight, None, *arguments, [False, True, False])[1]
+        for x, g in zip(inputs.split(copies), gradients.split(copies), strict=True)
+    ]
+    return torch.stack([each.permute(0, 2, 3, 1) for each in found]).flatten(2)
 
 
 def patches(inputs: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor:
@@ -133,6 +207,9 @@ class Elementwise:
         products = (standardised * gradients, gradients)
         return Elementwise(self.layer, tuple(x.flatten(2).sum(2).unflatten(0, (-1, copies)).sum(1) for x in products))
 
+    def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
+        return inputs.numel()
+
     def squared_norms(self) -> torch.Tensor:
         return sum(each.square().sum(1) for each in self.each)
 
@@ -148,6 +225,8 @@ def rule_of(name: str, layer: nn.Module) -> Rule:
     """
     if isinstance(layer, nn.Linear):
         return OuterProducts(layer)
+    if isinstance(layer, StandardisedConv2d) and layer.groups == 1:
+        return StandardisedProducts(layer)
     if isinstance(layer, nn.Conv2d) and layer.groups == 1 and layer.padding_mode == "zeros":
         if not isinstance(layer.padding, str):
             return OuterProducts(layer)

@@ -22,7 +22,7 @@ from dpstudy.methods.record_gradients import LOSSES, RecordGradients
 from dpstudy.methods.records import Records
 from dpstudy.methods.sampling import batches as sampled_batches
 from dpstudy.methods.schedule import GRADIENT, Schedule, plan, prepared_by, spent
-from dpstudy.models import tanh_cnn
+from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
 from dpstudy.privacy.noise import NoiseSource
 
@@ -34,7 +34,7 @@ class Parameters(Schedule):
     """Hyper-parameters of a network's training, beside those of every schedule.
 
     Attributes:
-        network: an architecture of models/tanh_cnn.py.
+        network: an architecture of models/networks.py.
         loss: "softmax", or "sigmoid" (mean over classes).
         micro_batch: records whose gradients are held at once, memory and speed only, never the result; "auto": by the
             size of the network's layers.
@@ -50,7 +50,7 @@ class Parameters(Schedule):
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("network_dpsgd", "network", self.network, tuple(tanh_cnn.LAYERS))
+        networks.check(self.network)
         one_of("network_dpsgd", "loss", self.loss, LOSSES)
         if self.micro_batch != "auto":
             count("network_dpsgd", micro_batch=self.micro_batch)
@@ -139,4 +139,4 @@ def _initialised(parameters: Parameters, problem: Problem, source: NoiseSource) 
     """The network at a random start, which depends on the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(source.sampling("initialisation").integers(1 << 62)))
-        return tanh_cnn.build(parameters.network, problem.shape, problem.classes)
+        return networks.build(parameters.network, problem.shape, problem.classes)

@@ -15,7 +15,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.layer_rules import Rule, rule_of
 
 LOSSES = ("softmax", "sigmoid")
-_CACHED = 2_500_000  # floats of one layer's inputs at all positions that a processor's caches hold: 10 MB
+_CACHED = 2_500_000  # numbers of one layer that a processor's caches hold: 10 MB
 _SMALLEST, _LARGEST, _ON_A_GPU = 8, 128, 512
 
 
@@ -77,16 +77,16 @@ class RecordGradients:
                 hook.remove()
 
     def micro_batch(self, record: torch.Tensor) -> int:
-        """How many records like `record` (1, ...) to take at a time, for speed; the result does not depend on it."""
+        """How many records like this one, (K, ...) copies, to take at a time, for speed; no result depends on it."""
+        copies = len(record)
         if record.device.type != "cpu":
-            return _ON_A_GPU
-        _, seen = self._forward(record)
-        floats = (
-            layer.weight[0].numel() * seen[name][1][0, 0].numel()
-            for name, layer in self._layers.items()
-            if name in seen
+            return max(1, _ON_A_GPU // copies)
+        _, seen = self._forward(_channels_last(record))
+        numbers = (
+            self._rules[name].held(inputs, output) + inputs.numel() + output.numel()
+            for name, (inputs, output) in seen.items()
         )
-        return min(_LARGEST, max(_SMALLEST, _CACHED // max(floats, default=1)))
+        return max(1, min(_LARGEST // copies, max(_SMALLEST // copies, _CACHED // max(numbers, default=1))))
 
     def clipped_sum(
         self,

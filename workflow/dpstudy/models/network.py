@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
-from dpstudy.models import tanh_cnn
+from dpstudy.models import networks
 
 _BLOCK = 512
 _WEIGHTS = "network."
@@ -18,7 +18,7 @@ class NetworkModel:
     """scores = network((x - center) * scale).
 
     Attributes:
-        architecture, shape, classes: what `tanh_cnn.build` makes the network from.
+        architecture, shape, classes: what `networks.build` makes the network from.
         state: parameter -> float32 array.
         center, scale: (d,) float32, privately released, or None.
     """
@@ -35,7 +35,7 @@ class NetworkModel:
         """(n, m) float32 scores of (n, d) features."""
         import torch
 
-        network = tanh_cnn.build(self.architecture, self.shape, self.classes).eval()
+        network = networks.build(self.architecture, self.shape, self.classes).eval()
         network.load_state_dict({name: torch.from_numpy(value) for name, value in self.state.items()})
         network.to(where := torch.device("cuda" if torch.cuda.is_available() else "cpu"))
         found = np.empty((len(features), self.classes), dtype=np.float32)
