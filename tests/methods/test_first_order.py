@@ -267,8 +267,8 @@ def test_normalised_training_folds_into_the_released_model(rows, problem, quick_
         ({"clipping_norm": -1}, "clipping_norm -1"),
         ({"steps": 0}, "steps 0"),
         ({"steps": -3}, "steps -3"),
-        ({"epochs": 3}, "either `epochs` or `steps`"),
-        ({"steps": None}, "either `epochs` or `steps`"),
+        ({"epochs": 3}, "one of `epochs`, `steps` and `noise_multiplier`"),
+        ({"steps": None}, "one of `epochs`, `steps` and `noise_multiplier`"),
         ({"batch_size": "half"}, "batch_size 'half'"),
         ({"bias": "none"}, "bias 'none'"),
     ],
@@ -281,3 +281,23 @@ def test_hyper_parameters_without_meaning_are_refused(options, words):
 def test_a_batch_above_n_is_refused(problem):
     with pytest.raises(StudyError, match="batch_size 64 exceeds the 37"):
         first_order.plan(settings(batch_size=64), problem)
+
+
+def test_given_the_noise_the_steps_follow(problem):
+    """Both directions meet: the noise for T steps affords T steps again."""
+    given_steps = first_order.plan(settings(steps=9), problem)
+    noise = given_steps.facts["noise_multiplier"]
+    parameters = settings(steps=None, noise_multiplier=noise)
+    plan = first_order.plan(parameters, problem)
+    assert plan.facts["steps"] == 9 and plan.events[-1].noise_multiplier == noise
+    free = Problem(problem.n, problem.shape, problem.classes, Budget("inf", 1e-5))
+    with pytest.raises(StudyError, match="noise_multiplier gives no number of steps where no noise is added"):
+        first_order.plan(parameters, free)
+
+
+def test_a_normalised_update_does_not_depend_on_the_unit_of_the_clipping_norm(problem):
+    assert settings(normalised=True, clipping_norm=0.1).step_size(problem) == pytest.approx(
+        settings().learning_rate / 0.1
+    )
+    free = Problem(problem.n, problem.shape, problem.classes, Budget("inf", 1e-5), sanitise="none")
+    assert settings(normalised=True, clipping_norm=0.1).step_size(free) == settings().learning_rate

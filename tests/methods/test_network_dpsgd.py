@@ -183,7 +183,7 @@ def test_broken_records_take_no_part(rows, bad):
     ("options", "words"),
     [
         ({"network": "resnet"}, "network 'resnet': there is none"),
-        ({"steps": None}, "network_dpsgd: give either `epochs` or `steps`"),
+        ({"steps": None}, "network_dpsgd: give one of `epochs`, `steps`"),
         ({"moving_average": 1.0}, "moving_average 1.0"),
         ({"micro_batch": 0}, "micro_batch"),
         ({"loss": "hinge"}, "loss 'hinge'"),

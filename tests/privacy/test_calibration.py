@@ -11,7 +11,7 @@ from dpstudy.errors import StudyError
 from dpstudy.privacy import calibration, gaussian
 from dpstudy.privacy.accounting import certify, rough_epsilon
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.calibration import calibrate
+from dpstudy.privacy.calibration import affordable, calibrate
 from dpstudy.privacy.events import Event
 
 TARGETS = ["0.01", "0.05", "0.1", "0.5", "1", "2.93", "8", "50"]
@@ -103,3 +103,24 @@ def test_zcdp_accounting_of_sampled_batches_is_refused():
         calibrate(
             lambda scale: (Event("a", "gaussian", scale, 1.0, 5, "poisson", 0.1),), Budget("1", 1e-5, "mehta2023")
         )
+
+
+@pytest.mark.parametrize(("epsilon", "multiplier", "rate"), [("3", 2.0, 1.0), ("2", 2.0, 0.1), ("0.5", 6.0, 0.2)])
+def test_affordable_steps_are_the_most_within_the_budget(epsilon, multiplier, rate):
+    budget = Budget(epsilon, 1e-5)
+    sampling = "none" if rate == 1 else "poisson"
+
+    def events(steps):
+        return (Event("gradient", "gaussian", multiplier, 1.0, steps, sampling, rate),)
+
+    steps = affordable(events, budget)
+    assert certify(events(steps), 1e-5).epsilon <= float(epsilon) < certify(events(steps + 1), 1e-5).epsilon
+
+
+def test_noise_too_small_for_one_step_is_refused():
+    with pytest.raises(StudyError, match="not even one step is within it; raise the noise multiplier"):
+        affordable(lambda steps: (Event("gradient", "gaussian", 0.5, 1.0, steps),), Budget("1", 1e-5))
+
+
+def test_affordable_steps_stop_at_the_most():
+    assert affordable(lambda steps: (Event("g", "gaussian", 1e3, 1.0, steps),), Budget("8", 1e-5), most=1000) == 1000

@@ -13,7 +13,8 @@ from typing import ClassVar
 import torch
 
 from dpstudy.errors import StudyError
-from dpstudy.methods import private_normalisation
+from dpstudy.methods import private_normalisation, schedule
+from dpstudy.methods.augmentation import Augmentation
 from dpstudy.methods.checks import count, finite, one_of
 from dpstudy.methods.optimisers import MovingAverage, make_optimiser
 from dpstudy.methods.private_normalisation import ChannelSums
@@ -21,7 +22,7 @@ from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.record_gradients import LOSSES, RecordGradients
 from dpstudy.methods.records import Records
 from dpstudy.methods.sampling import batches as sampled_batches
-from dpstudy.methods.schedule import GRADIENT, Schedule, plan, prepared_by, spent
+from dpstudy.methods.schedule import GRADIENT, Schedule, prepared_by, spent
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
 from dpstudy.privacy.noise import NoiseSource
@@ -39,16 +40,20 @@ class Parameters(Schedule):
         micro_batch: records whose gradients are held at once, memory and speed only, never the result; "auto": by the
             size of the network's layers.
         moving_average: decay of an exponential average of the weights, which is then the model; 0: none.
+        augmentation: how each record's copies are made, or None: the record itself.
     """
 
     network: str = ""
     loss: str = "softmax"
     micro_batch: int | str = "auto"
     moving_average: float = 0.0
+    augmentation: Augmentation | None = None
 
     METHOD: ClassVar[str] = "network_dpsgd"
 
     def __post_init__(self):
+        if isinstance(self.augmentation, dict):
+            object.__setattr__(self, "augmentation", Augmentation(**self.augmentation))
         super().__post_init__()
         networks.check(self.network)
         one_of("network_dpsgd", "loss", self.loss, LOSSES)
@@ -64,6 +69,17 @@ class TrainingSet:
 
     records: Records
     sums: ChannelSums | None
+
+
+def plan(parameters: Parameters, problem: Problem) -> Plan:
+    """Steps and noise, as of every schedule.
+
+    Raises:
+        StudyError: records that cannot be augmented.
+    """
+    if parameters.augmentation:
+        parameters.augmentation.check(problem.shape)
+    return schedule.plan(parameters, problem)
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
@@ -105,19 +121,27 @@ def fit(
 
     steps, rate, clip = parameters.total_steps(problem), parameters.rate(problem), parameters.clipping_norm
     stops = parameters.stops(steps)
+    augmentation = parameters.augmentation
+    copies = augmentation.multiplicity if augmentation else 1
     size = parameters.micro_batch
     if size == "auto":
-        size = engine.micro_batch(torch.zeros(1, *problem.shape, device=records.device))
+        size = engine.micro_batch(torch.zeros(copies, *problem.shape, device=records.device))
     generator = source.sampling("batches") if rate < 1.0 else None
     sampler = sampled_batches(records.rows, rate, steps, parameters.sampling, generator, slots=problem.n)
     for step, index in enumerate(sampler, start=1):
         gradients = {name: torch.zeros_like(value) for name, value in weights.items()}
+        taken = records.rows if index is None else len(index)
+        choices = iter(())
+        if augmentation:
+            choices = iter(augmentation.choose(taken, source.sampling(f"augmentation {step}")).split(size))
         for block in records.blocks(size, index):
+            images = block.features.unflatten(1, problem.shape)
             sums = engine.clipped_sum(
-                block.features.unflatten(1, problem.shape),
+                augmentation(images, next(choices)) if augmentation else images,
                 block.labels,
                 parameters.loss,
                 clip if problem.clipped else math.inf,
+                copies,
                 part=~torch.isnan(block.norms),
             )
             for name, value in sums.items():

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 from dpstudy.errors import StudyError
@@ -11,7 +12,7 @@ from dpstudy.methods.optimisers import OPTIMISERS
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.records import HOLD_BYTES
-from dpstudy.privacy.calibration import calibrate
+from dpstudy.privacy.calibration import affordable, calibrate
 from dpstudy.privacy.events import Event
 
 GRADIENT = "gradient"
@@ -26,7 +27,9 @@ class Schedule:
         clipping_norm: C.
         optimiser: "sgd", "momentum" or "adam".
         batch_size: expected batch size B (q = B/n), or "full".
-        epochs, steps: one of them; steps = round(epochs n / B).
+        epochs, steps: one of them, or noise_multiplier; steps = round(epochs n / B).
+        noise_multiplier: in place of epochs and steps: as many steps as the budget allows at this noise.
+        normalised: clipped gradients are divided by C, so that the learning rate does not depend on it (de2022, Eq. 3).
         momentum: of "momentum".
         sampling: "poisson"; "shuffle" is a control whose noise is calibrated as if it were Poisson.
         normalisation: a private normalisation of the features first, or None.
@@ -40,6 +43,8 @@ class Schedule:
     batch_size: int | str = "full"
     epochs: float | None = None
     steps: int | None = None
+    noise_multiplier: float | None = None
+    normalised: bool = False
     momentum: float = 0.9
     sampling: str = "poisson"
     normalisation: Normalisation | None = None
@@ -51,8 +56,8 @@ class Schedule:
         method = self.METHOD
         if isinstance(self.normalisation, dict):
             object.__setattr__(self, "normalisation", Normalisation(**self.normalisation))
-        if (self.epochs is None) == (self.steps is None):
-            raise StudyError(f"{method}: give either `epochs` or `steps`")
+        if (self.epochs is None) + (self.steps is None) + (self.noise_multiplier is None) != 2:
+            raise StudyError(f"{method}: give one of `epochs`, `steps` and `noise_multiplier`")
         one_of(method, "optimiser", self.optimiser, OPTIMISERS)
         one_of(method, "sampling", self.sampling, ("poisson", "shuffle"))
         if self.sampling == "shuffle":
@@ -61,8 +66,10 @@ class Schedule:
         count(method, curve_points=self.curve_points)
         if self.epochs is not None:
             positive(method, epochs=self.epochs)
-        else:
+        elif self.steps is not None:
             count(method, steps=self.steps)
+        else:
+            positive(method, noise_multiplier=self.noise_multiplier)
         if self.batch_size != "full":
             count(method, batch_size=self.batch_size)
 
@@ -84,14 +91,21 @@ class Schedule:
         return self.batch_size / problem.n
 
     def total_steps(self, problem: Problem) -> int:
-        """T, the number of noisy releases."""
+        """T, the number of noisy releases.
+
+        Raises:
+            StudyError: the noise is given, and there is no budget to spend.
+        """
+        if self.noise_multiplier is not None:
+            return _affordable_steps(self, problem)
         return self.steps or max(1, round(self.epochs / self.rate(problem)))
 
     def step_size(self, problem: Problem) -> float:
         """The learning rate as applied."""
+        rate = self.learning_rate / self.clipping_norm if self.normalised and problem.clipped else self.learning_rate
         if self.learning_rate_batch is None:
-            return self.learning_rate
-        return self.learning_rate * self.rate(problem) * problem.n / self.learning_rate_batch
+            return rate
+        return rate * self.rate(problem) * problem.n / self.learning_rate_batch
 
     def stops(self, steps: int) -> set[int]:
         """The steps after which the model is evaluated."""
@@ -109,13 +123,12 @@ def plan(parameters: Schedule, problem: Problem) -> Plan:
     facts = {"steps": steps, "sampling_rate": rate, "learning_rate_applied": parameters.step_size(problem)}
     if not problem.noised:
         return Plan((), {GRADIENT: 0.0}, facts)
-    fixed = private_normalisation.events(parameters.normalisation) if parameters.normalisation else ()
-    sampling = "none" if rate == 1.0 else "poisson"
+    fixed = _fixed_events(parameters)
 
     def events_at(scale: float) -> tuple[Event, ...]:
-        return (*fixed, Event(GRADIENT, "gaussian", scale, parameters.clipping_norm, steps, sampling, rate))
+        return (*fixed, _gradients(parameters, problem, scale, steps))
 
-    scale = calibrate(events_at, problem.budget)
+    scale = calibrate(events_at, problem.budget) if parameters.noise_multiplier is None else parameters.noise_multiplier
     events = events_at(scale)
     if parameters.sampling == "shuffle" and rate < 1.0:
         passes = math.ceil(steps / (problem.n // parameters.batch_size))
@@ -124,6 +137,27 @@ def plan(parameters: Schedule, problem: Problem) -> Plan:
             Event(GRADIENT, "gaussian", scale, parameters.clipping_norm, steps, "shuffle", rate, epochs=passes),
         )
     return Plan(events, {GRADIENT: scale * parameters.clipping_norm}, facts | {"noise_multiplier": scale})
+
+
+def _fixed_events(parameters: Schedule) -> tuple[Event, ...]:
+    return private_normalisation.events(parameters.normalisation) if parameters.normalisation else ()
+
+
+def _gradients(parameters: Schedule, problem: Problem, scale: float, steps: int) -> Event:
+    rate = parameters.rate(problem)
+    sampling = "none" if rate == 1.0 else "poisson"
+    return Event(GRADIENT, "gaussian", scale, parameters.clipping_norm, steps, sampling, rate)
+
+
+@lru_cache(maxsize=64)
+def _affordable_steps(parameters: Schedule, problem: Problem) -> int:
+    if not problem.noised:
+        raise StudyError(
+            f"{parameters.METHOD}: noise_multiplier gives no number of steps where no noise is added; give `epochs` or "
+            "`steps`"
+        )
+    fixed, scale = _fixed_events(parameters), parameters.noise_multiplier
+    return affordable(lambda steps: (*fixed, _gradients(parameters, problem, scale, steps)), problem.budget)
 
 
 def spent(plan: Plan, step: int) -> tuple[Event, ...]:

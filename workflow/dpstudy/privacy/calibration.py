@@ -56,6 +56,46 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
     return scale
 
 
+def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, most: int = 10**7) -> int:
+    """The largest number of steps whose events spend at most the budget (de2022 section 3.1: given sigma and q).
+
+    Args:
+        events_after: maps a number of steps to the events of one seed.
+        budget: a finite target.
+        most: no more steps than this.
+
+    Raises:
+        StudyError: not even one step is within the budget.
+    """
+    epsilon_of = _conversion(budget)
+
+    def most_within(bound, low: int) -> int:
+        """The most steps that `bound` allows; `low` is known to be allowed, or 0."""
+
+        def within(steps: int) -> bool:
+            return bound(events_after(steps), budget.delta) <= budget.target
+
+        high = low + max(1, low // 8)
+        while high <= most and within(high):
+            low, high = high, 2 * high
+        high = min(high, most + 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if within(middle) else (low, middle)
+        return low
+
+    quick = 0
+    if budget.accounting == "certified" and not unamplified(events_after(1)):
+        quick = most_within(rough_epsilon, 0)  # never below the certified epsilon
+    steps = most_within(epsilon_of, quick)
+    if not steps:
+        raise StudyError(
+            f"epsilon {budget.epsilon} at delta {budget.delta:g}: not even one step is within it; raise the noise "
+            "multiplier"
+        )
+    return steps
+
+
 def _conversion(budget: Budget) -> Callable[[Sequence[Event], float], float]:
     if budget.accounting == "certified":
         return lambda events, delta: certify(events, delta).epsilon

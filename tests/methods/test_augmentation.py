@@ -1,0 +1,139 @@
+"""Augmented copies against numpy's padding and slicing, and training on them against a loop."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from dpstudy.errors import StudyError
+from dpstudy.methods import network_dpsgd, schedule
+from dpstudy.methods.augmentation import Augmentation
+from dpstudy.methods.problem import Problem
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.noise import NoiseSource
+
+N, SHAPE, CLASSES, STD = 12, (2, 28, 28), 3, 2.0
+
+
+def pictures(n=5, shape=SHAPE):
+    return torch.from_numpy(np.random.default_rng(1).standard_normal((n, *shape)).astype(np.float32))
+
+
+@pytest.mark.parametrize("rule", [Augmentation(6), Augmentation(3, pad=0), Augmentation(4, pad=7, flip=False)])
+def test_copies_are_windows_of_the_mirrored_picture(rule):
+    images = pictures(shape=(2, 9, 7))
+    choices = rule.choose(5, np.random.default_rng(2))
+    copies = rule(images, choices)
+    assert copies.shape == (5 * rule.multiplicity, 2, 9, 7)
+    for record in range(5):
+        wide = np.pad(images[record].numpy(), ((0, 0), (rule.pad,) * 2, (rule.pad,) * 2), mode="symmetric")
+        for copy in range(rule.multiplicity):
+            down, across, flipped = choices[record, copy].tolist()
+            window = wide[:, down : down + 9, across : across + 7]
+            expected = window[:, :, ::-1] if flipped else window
+            assert np.array_equal(copies[record * rule.multiplicity + copy].numpy(), expected)
+
+
+def test_places_and_flips_are_uniform_and_no_flip_is_none():
+    choices = Augmentation(8, pad=1).choose(4000, np.random.default_rng(3)).flatten(0, 1)
+    counts = torch.unique(choices, dim=0, return_counts=True)[1]
+    assert len(counts) == 3 * 3 * 2
+    assert ((counts - 32000 / 18).abs() < 5 * math.sqrt(32000 / 18)).all()
+    assert not Augmentation(8, flip=False).choose(100, np.random.default_rng(3))[..., 2].any()
+
+
+@pytest.fixture
+def quick_plan(monkeypatch):
+    monkeypatch.setattr(schedule, "calibrate", lambda events_at, budget: STD)
+
+
+@pytest.fixture
+def problem():
+    return Problem(N, SHAPE, CLASSES, Budget("2", 1e-5))
+
+
+def trained(problem, noise=None, **options):
+    random = np.random.default_rng(5)
+    rows = random.standard_normal((N, math.prod(SHAPE))).astype(np.float32), random.integers(CLASSES, size=N)
+    parameters = network_dpsgd.Parameters(
+        **{"network": "tanh-28", "learning_rate": 0.5, "clipping_norm": 0.3, "steps": 2, "optimiser": "sgd"} | options
+    )
+    data = network_dpsgd.prepare([rows], parameters, problem)
+    noise = noise or NoiseSource("seeded", "cell", "train", 0, 0)
+    plan = network_dpsgd.plan(parameters, problem)
+    return rows, network_dpsgd.fit(data, parameters, problem, plan, noise).model
+
+
+def test_a_records_copies_are_averaged_before_it_is_clipped(problem, quick_plan):
+    """Two steps in float64 over a loop of copies and records (de2022, Eq. 4), with the noise of the same source."""
+    rule = {"multiplicity": 3, "pad": 2}
+    (features, labels), model = trained(problem, augmentation=rule, normalised=True)
+    noise = NoiseSource("seeded", "cell", "train", 0, 0)
+    parameters = network_dpsgd.Parameters(network="tanh-28", learning_rate=0.5, clipping_norm=0.3, steps=2)
+    network = network_dpsgd._initialised(parameters, problem, noise).double()
+    for step in (1, 2):
+        choices = Augmentation(**rule).choose(N, noise.sampling(f"augmentation {step}"))
+        total = {name: torch.zeros_like(value) for name, value in network.named_parameters()}
+        for record in range(N):
+            image = torch.from_numpy(features[record]).reshape(1, *SHAPE)
+            mean = {name: torch.zeros_like(value) for name, value in network.named_parameters()}
+            for copy in Augmentation(**rule)(image, choices[record : record + 1]).double():
+                loss = torch.nn.functional.cross_entropy(network(copy[None]), torch.tensor([labels[record]]))
+                for name, gradient in zip(mean, torch.autograd.grad(loss, list(network.parameters())), strict=True):
+                    mean[name] += gradient / 3
+            length = math.sqrt(sum(float(gradient.square().sum()) for gradient in mean.values()))
+            for name, gradient in mean.items():
+                total[name] += gradient * min(1.0, 0.3 / length)
+        with torch.no_grad():
+            for name, value in network.named_parameters():
+                drawn = noise.gaussian(schedule.GRADIENT, tuple(value.shape), STD * 0.3, step, name)
+                value -= 0.5 / 0.3 * (total[name] + torch.from_numpy(drawn)) / N
+    for name, value in network.named_parameters():
+        assert model.state[name] == pytest.approx(value.detach().numpy(), abs=5e-5), name
+
+
+def test_micro_batches_change_no_copy(problem, quick_plan):
+    models = [
+        trained(problem, augmentation={"multiplicity": 4}, batch_size=6, micro_batch=size)[1] for size in (1, 5, "auto")
+    ]
+    for other in models[1:]:
+        assert max(np.abs(models[0].state[name] - other.state[name]).max() for name in other.state) < 1e-5
+
+
+def test_a_record_with_many_copies_moves_a_step_by_at_most_the_clipping_norm(quick_plan):
+    """Neighbouring data sets under full batches: the last record has no weight where its pixels are not numbers."""
+    problem = Problem(N, SHAPE, CLASSES, Budget("inf", 1e-5), sanitise="clip")
+    random = np.random.default_rng(5)
+    features, labels = random.standard_normal((N, math.prod(SHAPE))).astype(np.float32), random.integers(3, size=N)
+    parameters = network_dpsgd.Parameters(
+        network="tanh-28",
+        learning_rate=1.0,
+        clipping_norm=0.01,
+        steps=1,
+        optimiser="sgd",
+        augmentation={"multiplicity": 5},
+    )
+    models = []
+    for last in (1.0, math.nan):
+        rows = features.copy()
+        rows[-1] *= last
+        data = network_dpsgd.prepare([(rows, labels)], parameters, problem)
+        plan = network_dpsgd.plan(parameters, problem)
+        models.append(network_dpsgd.fit(data, parameters, problem, plan, NoiseSource("seeded", "cell")).model.state)
+    moved = math.sqrt(sum(float(np.square(models[0][name] - models[1][name]).sum()) for name in models[0]))
+    assert moved == pytest.approx(0.01 / N, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "shape", "words"),
+    [
+        ({"multiplicity": 2}, (784,), r"augmentation: needs images of layout \(C, H, W\), not features \(784,\)"),
+        ({"multiplicity": 2, "pad": 9}, (1, 8, 8), "augmentation: pad 9 exceeds the images of 8x8"),
+        ({"multiplicity": 0}, (1, 8, 8), "multiplicity"),
+        ({"multiplicity": 1, "pad": -1}, (1, 8, 8), "pad -1"),
+    ],
+)
+def test_what_cannot_be_augmented_is_refused(options, shape, words):
+    with pytest.raises(StudyError, match=words):
+        Augmentation(**options).check(shape)

@@ -1,0 +1,68 @@
+"""Augmented copies of images: random crops of the mirrored-out picture, and flips (de2022 section 3.1, appendix C.2).
+
+Each picture is a function of its own record and of public randomness, and a record's copies stand together, so that
+their gradients can be averaged before the record is clipped.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from dpstudy.errors import StudyError
+from dpstudy.methods.checks import count
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How copies are made.
+
+    Attributes:
+        multiplicity: K, the copies of each record.
+        pad: how many pixels each side is continued by, mirrored at the edge, before a window of the old size is cut out
+            at a random place.
+        flip: mirror half of the copies from left to right.
+    """
+
+    multiplicity: int = 16
+    pad: int = 4
+    flip: bool = True
+
+    def __post_init__(self):
+        count("augmentation", multiplicity=self.multiplicity)
+        if self.pad < 0:
+            raise StudyError(f"augmentation: pad {self.pad}: must be at least 0")
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Check that records of this layout can be augmented.
+
+        Raises:
+            StudyError: they are no images, or too small.
+        """
+        if len(shape) != 3:
+            raise StudyError(f"augmentation: needs images of layout (C, H, W), not features {tuple(shape)}")
+        if self.pad > min(shape[1:]):
+            raise StudyError(f"augmentation: pad {self.pad} exceeds the images of {shape[1]}x{shape[2]}")
+
+    def choose(self, records: int, generator: np.random.Generator) -> torch.Tensor:
+        """(records, K, 3): how far down and across the window of each copy lies, and whether it is flipped."""
+        places = generator.integers(2 * self.pad + 1, size=(records, self.multiplicity, 2))
+        flips = generator.integers(1 + self.flip, size=(records, self.multiplicity, 1))
+        return torch.from_numpy(np.concatenate([places, flips], 2))
+
+    def __call__(self, images: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
+        """(n K, C, H, W), channels last in memory, of images (n, C, H, W) and the choices (n, K, 3) for them."""
+        height, width = images.shape[2:]
+        down, across, flipped = choices.to(images.device).flatten(0, 1).unbind(1)
+        rows = _mirrored(torch.arange(height, device=images.device) + down[:, None] - self.pad, height)
+        columns = _mirrored(torch.arange(width, device=images.device) + across[:, None] - self.pad, width)
+        columns = torch.where(flipped[:, None] > 0, columns.flip(1), columns)
+        record = torch.arange(len(images), device=images.device).repeat_interleave(self.multiplicity)
+        pictures = images.permute(0, 2, 3, 1)[record[:, None, None], rows[:, :, None], columns[:, None, :]]
+        return pictures.permute(0, 3, 1, 2)
+
+
+def _mirrored(places: torch.Tensor, size: int) -> torch.Tensor:
+    """Places outside 0..size-1, by at most size, mirrored at the edge, which is repeated."""
+    places = torch.where(places < 0, -1 - places, places)
+    return torch.where(places >= size, 2 * size - 1 - places, places)
