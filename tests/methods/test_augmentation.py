@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dpstudy.errors import StudyError
-from dpstudy.methods import network_dpsgd, schedule
+from dpstudy.methods import network_dpsgd, network_run, schedule
 from dpstudy.methods.augmentation import Augmentation
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
@@ -71,7 +71,7 @@ def test_a_records_copies_are_averaged_before_it_is_clipped(problem, quick_plan)
     (features, labels), model = trained(problem, augmentation=rule, normalised=True)
     noise = NoiseSource("seeded", "cell", "train", 0, 0)
     parameters = network_dpsgd.Parameters(network="tanh-28", learning_rate=0.5, clipping_norm=0.3, steps=2)
-    network = network_dpsgd._initialised(parameters, problem, noise).double()
+    network = network_run.initialised(parameters.network, problem, noise).double()
     for step in (1, 2):
         choices = Augmentation(**rule).choose(N, noise.sampling(f"augmentation {step}"))
         total = {name: torch.zeros_like(value) for name, value in network.named_parameters()}

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -12,8 +12,12 @@ WORKFLOW = "DPSTUDY_WORKFLOW"  # environment variable that a workflow sets for i
 _LINE_SECONDS = 5.0
 
 
-def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
+def progress(
+    items: Iterable[T], what: str, total: int | None = None, note: Callable[[int], str] | None = None
+) -> Iterator[T]:
     """Iterate over `items`; where standard error is a terminal, show how far the loop named `what` is.
+
+    `note` says more about a loop of which so many items are done. It must not tell of private records.
 
     A job of a workflow shares the terminal with other jobs, and with Snakemake: it writes a line every few seconds,
     since bars would overwrite each other. Otherwise there is a bar.
@@ -21,24 +25,31 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
     if not sys.stderr.isatty():
         yield from items
     elif WORKFLOW in os.environ:
-        yield from _with_lines(items, what, total or _length(items))
+        yield from _with_lines(items, what, total or _length(items), note)
     else:
         from tqdm import tqdm
 
-        yield from tqdm(items, desc=what, total=total, leave=False, mininterval=0.5, file=sys.stderr)
+        bar = tqdm(items, desc=what, total=total, leave=False, mininterval=0.5, file=sys.stderr)
+        said = time.monotonic()
+        for done, item in enumerate(bar):
+            if note and done and time.monotonic() - said >= _LINE_SECONDS:
+                said = time.monotonic()
+                bar.set_postfix_str(note(done))
+            yield item
 
 
 def _length(items: Iterable) -> int | None:
     return len(items) if hasattr(items, "__len__") else None
 
 
-def _with_lines(items: Iterable[T], what: str, total: int | None) -> Iterator[T]:
+def _with_lines(items: Iterable[T], what: str, total: int | None, note: Callable[[int], str] | None) -> Iterator[T]:
     started = said = time.monotonic()
     for done, item in enumerate(items):
         now = time.monotonic()
         if now - said >= _LINE_SECONDS and done:
             said = now
-            print(f"  {what}: {_how_far(done, total, now - started)}", file=sys.stderr)
+            more = f", {note(done)}" if note else ""
+            print(f"  {what}: {_how_far(done, total, now - started)}{more}", file=sys.stderr)
         yield item
 
 

@@ -32,6 +32,7 @@ CELLS = study_cells.unfold(STUDY)
 SOURCES = {**STUDY["datasets"], **STUDY["public"]}
 PLANTED = {name for name, public in STUDY["public"].items() if "plant" in public}
 CELL = "{dataset}/{features}/{entry}/eps={epsilon}"
+RUN = f"results/runs/{CELL}/seed={{seed}}"
 HELD_MB = 1024  # HOLD_BYTES of dpstudy.methods.records
 SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
 NO_MATCH = "(?!)"  # a pattern for a wildcard that this study leaves without values
@@ -42,9 +43,14 @@ def alternatives(names):
     return "|".join(re.escape(str(name)) for name in names) or NO_MATCH
 
 
-def entries_where(curve):
-    """Method entries that do, or do not, train in steps."""
-    return [name for name, entry in STUDY["methods"].items() if method_schema(entry["method"])["x-curve"] == curve]
+def entries_where(curve, per_seed=None):
+    """Method entries that do, or do not, train in steps; of those that do, or do not, train each seed in a job."""
+    chosen = []
+    for name, entry in STUDY["methods"].items():
+        schema = method_schema(entry["method"])
+        if schema["x-curve"] == curve and per_seed in (None, schema.get("x-per-seed", False)):
+            chosen.append(name)
+    return chosen
 
 
 wildcard_constraints:
@@ -62,6 +68,7 @@ wildcard_constraints:
     shard="[0-9]{5}",
     clip=r"inf|[0-9.e+-]+",
     grams="shared|per-class",
+    seed=alternatives(STUDY["seeds"]),
 
 
 def code(script, *modules):

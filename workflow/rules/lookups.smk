@@ -237,19 +237,28 @@ def cell_files(name):
     return [f"results/cells/{cell.path}/{name}" for cell in CELLS]
 
 
+def run_files(wildcards):
+    """What the jobs of a cell's seeds made."""
+    return [
+        f"{RUN}/{name}".format(**wildcards, seed=seed)
+        for name in ("metrics.json", "ledger.json", "curve.parquet", "model.safetensors")
+        for seed in STUDY["seeds"]
+    ]
+
+
+def whole_fingerprint(cell):
+    """The config hash of a cell with all its seeds."""
+    dataset, metrics = dataset_facts(cell.dataset), STUDY["evaluation"]["metrics"]
+    return cell_fingerprint(cell.options(STUDY), dataset, STUDY["seeds"], STUDY["noise"], metrics)
+
+
 def expected_makers():
     """The hashes that each cell must bear: a cell that another config or library made is never tabled."""
     expected = {}
     for cell in CELLS:
         options = cell.options(STUDY)
         expected[cell.path] = {
-            "config": cell_fingerprint(
-                options,
-                dataset_facts(cell.dataset),
-                STUDY["seeds"],
-                STUDY["noise"],
-                STUDY["evaluation"]["metrics"],
-            ),
+            "config": whole_fingerprint(cell),
             "library": library_hash(code("train_cell.py", f"dpstudy.methods.{options['method']}")),
         }
     return expected

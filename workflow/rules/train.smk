@@ -47,8 +47,65 @@ use rule train_closed_form as train_stepped with:
     benchmark:
         f"results/benchmarks/train_stepped/{CELL}.tsv"
     wildcard_constraints:
-        entry=alternatives(entries_where(curve=True)),
+        entry=alternatives(entries_where(curve=True, per_seed=False)),
     resources:
         mem_mb=stepped_memory,
         runtime=240,
         gpu=gpu(),
+
+
+# Deep entries: each seed is a job, which goes on from its last checkpoint where it was killed, and a new seed leaves the
+# others alone.
+use rule train_closed_form as train_seed with:
+    output:
+        metrics=f"{RUN}/metrics.json",
+        ledger=f"{RUN}/ledger.json",
+        model=f"{RUN}/model.safetensors",
+        curve=f"{RUN}/curve.parquet",
+    log:
+        f"results/logs/train_seed/{CELL}/seed={{seed}}.log",
+    benchmark:
+        f"results/benchmarks/train_seed/{CELL}/seed={{seed}}.tsv"
+    wildcard_constraints:
+        entry=alternatives(entries_where(curve=True, per_seed=True)),
+    resources:
+        mem_mb=stepped_memory,
+        runtime=1440,
+        gpu=gpu(),
+    params:
+        options=options_of,
+        library=lambda wildcards: library_hash(cell_code(wildcards)),
+        dataset=lambda wildcards: dataset_facts(wildcards.dataset),
+        seeds=lambda wildcards: [int(wildcards.seed)],
+        noise=STUDY["noise"],
+        metrics=STUDY["evaluation"]["metrics"],
+        not_accounted=lambda wildcards: not_accounted(wildcards.features),
+        checkpoint=lambda wildcards: f"{RUN}/checkpoint.safetensors".format(**wildcards),
+
+
+rule gather_cell:
+    input:
+        runs=run_files,
+        code=code("gather_cell.py"),
+    output:
+        metrics=f"results/cells/{CELL}/metrics.json",
+        ledger=f"results/cells/{CELL}/ledger.json",
+        model=f"results/cells/{CELL}/model.safetensors",
+        curve=f"results/cells/{CELL}/curve.parquet",
+    log:
+        f"results/logs/gather_cell/{CELL}.log",
+    benchmark:
+        f"results/benchmarks/gather_cell/{CELL}.tsv"
+    wildcard_constraints:
+        entry=alternatives(entries_where(curve=True, per_seed=True)),
+    conda:
+        "../../envs/study.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500, 3),
+        runtime=10,
+    params:
+        fingerprint=lambda wildcards: whole_fingerprint(as_cell(wildcards)),
+        seeds=STUDY["seeds"],
+    script:
+        "../scripts/gather_cell.py"

@@ -21,6 +21,7 @@ if __name__ == "__main__":
             not_accounted=params.not_accounted,
             code=list(files.code),
             library=params.library,
+            checkpoint=getattr(params, "checkpoint", None),
         )
         inputs = CellInputs(
             train=tuple(os.path.dirname(path) for path in files.train if path.endswith("/manifest.json")),

@@ -5,27 +5,28 @@ the size of the micro-batches; independent noise of standard deviation s C is ad
 step, an empty batch included; the result is divided by the public q n (tramer2021 section 2; de2022 Eq. 3).
 """
 
-import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
-
-import torch
 
 from dpstudy.errors import StudyError
 from dpstudy.methods import private_normalisation, schedule
 from dpstudy.methods.augmentation import Augmentation
 from dpstudy.methods.checks import count, finite, one_of
-from dpstudy.methods.optimisers import MovingAverage, make_optimiser
+from dpstudy.methods.keeper import Keeper
+from dpstudy.methods.network_run import NetworkRun
 from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
-from dpstudy.methods.record_gradients import LOSSES, RecordGradients
+from dpstudy.methods.record_gradients import LOSSES
 from dpstudy.methods.records import Records
 from dpstudy.methods.sampling import batches as sampled_batches
-from dpstudy.methods.schedule import GRADIENT, Schedule, prepared_by, spent
+from dpstudy.methods.schedule import Schedule, prepared_by, spent
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
+from dpstudy.privacy.accounting import rough_epsilon
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.progress import progress
 
 __all__ = ["Parameters", "fit", "plan", "prepare", "prepared_by", "spent"]
 
@@ -39,6 +40,7 @@ class Parameters(Schedule):
         loss: "softmax", or "sigmoid" (mean over classes).
         micro_batch: records whose gradients are held at once, memory and speed only, never the result; "auto": by the
             size of the network's layers.
+        checkpoint_minutes: at least so much time between checkpoints; 0: one a step.
         moving_average: decay of an exponential average of the weights, which is then the model; 0: none.
         augmentation: how each record's copies are made, or None: the record itself.
     """
@@ -46,6 +48,7 @@ class Parameters(Schedule):
     network: str = ""
     loss: str = "softmax"
     micro_batch: int | str = "auto"
+    checkpoint_minutes: float = 5.0
     moving_average: float = 0.0
     augmentation: Augmentation | None = None
 
@@ -59,6 +62,8 @@ class Parameters(Schedule):
         one_of("network_dpsgd", "loss", self.loss, LOSSES)
         if self.micro_batch != "auto":
             count("network_dpsgd", micro_batch=self.micro_batch)
+        if self.checkpoint_minutes < 0:
+            raise StudyError(f"network_dpsgd: checkpoint_minutes {self.checkpoint_minutes!r}: must be at least 0")
         if not 0 <= self.moving_average < 1:
             raise StudyError(f"network_dpsgd: moving_average {self.moving_average!r}: must be in [0, 1)")
 
@@ -95,72 +100,46 @@ def fit(
     plan: Plan,
     source: NoiseSource,
     monitor: Callable[[int, NetworkModel], None] | None = None,
+    keeper: Keeper | None = None,
 ) -> Fit:
-    """Train one seed. `monitor(step, model)` is called `curve_points` times with released models."""
-    records, center, scale = data.records, None, None
-    if parameters.normalisation:
-        records, center, scale = private_normalisation.normalised(
-            records, data.sums, parameters.normalisation, problem, source
+    """Train one seed. `monitor(step, model)` is called `curve_points` times with released models; `keeper` has the
+    checkpoint that training goes on from, and takes new ones."""
+    run = NetworkRun(data.records, parameters, problem, source)
+    kept = keeper.load() if keeper else None
+    if kept:
+        run.restore(*kept, source)
+    elif parameters.normalisation:
+        _, *released = private_normalisation.normalised(
+            data.records, data.sums, parameters.normalisation, problem, source
         )
-    network = _initialised(parameters, problem, source).to(records.device)
-    engine = RecordGradients(network)
-    weights = dict(network.named_parameters())
-    optimisers = {
-        name: make_optimiser(
-            parameters.optimiser, parameters.step_size(problem), parameters.momentum, value.shape, records.device
-        )
-        for name, value in weights.items()
-    }
-    average = MovingAverage(parameters.moving_average, weights) if parameters.moving_average else None
-
-    def model() -> NetworkModel:
-        state = {
-            name: value.detach().cpu().numpy().copy() for name, value in (average.mean if average else weights).items()
-        }
-        return NetworkModel(parameters.network, problem.shape, problem.classes, state, center, scale)
-
-    steps, rate, clip = parameters.total_steps(problem), parameters.rate(problem), parameters.clipping_norm
-    stops = parameters.stops(steps)
-    augmentation = parameters.augmentation
-    copies = augmentation.multiplicity if augmentation else 1
-    size = parameters.micro_batch
-    if size == "auto":
-        size = engine.micro_batch(torch.zeros(copies, *problem.shape, device=records.device))
+        run.normalise(*released)
+    steps, rate = parameters.total_steps(problem), parameters.rate(problem)
+    stops, taken = parameters.stops(steps), run.done
     generator = source.sampling("batches") if rate < 1.0 else None
-    sampler = sampled_batches(records.rows, rate, steps, parameters.sampling, generator, slots=problem.n)
-    for step, index in enumerate(sampler, start=1):
-        gradients = {name: torch.zeros_like(value) for name, value in weights.items()}
-        taken = records.rows if index is None else len(index)
-        choices = iter(())
-        if augmentation:
-            choices = iter(augmentation.choose(taken, source.sampling(f"augmentation {step}")).split(size))
-        for block in records.blocks(size, index):
-            images = block.features.unflatten(1, problem.shape)
-            sums = engine.clipped_sum(
-                augmentation(images, next(choices)) if augmentation else images,
-                block.labels,
-                parameters.loss,
-                clip if problem.clipped else math.inf,
-                copies,
-                part=~torch.isnan(block.norms),
-            )
-            for name, value in sums.items():
-                gradients[name] += value
-        with torch.no_grad():
-            for name, gradient in gradients.items():
-                if plan.events:
-                    noise = source.gaussian(GRADIENT, tuple(gradient.shape), plan.noise[GRADIENT], step, name)
-                    gradient += torch.from_numpy(noise).to(gradient.device)
-                optimisers[name].step(weights[name], gradient.div_(rate * problem.n))
-            if average:
-                average.add(weights)
+    sampler = sampled_batches(run.records.rows, rate, steps, parameters.sampling, generator, slots=problem.n)
+    copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
+    note = _note(plan, problem, rate * problem.n * copies, taken)
+    for step, index in enumerate(progress(sampler, " ".join(source.key), steps, note), start=1):
+        if step <= taken:
+            continue  # drawn again, so that the batches to come are those that would have come
+        run.step(index, plan, source)
         if monitor and step in stops:
-            monitor(step, model())
-    return Fit(finite("network_dpsgd", model()))
+            monitor(step, run.model())
+        if keeper and step < steps and keeper.due():
+            keeper.save(*run.state(source))
+    return Fit(finite("network_dpsgd", run.model()))
 
 
-def _initialised(parameters: Parameters, problem: Problem, source: NoiseSource) -> torch.nn.Module:
-    """The network at a random start, which depends on the seed alone."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(source.sampling("initialisation").integers(1 << 62)))
-        return networks.build(parameters.network, problem.shape, problem.classes)
+def _note(plan: Plan, problem: Problem, images: float, taken: int) -> Callable[[int], str]:
+    """What is said of a training under way: how fast it is, by the public mean number of images a step, and how much
+    of epsilon it has spent at most, by a quick bound."""
+    started = time.monotonic()
+
+    def note(done: int) -> str:
+        speed = images * max(0, done - taken) / (time.monotonic() - started)
+        if not plan.events:
+            return f"{speed:.0f} images/s"
+        epsilon = rough_epsilon(spent(plan, done), problem.budget.delta)
+        return f"{speed:.0f} images/s, epsilon at most {min(epsilon, problem.budget.target):.2f} so far"
+
+    return note

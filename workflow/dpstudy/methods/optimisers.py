@@ -19,6 +19,11 @@ class Momentum:
         self.velocity.mul_(self.momentum).add_(gradient)
         weights.sub_(self.velocity, alpha=self.rate)
 
+    @property
+    def state(self) -> dict[str, torch.Tensor]:
+        """What the next steps depend on, to be kept and copied back in place."""
+        return {"velocity": self.velocity} if self.momentum else {}
+
 
 class Adam:
     """Adam with its published constants and bias correction (Kingma and Ba 2015, Algorithm 1)."""
@@ -26,16 +31,22 @@ class Adam:
     def __init__(self, rate: float, shape, device, decay1: float = 0.9, decay2: float = 0.999, floor: float = 1e-8):
         self.rate, self.decay1, self.decay2, self.floor = rate, decay1, decay2, floor
         self.first, self.second = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
-        self.count = 0
+        self.count = torch.zeros(1, dtype=torch.float64)
 
     def step(self, weights: torch.Tensor, gradient: torch.Tensor) -> None:
         """Update `weights` in place."""
         self.count += 1
         self.first.mul_(self.decay1).add_(gradient, alpha=1 - self.decay1)
         self.second.mul_(self.decay2).addcmul_(gradient, gradient, value=1 - self.decay2)
-        first = self.first / (1 - self.decay1**self.count)
-        second = self.second / (1 - self.decay2**self.count)
+        count = int(self.count)
+        first = self.first / (1 - self.decay1**count)
+        second = self.second / (1 - self.decay2**count)
         weights.sub_(first / (second.sqrt() + self.floor), alpha=self.rate)
+
+    @property
+    def state(self) -> dict[str, torch.Tensor]:
+        """What the next steps depend on, to be kept and copied back in place."""
+        return {"first": self.first, "second": self.second, "count": self.count}
 
 
 class TailAverage:
@@ -60,16 +71,17 @@ class MovingAverage:
 
     Attributes:
         mean: name -> average.
+        count: steps so far.
     """
 
     def __init__(self, decay: float, values: Mapping[str, torch.Tensor]):
-        self._decay, self._count = decay, 0
+        self._decay, self.count = decay, 0
         self.mean = {name: value.detach().clone() for name, value in values.items()}
 
     def add(self, values: Mapping[str, torch.Tensor]) -> None:
         """Take the iterates after one more step in."""
-        keep = min(self._decay, (1 + self._count) / (10 + self._count))
-        self._count += 1
+        keep = min(self._decay, (1 + self.count) / (10 + self.count))
+        self.count += 1
         for name, value in values.items():
             self.mean[name].lerp_(value.detach(), 1 - keep)
 

@@ -112,7 +112,12 @@ def normalised(
     if sums is None:
         sums = channel_sums(_blocks(records), normalisation, problem, source)
     center, scale = release(sums, normalisation, problem, source)
-    return records.mapped(RowMap(center=center, scale=scale)), center, scale
+    return apply(records, center, scale), center, scale
+
+
+def apply(records: Records, center: np.ndarray, scale: np.ndarray) -> Records:
+    """The records under a center and scale that were released before."""
+    return records.mapped(RowMap(center=center, scale=scale))
 
 
 def _blocks(records: Records) -> Iterator[np.ndarray]:

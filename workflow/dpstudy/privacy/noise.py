@@ -7,6 +7,7 @@ an error, not a repetition. The source counts what it draws, so that a run can b
 import hashlib
 import os
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 from scipy.special import ndtri
@@ -60,6 +61,13 @@ class NoiseSource:
                 self._vectors[name] = self._draw(shape[-1:], std, dtype, name, 0, "")
             return np.broadcast_to(self._vectors[name], shape).copy()
         return self._draw(shape, std, dtype, name, step, tensor)
+
+    def resume(self, drawn: Mapping[str, int]) -> None:
+        """Take over the count of what an interrupted run drew before this one goes on where it was."""
+        if self.drawn:
+            raise RuntimeError(f"releases were drawn before the run was resumed: {dict(self.drawn)}")
+        self.untouched = False
+        self.drawn = Counter(drawn)
 
     def _draw(self, shape: tuple[int, ...], std: float, dtype, *release: object) -> np.ndarray:
         if self.mode == "secure":

@@ -40,6 +40,7 @@ class CellRequest:
         not_accounted: what the study does outside the ledger, a sentence each.
         code: source files that the cell runs on.
         library: their hash when the study was laid out.
+        checkpoint: where a single seed keeps its checkpoint, or None.
     """
 
     cell: Cell
@@ -51,6 +52,7 @@ class CellRequest:
     not_accounted: Sequence[str]
     code: Sequence[str]
     library: str
+    checkpoint: str | None = None
 
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
         """The noise of one seed of this cell; `trial` tells apart the runs of a phase."""

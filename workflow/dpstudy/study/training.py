@@ -3,6 +3,7 @@
 import logging
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     _log.info("plan: %s", plan)
     data = training_data(method, parameters, problem, inputs)
     test = shards.load(inputs.held_out, kept=inputs.kept)
-    outcome = _Outcome()
+    outcome, made = _Outcome(), made_by(request, inputs.hashes())
     for seed in progress(request.seeds, request.cell.path):
         if outcome.repeatable:
             outcome.repeat(seed)
@@ -82,25 +83,43 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
             manifests[0]["classes"],
             seed,
             "curve" in outputs,
+            made,
             outcome,
         )
-    _write(request, inputs, outputs, problem, method, plan, hyper, choice, outcome)
+    _write(request, made, outputs, problem, method, plan, hyper, choice, outcome)
+    if request.checkpoint:
+        Path(request.checkpoint).unlink(missing_ok=True)
 
 
-def _train_seed(request, method, parameters, problem, plan, data, test, classes, seed, stepped, outcome) -> None:
+def _keeper(request: CellRequest, parameters, made: dict, seed: int):
+    """Of a training that takes long enough to be killed; torch is not imported for it."""
+    if request.checkpoint is None:
+        return None
+    from dpstudy.methods.keeper import Keeper
+
+    return Keeper(request.checkpoint, made | {"seed": seed}, parameters.checkpoint_minutes)
+
+
+def _train_seed(request, method, parameters, problem, plan, data, test, classes, seed, stepped, made, outcome) -> None:
     started = time.monotonic()
     source = request.noise_source("train", 0, seed)
-    extra = {}
+    extra, curve = {}, outcome.curve
+    keeper = _keeper(request, parameters, made, seed)
+    if keeper:
+        extra["keeper"] = keeper
     if stepped:
 
         def monitor(step: int, model) -> None:
             scores = evaluate(model.scores(test.features), test.labels, list(request.metrics), classes)
-            outcome.curve.extend((seed, step, "test", name, value) for name, value in scores.items())
+            rows = keeper.curve if keeper else curve
+            rows.extend((seed, step, "test", name, value) for name, value in scores.items())
 
         extra["monitor"] = monitor
     fitted = method.fit(data, parameters, problem, plan, source, **extra)
     check_releases(plan.events, source.drawn)
-    seconds = time.monotonic() - started
+    if keeper:
+        curve.extend(keeper.curve)
+    seconds = keeper.seconds if keeper else time.monotonic() - started
     scores = evaluate(fitted.model.scores(test.features), test.labels, list(request.metrics), classes)
     outcome.rows.append({"seed": seed, "split": "test", **scores, "seconds": round(seconds, 3)})
     _log.info("seed %s: %s in %.1f s", seed, scores, seconds)
@@ -109,7 +128,7 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
 
 
 def _write(
-    request, inputs, outputs, problem: Problem, method, plan: Plan, hyper, choice: Choice | None, outcome: _Outcome
+    request, made: dict, outputs, problem: Problem, method, plan: Plan, hyper, choice: Choice | None, outcome: _Outcome
 ) -> None:
     from dpstudy.evaluation.aggregate import aggregate
 
@@ -128,7 +147,7 @@ def _write(
         "std": std,
         "hyperparameters": hyper | dict(plan.facts),
         "tuned_on": "validation" if choice else request.options["tuned_on"],
-        "made_by": made_by(request, inputs.hashes()),
+        "made_by": made,
     }
     if choice:
         metrics["tuning"] = {"trials": choice.trials, "failed": choice.failed, "value": choice.value}

@@ -1,0 +1,125 @@
+"""A training that is killed ends as it would have ended."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dpstudy.methods import network_dpsgd, schedule
+from dpstudy.methods.keeper import Keeper
+from dpstudy.methods.problem import Problem
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.ledger import check_releases
+from dpstudy.privacy.noise import NoiseSource
+
+N, SHAPE, CLASSES, STEPS = 40, (3, 8, 8), 3, 7
+
+
+class KilledError(Exception):
+    pass
+
+
+@pytest.fixture(autouse=True)
+def quick_plan(monkeypatch):
+    monkeypatch.setattr(schedule, "calibrate", lambda events_at, budget: 1.5)
+
+
+def trained(path=None, killed_at=None, mode="seeded", **options):
+    """The model and the curve of one run, which may be killed after a step's checkpoint."""
+    random = np.random.default_rng(2)
+    rows = random.standard_normal((N, math.prod(SHAPE))).astype(np.float32), random.integers(CLASSES, size=N)
+    problem = Problem(N, SHAPE, CLASSES, Budget("2", 1e-5))
+    parameters = network_dpsgd.Parameters(
+        **{
+            "network": "wrn-10-1",
+            "learning_rate": 0.5,
+            "clipping_norm": 0.3,
+            "steps": STEPS,
+            "batch_size": 10,
+            "curve_points": STEPS,
+        }
+        | options
+    )
+    plan = network_dpsgd.plan(parameters, problem)
+    source = NoiseSource(mode, "cell", "train", 0, 0)
+    keeper = Keeper(path, {"config": "a"}, 0) if path else None
+    curve = keeper.curve if keeper else []
+
+    def monitor(step, model):
+        (keeper.curve if keeper else curve).append((step, float(model.state["0.bias"][0])))
+        if step - 1 == killed_at:
+            raise KilledError
+
+    data = network_dpsgd.prepare([rows], parameters, problem)
+    model = network_dpsgd.fit(data, parameters, problem, plan, source, monitor, keeper).model
+    check_releases(plan.events, source.drawn)
+    return model, keeper.curve if keeper else curve
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"optimiser": "momentum", "moving_average": 0.9},
+        {"optimiser": "adam", "learning_rate": 0.01},
+        {"optimiser": "sgd", "augmentation": {"multiplicity": 2}},
+        {"sampling": "shuffle"},
+        {"normalisation": {"mean_clip": 5.0, "square_clip": 30.0, "noise_multiplier": 8.0}},
+    ],
+)
+def test_a_killed_run_ends_as_an_uninterrupted_one(tmp_path, options):
+    whole, curve = trained(**options)
+    path = tmp_path / "seed=0" / "checkpoint.safetensors"
+    for step in (2, 5):
+        with pytest.raises(KilledError):
+            trained(path, killed_at=step, **options)
+    again, pieced = trained(path, **options)
+    assert [tuple(row) for row in pieced] == curve
+    assert set(again.state) == set(whole.state)
+    for name in whole.state:
+        assert np.array_equal(again.state[name], whole.state[name]), name
+    if whole.center is not None:
+        assert np.array_equal(again.center, whole.center) and np.array_equal(again.scale, whole.scale)
+
+
+def test_under_secure_noise_a_resumed_run_releases_nothing_twice(tmp_path):
+    """The normalisation that was released stays; the ledger is held against draws of both parts (check_releases)."""
+    options = {"normalisation": {"mean_clip": 5.0, "square_clip": 30.0, "noise_multiplier": 8.0}, "mode": "secure"}
+    path = tmp_path / "checkpoint.safetensors"
+    with pytest.raises(KilledError):
+        trained(path, killed_at=3, **options)
+    released = Keeper(path, {"config": "a"}, 0).load()[0]
+    model, _ = trained(path, **options)
+    assert np.array_equal(model.center, released["center"]) and np.array_equal(model.scale, released["scale"])
+
+
+def test_a_checkpoint_holds_nothing_but_releases(tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    with pytest.raises(KilledError):
+        trained(path, killed_at=3, moving_average=0.5)
+    tensors, facts = Keeper(path, {"config": "a"}, 0).load()
+    assert {name.split(".")[0] for name in tensors} == {"weight", "average", "optimiser"}
+    assert facts == {"done": 3, "averaged": 3, "drawn": {"gradient": 3}}
+
+
+def test_another_runs_checkpoint_and_a_damaged_one_are_not_used(tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    keeper = Keeper(path, {"config": "a"}, 0)
+    assert keeper.load() is None
+    keeper.curve.append((1, 0.5))
+    keeper.save({"x": np.ones(3, np.float32)}, {"done": 1})
+    assert Keeper(path, {"config": "b"}, 0).load() is None
+    again = Keeper(path, {"config": "a"}, 0)
+    tensors, facts = again.load()
+    assert facts == {"done": 1} and again.curve == [(1, 0.5)] and json.dumps(tensors["x"].tolist()) == "[1.0, 1.0, 1.0]"
+    path.write_bytes(path.read_bytes()[:-2])
+    assert Keeper(path, {"config": "a"}, 0).load() is None
+
+
+def test_checkpoints_wait_for_their_time_and_diverged_runs_keep_the_last_finite_one(tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    assert not Keeper(path, {}, 60).due() and Keeper(path, {}, 0).due()
+    keeper = Keeper(path, {}, 0)
+    keeper.save({"x": np.zeros(2, np.float32)}, {"done": 1})
+    keeper.save({"x": np.array([np.nan, 1], np.float32)}, {"done": 2})
+    assert Keeper(path, {}, 0).load()[1] == {"done": 1}

@@ -1,0 +1,105 @@
+"""Deep entries in the real workflow: each seed is a job, a killed one goes on, a new one leaves the others alone."""
+
+import json
+import shutil
+import time
+
+import pytest
+
+from dpstudy.files import read_json, read_table
+from tests.workflow.conftest import TINY, StudyFolder, make_folder
+from tests.workflow.kills import Run
+
+CELL = "digits/pixels/wrn/eps=2"
+STUDY = TINY | {
+    "features": {"pixels": {"extractor": "pixels"}},
+    "public": {},
+    "backbones": {},
+    "methods": {
+        "wrn": {
+            "method": "network_dpsgd",
+            "network": "wrn-10-1",
+            "learning_rate": 1.0,
+            "clipping_norm": 1.0,
+            "batch_size": 128,
+            "steps": 24,
+            "curve_points": 3,
+            "moving_average": 0.9,
+            "augmentation": {"multiplicity": 2, "pad": 1, "flip": False},
+            "checkpoint_minutes": 0,
+        }
+    },
+    "epsilons": ["2"],
+    "seeds": [0, 1],
+    "tables": {},
+    "figures": {},
+}
+SEEDLESS = ("ledger.json", "model.safetensors")
+
+
+def made(folder, config) -> StudyFolder:
+    study = make_folder(folder)
+    study.write_config(config)
+    return study
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> StudyFolder:
+    """The study, uninterrupted."""
+    study = made(tmp_path_factory.mktemp("seeds") / "study", STUDY)
+    result = study.snakemake()
+    assert result.returncode == 0, result.stdout + result.stderr
+    return study
+
+
+def without_seconds(path) -> dict:
+    metrics = read_json(path)
+    rows = [{key: value for key, value in row.items() if key != "seconds"} for row in metrics["seeds"]]
+    return metrics | {"seeds": rows}
+
+
+def test_the_cell_is_its_seeds_together(whole):
+    cell, runs = whole.path / "results/cells" / CELL, whole.path / "results/runs" / CELL
+    metrics = read_json(cell / "metrics.json")
+    own = [read_json(runs / f"seed={seed}" / "metrics.json")["seeds"][0] for seed in (0, 1)]
+    assert metrics["seeds"] == own and own[0]["top1"] != own[1]["top1"]
+    assert metrics["mean"]["top1"] == pytest.approx((own[0]["top1"] + own[1]["top1"]) / 2)
+    for name in SEEDLESS:
+        assert (cell / name).read_bytes() == (runs / "seed=0" / name).read_bytes()
+    curve = read_table(cell / "curve.parquet").to_pydict()
+    assert curve["seed"] == [0, 0, 0, 1, 1, 1] and curve["step"] == 2 * [8, 16, 24]
+    assert not list(runs.rglob("checkpoint*"))
+    ledger = json.loads((cell / "ledger.json").read_text())
+    assert [(event["name"], event["count"]) for event in ledger["events"]] == [("gradient", 24)]
+    assert whole.read("summary.csv").count(b",wrn,") == 2
+
+
+def test_a_new_seed_trains_alone(whole, tmp_path):
+    study = StudyFolder(tmp_path / "study")
+    shutil.copytree(whole.path, study.path, copy_function=shutil.copy2)
+    assert study.planned() == []
+    study.write_config(STUDY | {"seeds": [0, 1, 5]})
+    planned = study.planned()
+    assert [output for rule, output in planned if rule == "train_seed"] == [f"results/runs/{CELL}/seed=5/metrics.json"]
+    assert ("gather_cell", f"results/cells/{CELL}/metrics.json") in planned
+    study.write_config(STUDY | {"seeds": [1]})
+    assert [rule for rule, _ in study.planned() if rule.startswith(("train", "gather"))] == ["gather_cell"]
+
+
+def test_a_killed_seed_goes_on_from_its_checkpoint(whole, tmp_path):
+    study = made(tmp_path / "study", STUDY)
+    run = Run(study, "--cores", "1")
+    checkpoint = study.path / "results/runs" / CELL / "seed=0" / "checkpoint.safetensors"
+    deadline = time.monotonic() + 240
+    while not checkpoint.exists():
+        assert time.monotonic() < deadline and run.process.poll() is None, run.said()
+        time.sleep(0.005)
+    run.kill_all()
+    assert checkpoint.exists() and not (checkpoint.parent / "metrics.json").exists()
+    assert Run(study).wait() == 0
+    assert "goes on after step" in (study.path / f"results/logs/train_seed/{CELL}/seed=0.log").read_text()
+    for folder in (f"cells/{CELL}", f"runs/{CELL}/seed=0", f"runs/{CELL}/seed=1"):
+        one, other = (base.path / "results" / folder for base in (study, whole))
+        assert without_seconds(one / "metrics.json") == without_seconds(other / "metrics.json")
+        for name in (*SEEDLESS, "curve.parquet"):
+            assert (one / name).read_bytes() == (other / name).read_bytes(), f"{folder}/{name}"

@@ -1,0 +1,141 @@
+"""A network's training in progress: what one noisy step does to it, and what a checkpoint of it holds."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from dpstudy.methods import private_normalisation
+from dpstudy.methods.optimisers import MovingAverage, make_optimiser
+from dpstudy.methods.problem import Plan, Problem
+from dpstudy.methods.record_gradients import RecordGradients
+from dpstudy.methods.records import Records
+from dpstudy.methods.schedule import GRADIENT
+from dpstudy.models import networks
+from dpstudy.models.network import NetworkModel
+from dpstudy.privacy.noise import NoiseSource
+
+_WEIGHT, _AVERAGE, _OPTIMISER = "weight.", "average.", "optimiser."
+
+
+class NetworkRun:
+    """One seed.
+
+    Args:
+        records: as they are stored.
+        parameters: of network_dpsgd.
+        source: decides the random start.
+
+    Attributes:
+        records: under the normalisation, once there is one.
+        done: steps taken.
+    """
+
+    def __init__(self, records: Records, parameters, problem: Problem, source: NoiseSource):
+        self.records, self.done = records, 0
+        self._parameters, self._problem = parameters, problem
+        self._network = initialised(parameters.network, problem, source).to(records.device)
+        self._engine = RecordGradients(self._network)
+        self._weights = dict(self._network.named_parameters())
+        self._optimisers = {
+            name: make_optimiser(
+                parameters.optimiser, parameters.step_size(problem), parameters.momentum, value.shape, records.device
+            )
+            for name, value in self._weights.items()
+        }
+        decay = parameters.moving_average
+        self._average = MovingAverage(decay, self._weights) if decay else None
+        self._center = self._scale = None
+        self._copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
+        self._micro_batch = parameters.micro_batch
+        if self._micro_batch == "auto":
+            empty = torch.zeros(self._copies, *problem.shape, device=records.device)
+            self._micro_batch = self._engine.micro_batch(empty)
+
+    def normalise(self, center: np.ndarray, scale: np.ndarray) -> None:
+        """Train on (x - center) * scale, which were released."""
+        self._center, self._scale = center, scale
+        self.records = private_normalisation.apply(self.records, center, scale)
+
+    def step(self, index: torch.Tensor | None, plan: Plan, source: NoiseSource) -> None:
+        """One noisy step on the records `index` (None: all), which may be none."""
+        self.done += 1
+        sums = self._clipped_sums(index, source)
+        divisor = self._parameters.rate(self._problem) * self._problem.n
+        with torch.no_grad():
+            for name, gradient in sums.items():
+                if plan.events:
+                    noise = source.gaussian(GRADIENT, tuple(gradient.shape), plan.noise[GRADIENT], self.done, name)
+                    gradient += torch.from_numpy(noise).to(gradient.device)
+                self._optimisers[name].step(self._weights[name], gradient.div_(divisor))
+            if self._average:
+                self._average.add(self._weights)
+
+    def _clipped_sums(self, index: torch.Tensor | None, source: NoiseSource) -> dict[str, torch.Tensor]:
+        """The private sum over the batch, float32: without noise it goes nowhere."""
+        parameters, size = self._parameters, self._micro_batch
+        total = {name: torch.zeros_like(value) for name, value in self._weights.items()}
+        augmentation, choices = parameters.augmentation, iter(())
+        if augmentation:
+            taken = self.records.rows if index is None else len(index)
+            choices = iter(augmentation.choose(taken, source.sampling(f"augmentation {self.done}")).split(size))
+        for block in self.records.blocks(size, index):
+            images = block.features.unflatten(1, self._problem.shape)
+            sums = self._engine.clipped_sum(
+                augmentation(images, next(choices)) if augmentation else images,
+                block.labels,
+                parameters.loss,
+                parameters.clipping_norm if self._problem.clipped else math.inf,
+                self._copies,
+                part=~torch.isnan(block.norms),
+            )
+            for name, value in sums.items():
+                total[name] += value
+        return total
+
+    def model(self) -> NetworkModel:
+        """What this training releases: the average where there is one, otherwise the last iterate."""
+        values = self._average.mean if self._average else self._weights
+        state = {name: _array(value) for name, value in values.items()}
+        problem = self._problem
+        return NetworkModel(self._parameters.network, problem.shape, problem.classes, state, self._center, self._scale)
+
+    def state(self, source: NoiseSource) -> tuple[dict[str, np.ndarray], dict]:
+        """The tensors and facts from which `restore` goes on."""
+        tensors = {f"{_WEIGHT}{name}": _array(value) for name, value in self._weights.items()}
+        for name, optimiser in self._optimisers.items():
+            tensors |= {f"{_OPTIMISER}{key}.{name}": _array(value) for key, value in optimiser.state.items()}
+        if self._average:
+            tensors |= {f"{_AVERAGE}{name}": _array(value) for name, value in self._average.mean.items()}
+        if self._center is not None:
+            tensors |= {"center": self._center, "scale": self._scale}
+        averaged = self._average.count if self._average else 0
+        return tensors, {"done": self.done, "averaged": averaged, "drawn": dict(source.drawn)}
+
+    def restore(self, tensors: Mapping[str, np.ndarray], facts: Mapping, source: NoiseSource) -> None:
+        """Go on from what `state` gave."""
+        self.done = facts["done"]
+        source.resume(facts["drawn"])
+        if "center" in tensors:
+            self.normalise(tensors["center"], tensors["scale"])
+        with torch.no_grad():
+            for name, value in self._weights.items():
+                value.copy_(torch.from_numpy(tensors[f"{_WEIGHT}{name}"]))
+                for key, held in self._optimisers[name].state.items():
+                    held.copy_(torch.from_numpy(tensors[f"{_OPTIMISER}{key}.{name}"]))
+                if self._average:
+                    self._average.mean[name].copy_(torch.from_numpy(tensors[f"{_AVERAGE}{name}"]))
+        if self._average:
+            self._average.count = facts["averaged"]
+
+
+def initialised(network: str, problem: Problem, source: NoiseSource) -> torch.nn.Module:
+    """The network at a random start, which depends on the seed alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(source.sampling("initialisation").integers(1 << 62)))
+        return networks.build(network, problem.shape, problem.classes)
+
+
+def _array(value: torch.Tensor) -> np.ndarray:
+    return value.detach().cpu().numpy().copy()

@@ -1,0 +1,12 @@
+"""Put the seeds of a cell together: each was trained by a job of its own."""
+
+import os
+
+from dpstudy.job import job
+from dpstudy.study.gather import gather_cell
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        runs = [os.path.dirname(path) for path in snakemake.input.runs if path.endswith("/metrics.json")]
+        params = snakemake.params
+        gather_cell(runs, list(params.seeds), params.fingerprint, dict(snakemake.output.items()))
