@@ -13,8 +13,9 @@ BENCHMARKS = {
     "cell": "cell_cost",
     "scatter": "scatter",
     "stream": "stream",
+    "network": "network",
 }
-LONG = {"stream"}  # only when named
+LONG = {"stream", "network"}  # only when named
 
 
 def main() -> int:

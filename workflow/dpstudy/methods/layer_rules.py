@@ -121,18 +121,17 @@ class StandardisedProducts(OuterProducts):
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> StandardisedProducts:
         layer = self.layer
-        with torch.no_grad():
-            a, g, each = self._formed(inputs, gradients, copies)
-            each = torch.bmm(g.transpose(1, 2), a) if each is None else each
-            directions, lengths, free = layer.standardised()
-            v = directions.permute(0, 2, 3, 1).flatten(1)
-            basis = torch.stack([torch.full_like(v, v.shape[1] ** -0.5), v], 1)  # (outputs, 2, inputs), orthonormal
-            rows = each.transpose(0, 1)
-            along = torch.bmm(rows, basis.transpose(1, 2))
-            gain = along[:, :, 1].T.clone()
-            along[:, :, 1] *= free.flatten()[:, None]
-            rows.baddbmm_(along, basis, alpha=-1)
-            return StandardisedProducts(layer, a, g, each, gain, (layer.gain / lengths).flatten())
+        a, g, each = self._formed(inputs, gradients, copies)
+        each = torch.bmm(g.transpose(1, 2), a) if each is None else each
+        directions, lengths, free = layer.standardised()
+        v = directions.permute(0, 2, 3, 1).flatten(1)
+        basis = torch.stack([torch.full_like(v, v.shape[1] ** -0.5), v], 1)  # (outputs, 2, inputs), orthonormal
+        rows = each.transpose(0, 1)
+        along = torch.bmm(rows, basis.transpose(1, 2))
+        gain = along[:, :, 1].T.clone()
+        along[:, :, 1] *= free.flatten()[:, None]
+        rows.baddbmm_(along, basis, alpha=-1)
+        return StandardisedProducts(layer, a, g, each, gain, (layer.gain / lengths).flatten())
 
     def squared_norms(self) -> torch.Tensor:
         rows = torch.linalg.vector_norm(self.each, dim=2) * self.scale

@@ -16,7 +16,8 @@ from dpstudy.methods.layer_rules import Rule, rule_of
 
 LOSSES = ("softmax", "sigmoid")
 _CACHED = 2_500_000  # numbers of one layer that a processor's caches hold: 10 MB
-_SMALLEST, _LARGEST, _ON_A_GPU = 8, 128, 512
+_HELD = 1 << 27  # numbers of whole gradients that are held: 0.5 GB
+_SMALLEST, _LARGEST, _ON_A_GPU = 16, 128, 512  # images
 
 
 def record_losses(scores: torch.Tensor, labels: torch.Tensor, loss: str) -> torch.Tensor:
@@ -86,7 +87,9 @@ class RecordGradients:
             self._rules[name].held(inputs, output) + inputs.numel() + output.numel()
             for name, (inputs, output) in seen.items()
         )
-        return max(1, min(_LARGEST // copies, max(_SMALLEST // copies, _CACHED // max(numbers, default=1))))
+        gradient = sum(value.numel() for value in self._network.parameters())
+        records = max(_SMALLEST // copies, _CACHED // max(numbers, default=1))
+        return max(1, min(_LARGEST // copies, _HELD // gradient, records))
 
     def clipped_sum(
         self,
@@ -117,6 +120,10 @@ class RecordGradients:
         scores, seen = self._forward(_channels_last(records))
         total = record_losses(scores, labels, loss).sum() / copies
         backward = torch.autograd.grad(total, [output for _, output in seen.values()])
+        with torch.no_grad():
+            return self._sums(seen, backward, norm, copies, part)
+
+    def _sums(self, seen, backward, norm: float, copies: int, part: torch.Tensor | None) -> dict[str, torch.Tensor]:
         rules: dict[str, Rule] = {
             name: self._rules[name].take(inputs, gradients, copies)
             for (name, (inputs, _)), gradients in zip(seen.items(), backward, strict=True)

@@ -1,0 +1,82 @@
+"""The clipped gradient sum of a Wide ResNet: against the same images without privacy, and against Opacus and vmap."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.timing import table, title, verdict
+
+CHILD = Path(__file__).with_name("network_child.py")
+BATCH, FEWER, PHYSICAL = 32, 8, (8, 32)
+NETWORKS = ("wrn-16-4", "wrn-16-4-gn")  # with weight standardisation, and without, for which Opacus has samplers
+WAYS = {
+    1: ("plain", "dpstudy", "vmap", "Opacus hooks", "Opacus functorch", "Opacus ghost"),
+    4: ("plain", "dpstudy", "vmap"),
+    16: ("plain", "dpstudy", "vmap"),
+}
+GOALS = {1: 2.0, 4: 1.25, 16: 1.25}  # times plain, at most
+ABOUT = """\
+{BATCH} records of 32 x 32 x 3 (K = 16: {FEWER}), K copies each, float32, {threads} thread(s), CPU seconds: medians of
+{repeats}; peak memory of a process of its own, Python and torch (about 0.5 GiB) included. Each way but ours takes
+physical batches of {PHYSICAL} records, whichever is faster (with copies {PHYSICAL[0]}); ours chooses its own. plain is
+the gradient without privacy. Opacus knows no copies; where it has no sampler for a layer (weight standardisation) it
+falls back on functorch.
+"""
+
+
+def measure(way: str, network: str, copies: int, physical: int, threads: int, repeats: int) -> dict | None:
+    """Run one way in a process of its own; None where it fails, which is said."""
+    batch = BATCH if copies < 16 else FEWER
+    request = {"way": way, "network": network, "batch": batch, "copies": copies, "physical": min(physical, batch)}
+    request |= {"threads": threads, "repeats": repeats}
+    environment = os.environ | {"PYTHONPATH": f"{CHILD.parents[1]}:{CHILD.parents[1] / 'workflow'}"}
+    done = subprocess.run(
+        [sys.executable, str(CHILD), json.dumps(request)], capture_output=True, text=True, check=False, env=environment
+    )
+    if done.returncode:
+        print(f"{way}, {network}, K = {copies}: {done.stderr.strip().splitlines()[-1]}", flush=True)
+        return None
+    found = json.loads(done.stdout.splitlines()[-1])
+    return found | {"each": statistics.median(found["seconds"]) / batch, "physical": request["physical"]}
+
+
+def run(threads: int, repeats: int) -> None:
+    """Print time and memory of every way, for each network and number of copies."""
+    title("(f) Clipped gradient sums of a Wide ResNet")
+    print(ABOUT.format(**globals(), threads=threads, repeats=repeats))
+    lines, verdicts = [], []
+    for network in NETWORKS:
+        for copies, ways in WAYS.items():
+            best = {}
+            for way in ways:
+                sizes = PHYSICAL[:1] if way == "dpstudy" or copies > 1 else PHYSICAL
+                found = [measure(way, network, copies, size, threads, repeats) for size in sizes]
+                if any(found):
+                    best[way] = min((one for one in found if one), key=lambda one: one["each"])
+            lines += _lines(network, copies, best)
+            verdicts += _verdicts(network, copies, best)
+    table(("network", "K", "way", "ms a record", "x plain", "GiB", "norm of the sum"), lines)
+    print("\n" + "\n".join(verdicts))
+
+
+def _lines(network: str, copies: int, best: dict) -> list[tuple]:
+    return [
+        (network, copies, way, f"{1e3 * one['each']:.1f}", f"{one['each'] / best['plain']['each']:.2f}")
+        + (f"{one['gib']:.2f}", f"{one['check']:.5f}")
+        for way, one in best.items()
+    ]
+
+
+def _verdicts(network: str, copies: int, best: dict) -> list[str]:
+    ratio = best["dpstudy"]["each"] / best["plain"]["each"]
+    others = {way: one for way, one in best.items() if way not in ("plain", "dpstudy")}
+    fastest = min(others, key=lambda way: others[way]["each"])
+    gain = others[fastest]["each"] / best["dpstudy"]["each"]
+    goal = GOALS[copies]
+    return [
+        f"{network}, K = {copies}: {ratio:.2f} times plain, at most {goal} asked: {verdict(ratio <= goal)}; "
+        f"{gain:.2f} times as fast as {fastest}, at least 1 asked: {verdict(gain >= 1)}"
+    ]
