@@ -9,7 +9,7 @@ import pytest
 from dpstudy.errors import StudyError
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
 from dpstudy.study.inputs import CellInputs
-from dpstudy.study.training import train_cell
+from dpstudy.study.training import CHOSEN_BEFOREHAND, train_cell
 from dpstudy.tuning.trials import Trial, write_trials
 from tests.tuning.conftest import FIRST_ORDER, LEARNING, request_of, tuned, write_split
 
@@ -52,6 +52,15 @@ def test_two_splits_train_as_one(folders, tmp_path, epsilon):
     assert ledger == ledger_of_one and ledger["n"] == 600
     assert sorted(metrics["made_by"]["data"]) == ["test", "train", "validation"]
     assert metrics["tuned_on"] == "nothing" and "tuning" not in metrics
+
+
+@pytest.mark.parametrize("tuned_on", ["nothing", "published grid (a paper, Table 1)"])
+def test_a_choice_made_beforehand_stands_in_the_ledger(folders, tmp_path, tuned_on):
+    request = request_of(FIRST_ORDER | {"learning_rate": 0.1, "tuned_on": tuned_on}, "1")
+    metrics, ledger = train(request, of_both(folders), tmp_path)
+    said = [sentence for sentence in ledger["not_accounted"] if "chosen beforehand" in sentence]
+    assert said == ([] if tuned_on == "nothing" else [CHOSEN_BEFOREHAND.format(tuned_on)])
+    assert metrics["tuned_on"] == tuned_on
 
 
 def test_statistics_of_two_splits_add_up(rows, folders, tmp_path):

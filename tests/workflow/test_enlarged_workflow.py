@@ -10,6 +10,7 @@ import yaml
 from PIL import Image
 
 from dpstudy.data.names import CHOSEN
+from dpstudy.study.training import CHOSEN_BEFOREHAND
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
 
 OWN, EXTRA, DATASET, CELL = 60, 40, "cifar10-100k", "results/cells/cifar10-100k/scatternet/sn-linear/eps=3"
@@ -67,7 +68,8 @@ def enlarged(tmp_path_factory) -> StudyFolder:
 def test_the_ledger_has_the_size_the_sentences_and_the_sampled_statistics(enlarged):
     ledger = json.loads((enlarged.path / CELL / "ledger.json").read_text())
     assert ledger["n"] == OWN + EXTRA and ledger["delta"] == 5e-6
-    assert ledger["not_accounted"] == [FOOTNOTE, CHOSEN]
+    beforehand = CHOSEN_BEFOREHAND.format("published grid (tramer2021, Table 16)")
+    assert ledger["not_accounted"] == [FOOTNOTE, CHOSEN, beforehand]
     assert [(event["sampling"], event["sampling_rate"], event["count"]) for event in ledger["events"]] == [
         ("poisson", 0.5, 1),
         ("poisson", 0.5, 1),

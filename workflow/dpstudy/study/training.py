@@ -19,6 +19,10 @@ from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training
 from dpstudy.study.provenance import cell_fingerprint, versions
 from dpstudy.tuning.trials import Choice, best_trial
 
+CHOSEN_BEFOREHAND = (
+    "The hyper-parameters were chosen beforehand (tuned on: {}); what that choice tells of private records was not paid "
+    "for."
+)
 _log = logging.getLogger("dpstudy")
 
 
@@ -160,7 +164,7 @@ def _write(
         not_accounted=[
             *request.dataset.get("not_accounted", ()),
             *request.not_accounted,
-            *_search_caveat(choice),
+            *_choice_caveat(choice, request.options["tuned_on"]),
         ],
         no_guarantee=_why_none(request, problem),
     )
@@ -180,9 +184,9 @@ def _why_none(request: CellRequest, problem: Problem) -> str | None:
     return "Neither clipping nor noise was applied: there is no guarantee."
 
 
-def _search_caveat(choice: Choice | None) -> list[str]:
+def _choice_caveat(choice: Choice | None, tuned_on: str) -> list[str]:
     if choice is None:
-        return []
+        return [] if tuned_on == "nothing" else [CHOSEN_BEFOREHAND.format(tuned_on)]
     return [
         f"The hyper-parameters were chosen by {choice.trials} trials on a validation split of the private records; "
         "that search was not paid for."
