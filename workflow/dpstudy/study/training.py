@@ -20,8 +20,8 @@ from dpstudy.study.provenance import cell_fingerprint, versions
 from dpstudy.tuning.trials import Choice, best_trial
 
 CHOSEN_BEFOREHAND = (
-    "The hyper-parameters were chosen beforehand (tuned on: {}); what that choice tells of private records was not paid "
-    "for."
+    "The hyper-parameters were chosen beforehand (tuned on: {}); what that choice tells of private records was not "
+    "paid for."
 )
 _log = logging.getLogger("dpstudy")
 
