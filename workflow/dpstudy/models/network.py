@@ -41,7 +41,7 @@ class NetworkModel:
         found = np.empty((len(features), self.classes), dtype=np.float32)
         with torch.inference_mode():
             for start in range(0, len(features), _BLOCK):
-                block = np.asarray(features[start : start + _BLOCK], dtype=np.float32)
+                block = np.array(features[start : start + _BLOCK], dtype=np.float32)  # own, hence writable
                 block = block if self.center is None else block - self.center
                 block = block if self.scale is None else block * self.scale
                 records = torch.from_numpy(block.reshape(-1, *self.shape)).to(where)
