@@ -72,16 +72,24 @@ def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, m
     def most_within(bound, low: int) -> int:
         """The most steps that `bound` allows; `low` is known to be allowed, or 0."""
 
-        def within(steps: int) -> bool:
-            return bound(events_after(steps), budget.delta) <= budget.target
+        def excess(steps: int) -> float:
+            return math.log(max(bound(events_after(steps), budget.delta), 1e-300) / budget.target)
 
-        high = low + max(1, low // 8)
-        while high <= most and within(high):
-            low, high = high, 2 * high
-        high = min(high, most + 1)
+        below, above, high = None, None, low + max(1, low // 8)
+        while high <= most and (above := excess(high)) <= 0:
+            low, below, high = high, above, 2 * high
+        if high > most:
+            high, above = most + 1, None
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if within(middle) else (low, middle)
+            if below is not None and above is not None:  # epsilon is close to a power of the number of steps
+                share = below / (below - above)
+                middle = min(high - 1, max(low + 1, int(low * (high / low) ** share)))
+            found = excess(middle)
+            if found <= 0:
+                low, below = middle, found
+            else:
+                high, above = middle, found
         return low
 
     quick = 0
