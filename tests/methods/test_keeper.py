@@ -9,6 +9,7 @@ import pytest
 from dpstudy.methods import network_dpsgd, schedule
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.problem import Problem
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import check_releases
 from dpstudy.privacy.noise import NoiseSource
@@ -123,3 +124,34 @@ def test_checkpoints_wait_for_their_time_and_diverged_runs_keep_the_last_finite_
     keeper.save({"x": np.zeros(2, np.float32)}, {"done": 1})
     keeper.save({"x": np.array([np.nan, 1], np.float32)}, {"done": 2})
     assert Keeper(path, {}, 0).load()[1] == {"done": 1}
+
+
+def test_shuffled_batches_under_secure_noise_start_anew(tmp_path):
+    """A second permutation within an epoch could let a record take part more often than the ledger has it."""
+    path = tmp_path / "checkpoint.safetensors"
+    with pytest.raises(KilledError):
+        trained(path, killed_at=3, sampling="shuffle", mode="secure")
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "shared", "expected"),
+    [
+        ({"sampling": "shuffle"}, False, 2 * math.sqrt(2)),  # above the target of 2, as its ledger says
+        ({"sampling": "poisson"}, False, None),
+        ({"sampling": "poisson"}, True, "nothing"),
+    ],
+)
+def test_the_note_never_understates_what_is_spent(options, shared, expected):
+    problem = Problem(N, SHAPE, CLASSES, Budget("2", 1e-5))
+    parameters = network_dpsgd.Parameters(
+        network="wrn-10-1", learning_rate=0.5, clipping_norm=0.3, steps=STEPS, batch_size=10, **options
+    )
+    plan = network_dpsgd.plan(parameters, problem)
+    note = network_dpsgd._note(plan, problem, 10.0, 0, not shared)(STEPS)
+    if expected == "nothing":
+        assert "epsilon" not in note
+        return
+    said = float(note.split("epsilon at most ")[1].split()[0])
+    assert said >= certify(network_dpsgd.spent(plan, STEPS), 1e-5).epsilon > 2
+    assert expected is None or said > expected

@@ -49,7 +49,7 @@ class Keeper:
             tensors = read_tensors(self._path)
         except StudyError:
             return None  # none yet, or damaged: from the start
-        if facts["made_by"] != self._made_by:
+        if facts.get("made_by") != self._made_by:
             _log.info("%s is of another config, code or data: training starts anew", self._path)
             return None
         self.curve = [tuple(row) for row in json.loads(facts["curve"])]

@@ -224,11 +224,9 @@ def rule_of(name: str, layer: nn.Module) -> Rule:
     """
     if isinstance(layer, nn.Linear):
         return OuterProducts(layer)
-    if isinstance(layer, StandardisedConv2d) and layer.groups == 1:
-        return StandardisedProducts(layer)
     if isinstance(layer, nn.Conv2d) and layer.groups == 1 and layer.padding_mode == "zeros":
         if not isinstance(layer.padding, str):
-            return OuterProducts(layer)
+            return StandardisedProducts(layer) if isinstance(layer, StandardisedConv2d) else OuterProducts(layer)
     if isinstance(layer, nn.GroupNorm) and layer.affine:
         return Elementwise(layer)
     raise StudyError(f"network layer {name!r}: no rule for the per-record gradients of {type(layer).__name__}")

@@ -5,6 +5,7 @@ the size of the micro-batches; independent noise of standard deviation s C is ad
 step, an empty batch included; the result is divided by the public q n (tramer2021 section 2; de2022 Eq. 3).
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ from dpstudy.methods.sampling import batches as sampled_batches
 from dpstudy.methods.schedule import Schedule, prepared_by, spent
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
-from dpstudy.privacy.accounting import rough_epsilon
+from dpstudy.privacy.accounting import certify, rough_epsilon
+from dpstudy.privacy.events import unamplified
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.progress import progress
 
@@ -105,6 +107,10 @@ def fit(
     """Train one seed. `monitor(step, model)` is called `curve_points` times with released models; `keeper` has the
     checkpoint that training goes on from, and takes new ones."""
     run = NetworkRun(data.records, parameters, problem, source)
+    if parameters.sampling == "shuffle" and source.mode == "secure":
+        keeper = (
+            None  # the rest of an epoch's permutation is lost with the process: a new one could take a record twice
+        )
     kept = keeper.load() if keeper else None
     if kept:
         run.restore(*kept, source)
@@ -118,7 +124,7 @@ def fit(
     generator = source.sampling("batches") if rate < 1.0 else None
     sampler = sampled_batches(run.records.rows, rate, steps, parameters.sampling, generator, slots=problem.n)
     copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
-    note = _note(plan, problem, rate * problem.n * copies, taken)
+    note = _note(plan, problem, rate * problem.n * copies, taken, bool(plan.events) and not source.shared)
     for step, index in enumerate(progress(sampler, " ".join(source.key), steps, note), start=1):
         if step <= taken:
             continue  # drawn again, so that the batches to come are those that would have come
@@ -130,16 +136,17 @@ def fit(
     return Fit(finite("network_dpsgd", run.model()))
 
 
-def _note(plan: Plan, problem: Problem, images: float, taken: int) -> Callable[[int], str]:
+def _note(plan: Plan, problem: Problem, images: float, taken: int, guaranteed: bool) -> Callable[[int], str]:
     """What is said of a training under way: how fast it is, by the public mean number of images a step, and how much
-    of epsilon it has spent at most, by a quick bound."""
+    of epsilon it has spent at most, exactly or by a quick bound; nothing of epsilon where nothing is guaranteed."""
     started = time.monotonic()
 
     def note(done: int) -> str:
         speed = images * max(0, done - taken) / (time.monotonic() - started)
-        if not plan.events:
+        if not guaranteed:
             return f"{speed:.0f} images/s"
-        epsilon = rough_epsilon(spent(plan, done), problem.budget.delta)
-        return f"{speed:.0f} images/s, epsilon at most {min(epsilon, problem.budget.target):.2f} so far"
+        events, delta = spent(plan, done), problem.budget.delta
+        epsilon = certify(events, delta).epsilon if unamplified(events) else rough_epsilon(events, delta)
+        return f"{speed:.0f} images/s, epsilon at most {math.ceil(100 * epsilon) / 100:.2f} so far"
 
     return note

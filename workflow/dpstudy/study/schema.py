@@ -10,13 +10,13 @@ import yaml
 from dpstudy.errors import StudyError
 
 FOLDER = Path(__file__).parents[2] / "schemas"
-_FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SAFE_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @functools.cache
 def schema(name: str) -> dict:
     """The schema workflow/schemas/{name}.schema.yaml."""
-    return yaml.load((FOLDER / f"{name}.schema.yaml").read_text(encoding="utf-8"), Loader=_FAST_LOADER)
+    return yaml.load((FOLDER / f"{name}.schema.yaml").read_text(encoding="utf-8"), Loader=_SAFE_LOADER)
 
 
 def method_names() -> list[str]:
