@@ -65,12 +65,13 @@ def trained(problem, noise=None, **options):
     return rows, network_dpsgd.fit(data, parameters, problem, plan, noise).model
 
 
-def test_a_records_copies_are_averaged_before_it_is_clipped(problem, quick_plan):
+@pytest.mark.parametrize("clip", [0.3, 20.0])  # the second clips nothing: a sum instead of a mean would show
+def test_a_records_copies_are_averaged_before_it_is_clipped(problem, quick_plan, clip):
     """Two steps in float64 over a loop of copies and records (de2022, Eq. 4), with the noise of the same source."""
     rule = {"multiplicity": 3, "pad": 2}
-    (features, labels), model = trained(problem, augmentation=rule, normalised=True)
+    (features, labels), model = trained(problem, augmentation=rule, normalised=True, clipping_norm=clip)
     noise = NoiseSource("seeded", "cell", "train", 0, 0)
-    parameters = network_dpsgd.Parameters(network="tanh-28", learning_rate=0.5, clipping_norm=0.3, steps=2)
+    parameters = network_dpsgd.Parameters(network="tanh-28", learning_rate=0.5, clipping_norm=clip, steps=2)
     network = network_run.initialised(parameters.network, problem, noise).double()
     for step in (1, 2):
         choices = Augmentation(**rule).choose(N, noise.sampling(f"augmentation {step}"))
@@ -84,11 +85,11 @@ def test_a_records_copies_are_averaged_before_it_is_clipped(problem, quick_plan)
                     mean[name] += gradient / 3
             length = math.sqrt(sum(float(gradient.square().sum()) for gradient in mean.values()))
             for name, gradient in mean.items():
-                total[name] += gradient * min(1.0, 0.3 / length)
+                total[name] += gradient * min(1.0, clip / length)
         with torch.no_grad():
             for name, value in network.named_parameters():
-                drawn = noise.gaussian(schedule.GRADIENT, tuple(value.shape), STD * 0.3, step, name)
-                value -= 0.5 / 0.3 * (total[name] + torch.from_numpy(drawn)) / N
+                drawn = noise.gaussian(schedule.GRADIENT, tuple(value.shape), STD * clip, step, name)
+                value -= 0.5 / clip * (total[name] + torch.from_numpy(drawn)) / N
     for name, value in network.named_parameters():
         assert model.state[name] == pytest.approx(value.detach().numpy(), abs=5e-5), name
 
