@@ -5,14 +5,40 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from dpstudy.errors import StudyError
 from dpstudy.methods import layer_rules
 from dpstudy.methods.record_gradients import RecordGradients, record_losses
 from dpstudy.models import tanh_cnn, wide_resnet
-from dpstudy.models.standardised_conv import StandardisedConv2d
+from dpstudy.models.standardised_conv import ScaledConv2d, StandardisedConv2d
 
 CLASSES = 4
+
+
+class Branch(nn.Module):
+    """A block with a gain of its own, which works in place on what its layer gave, as timm's do."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.layer, self.gain = nn.Conv2d(channels, channels, 3, padding=1), nn.Parameter(torch.tensor(0.7))
+        self.place = nn.Parameter(torch.randn(1, channels, 1, 8))
+
+    def forward(self, x):
+        y = self.layer(x)
+        y.mul_(self.gain)
+        return (x + y + self.place).relu_()
+
+
+class Scale(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.factors = nn.Parameter(1 + 0.1 * torch.randn(channels))
+
+    def forward(self, x):
+        return x * self.factors
+
+
 NETWORKS = {
     "linear": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(2 * 8 * 8, CLASSES)), (2, 8, 8)),
     "no bias": (lambda: nn.Sequential(nn.Linear(6, 5, bias=False), nn.Tanh(), nn.Linear(5, CLASSES)), (6,)),
@@ -39,6 +65,33 @@ NETWORKS = {
         lambda: nn.Sequential(
             StandardisedConv2d(2, 5, (3, 2), (2, 1), (1, 0)), nn.ReLU(),
             StandardisedConv2d(5, 3, 3, bias=False), nn.Flatten(), nn.Linear(30, CLASSES),
+        ),
+        (2, 8, 8),
+    ),
+    "grouped": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 6, 3, padding=1, groups=2), nn.Tanh(), nn.Conv2d(6, 6, 3, 2, groups=3, bias=False), nn.Tanh(),
+            ScaledConv2d(6, 4, 3, groups=2), nn.Flatten(), nn.Linear(4, CLASSES),
+        ),
+        (2, 8, 8),
+    ),
+    "scaled": (
+        lambda: nn.Sequential(
+            ScaledConv2d(2, 5, 3, 2, gamma=1.7, eps=1e-3, same=True), nn.Tanh(), ScaledConv2d(5, 4, (2, 3), same=True),
+            nn.Tanh(), nn.Flatten(), nn.Linear(4 * 4 * 4, CLASSES),
+        ),
+        (2, 8, 7),
+    ),
+    "no rule": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 3, 3, padding="same"), nn.PReLU(), nn.InstanceNorm2d(3, affine=True), nn.Flatten(),
+            nn.LayerNorm(192), nn.Linear(192, 6), Scale(6), nn.Linear(6, CLASSES),
+        ),
+        (2, 8, 8),
+    ),
+    "own parameters": (
+        lambda: nn.Sequential(
+            Branch(2), nn.Conv2d(2, 2, 1), nn.ReLU(inplace=True), Branch(2), nn.Flatten(), nn.Linear(128, CLASSES)
         ),
         (2, 8, 8),
     ),
@@ -93,7 +146,7 @@ def test_sums_equal_a_loop(name, loss, copies, dtype, tolerance):
     assert any(not torch.allclose(free[key], found[key]) for key in free), "the bound binds"
 
 
-@pytest.mark.parametrize("name", ["strided", "group norm", "scatter-32"])
+@pytest.mark.parametrize("name", ["strided", "group norm", "scatter-32", "no rule", "own parameters"])
 def test_the_size_of_micro_batches_changes_nothing(name):
     network, records, labels = made(name, n=12)
     engine = RecordGradients(network)
@@ -109,10 +162,13 @@ def test_the_size_of_micro_batches_changes_nothing(name):
 
 @pytest.mark.parametrize("copies", [1, 4])
 @pytest.mark.parametrize("limit", [0, math.inf])
-@pytest.mark.parametrize("name", ["strided", "one position", "tanh-28", "standardised", "wrn-10-1"])
+@pytest.mark.parametrize(
+    "name", ["strided", "one position", "tanh-28", "standardised", "wrn-10-1", "grouped", "scaled"]
+)
 def test_patches_and_convolutions_give_the_same(name, limit, copies, monkeypatch):
     """Both ways to a convolution's gradients, in float64, where they cannot differ by rounding."""
     monkeypatch.setattr(layer_rules, "_LARGE", limit)
+    monkeypatch.setattr(layer_rules, "_LONG", 0)
     network, records, labels = made(name, copies)
     found = RecordGradients(network.double()).clipped_sum(records.double(), labels, "softmax", 0.3, copies)
     slow = looped(network, records, labels, "softmax", 0.3, copies)
@@ -128,7 +184,7 @@ def test_filters_shorter_than_the_floor_are_standardised_by_it():
     with torch.no_grad():
         layer.weight[1] *= 1e-4
         layer.weight[2] = 0.5
-    assert layer.standardised()[2].flatten().tolist() == [True, False, False, True, True]
+    assert layer.standardised()[2].flatten().tolist() == [1, 0, 0, 1, 1]
     records, labels = torch.randn(5, 2, 8, 8), torch.randint(CLASSES, (5,))
     found = RecordGradients(network.double()).clipped_sum(records.double(), labels, "softmax", 0.3)
     for key, value in looped(network, records, labels, "softmax", 0.3).items():
@@ -143,7 +199,7 @@ def test_micro_batches_suit_the_network():
 
     small, large = tanh_cnn.build("tanh-28", (1, 28, 28), 10), wide_resnet.build("wrn-16-4", (3, 32, 32), 10)
     assert size(small, (1, 28, 28)) == 128 and size(small, (1, 28, 28), 4) == 32
-    assert size(large, (3, 32, 32)) == 16 and size(large, (3, 32, 32), 4) == 4 and size(large, (3, 32, 32), 16) == 1
+    assert size(large, (3, 32, 32)) == 8 and size(large, (3, 32, 32), 4) == 4 and size(large, (3, 32, 32), 16) == 1
     wide = wide_resnet.build("wrn-28-10", (3, 32, 32), 10)  # 146 MB a gradient
     assert size(wide, (3, 32, 32)) == 3
 
@@ -164,7 +220,7 @@ def test_no_record_contributes_more_than_the_norm(name):
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("name", ["positions", "group norm", "tanh-28", "one position"])
+@pytest.mark.parametrize("name", ["positions", "group norm", "tanh-28", "one position", "no rule", "own parameters"])
 def test_a_broken_record_takes_no_part(name, bad):
     network, records, labels = made(name)
     engine = RecordGradients(network)
@@ -199,9 +255,8 @@ def test_multi_label_losses():
     [
         (nn.BatchNorm2d(3), "'1': BatchNorm2d mixes the records of a batch"),
         (nn.BatchNorm2d(3, affine=False), "mixes the records"),
-        (nn.PReLU(), "no rule for the per-record gradients of PReLU"),
-        (nn.Conv2d(3, 3, 3, groups=3), "no rule"),
-        (nn.Conv2d(3, 3, 3, padding="same"), "no rule"),
+        (nn.InstanceNorm2d(3, track_running_stats=True), "'1': InstanceNorm2d keeps statistics"),
+        (nn.Dropout(0.1), "'1': Dropout is not for private training"),
     ],
 )
 def test_layers_without_a_bound_are_refused(layer, words):
@@ -221,3 +276,52 @@ def test_a_layer_that_is_used_twice_is_refused():
     engine = RecordGradients(Twice())
     with pytest.raises(StudyError, match="'inner' is used twice"):
         engine.clipped_sum(torch.randn(3, 6), torch.zeros(3, dtype=torch.long), "softmax", 1.0)
+
+
+def test_parameters_that_no_rule_covers_are_refused():
+    class Outside(nn.Module):
+        def __init__(self, parameter):
+            super().__init__()
+            self.parameter, self.inner, self.out = nn.Parameter(parameter), nn.Linear(6, 6), nn.Linear(6, CLASSES)
+
+        def forward(self, x):
+            return self.out(functional.linear(x, self.inner.weight) + self.parameter)
+
+    records, labels = torch.randn(3, 6), torch.zeros(3, dtype=torch.long)
+    with pytest.raises(StudyError, match=r"'parameter': no rule .* of shape \(6,\) outside a layer"):
+        RecordGradients(Outside(torch.zeros(6))).clipped_sum(records, labels, "softmax", 1.0)
+    with pytest.raises(StudyError, match="'inner': its parameters are not used in a pass of its own"):
+        RecordGradients(Outside(torch.zeros(1, 6))).clipped_sum(records, labels, "softmax", 1.0)
+
+
+def test_frozen_layers_have_no_part():
+    network, records, labels = made("group norm")
+    for layer in network[:-1]:
+        layer.requires_grad_(False)
+    found = RecordGradients(network).clipped_sum(records, labels, "softmax", 0.3)
+    assert (
+        set(found)
+        == {"5.weight", "5.bias"}
+        == set(RecordGradients(network).clipped_sum(records[:0], labels[:0], "softmax", 1))
+    )
+    head = network[-1]
+    alone = RecordGradients(head).clipped_sum(network[:-1](records).detach(), labels, "softmax", 0.3)
+    for key, value in alone.items():
+        assert torch.allclose(found[f"5.{key}"], value, rtol=1e-5, atol=1e-7)
+    network[0].bias.requires_grad_()
+    with pytest.raises(StudyError, match="'0': some of its parameters are frozen, but not all"):
+        RecordGradients(network)
+
+
+@pytest.mark.parametrize("name", ["wrn-10-1", "scaled", "no rule", "tanh-28"])
+def test_half_precision_keeps_the_bound(name):
+    """The direction is that of float32, roughly; the norm is bounded exactly, not roughly."""
+    network, records, labels = made(name)
+    exact = RecordGradients(network).clipped_sum(records, labels, "softmax", math.inf)
+    half = RecordGradients(network, "bfloat16").clipped_sum(records, labels, "softmax", math.inf)
+    flat, other = (torch.cat([found[key].flatten() for key in exact]) for found in (exact, half))
+    assert other.dtype == torch.float32 and 0.95 < float(functional.cosine_similarity(flat, other, 0)) < 0.99999999
+    for index in range(3):
+        one = RecordGradients(network, "bfloat16").clipped_sum(records[[index]], labels[[index]], "softmax", 1e-3)
+        length = math.sqrt(sum(float(value.double().square().sum()) for value in one.values()))
+        assert length == pytest.approx(1e-3, rel=1e-5)

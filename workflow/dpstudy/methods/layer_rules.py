@@ -18,10 +18,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from dpstudy.errors import StudyError
-from dpstudy.models.standardised_conv import StandardisedConv2d
+from dpstudy.models.standardised_conv import ScaledConv2d, StandardisedConv2d
 
-_LARGE = 50_000  # numbers in a record's patches, from which convolutions are quicker than products of patches
+# A convolution a record is quicker than products of patches where these have many numbers, and many times as many as
+# the filters.
+_LARGE, _LONG = 50_000, 4
 
 
 class Rule(Protocol):
@@ -59,7 +60,7 @@ class OuterProducts:
         return OuterProducts(self.layer, *self._formed(inputs, gradients, copies))
 
     def _formed(self, inputs, gradients, copies) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor | None]:
-        """a, where it is needed, g, and each."""
+        """a, where it is needed, g, and each; in a convolution of several groups a is not for use with g."""
         records, layer = len(inputs) // copies, self.layer
         if isinstance(layer, nn.Linear):  # positions, if any, stand between the record and the last axis
             a, g = (x.reshape(records, -1, x.shape[-1]) for x in (inputs, gradients))
@@ -68,17 +69,23 @@ class OuterProducts:
         if self._large(gradients, copies):
             return None, g, by_convolution(layer, inputs, gradients, copies)
         a = patches(inputs, layer).reshape(records, g.shape[1], -1)
+        if layer.groups > 1:
+            return a, g, _grouped(a, g, layer)
         return a, g, torch.bmm(g.transpose(1, 2), a) if g.shape[1] > 1 else None
 
     def _large(self, outputs: torch.Tensor, copies: int) -> bool:
-        positions = copies * outputs[0, 0].numel()
-        return outputs.device.type == "cpu" and positions * self.layer.weight[0].numel() > _LARGE
+        positions = copies * outputs[0, 0].numel() * self.layer.groups
+        enough = positions > _LONG * self.layer.out_channels and self._patches(outputs, copies) > _LARGE
+        return outputs.device.type == "cpu" and enough
+
+    def _patches(self, outputs: torch.Tensor, copies: int) -> int:
+        return copies * outputs[0, 0].numel() * self.layer.weight[0].numel() * self.layer.groups
 
     def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
         layer, copies = self.layer, len(inputs)
         if isinstance(layer, nn.Linear) or self._large(outputs, copies):
             return layer.weight.numel() if outputs[0].ndim > 1 else inputs.numel()
-        return copies * outputs[0, 0].numel() * layer.weight[0].numel()
+        return self._patches(outputs, copies)
 
     def squared_norms(self) -> torch.Tensor:
         if self.each is not None:
@@ -106,14 +113,12 @@ class OuterProducts:
 class StandardisedProducts(OuterProducts):
     """The gradients of a convolution's filters and gains through their weight standardisation.
 
-    The filters act as gain v/|v| with v = w - mean(w). With G_i the gradient of what acts, the gain's is <G_i, v/|v|>,
-    and that of w is gain/|v| (G_i - mean(G_i) - <G_i, v/|v|> v/|v|); the last term is missing where the floor stands
-    for |v|.
+    `StandardisedConv2d.standardised` says what they are, given the gradients of what acts.
 
     Attributes:
-        each: (n, outputs, inputs), the gradients of w, without the factor gain/|v|.
+        each: (n, outputs, inputs), the gradients of w, without the factor gain/length.
         gain: (n, outputs), the gradients of the gains.
-        scale: (outputs,), gain/|v|.
+        scale: (outputs,), gain/length.
     """
 
     gain: torch.Tensor | None = None
@@ -121,15 +126,15 @@ class StandardisedProducts(OuterProducts):
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> StandardisedProducts:
         layer = self.layer
-        a, g, each = self._formed(inputs, gradients, copies)
+        a, g, each = self._formed(layer.padded(inputs), gradients, copies)
         each = torch.bmm(g.transpose(1, 2), a) if each is None else each
-        directions, lengths, free = layer.standardised()
-        v = directions.permute(0, 2, 3, 1).flatten(1)
-        basis = torch.stack([torch.full_like(v, v.shape[1] ** -0.5), v], 1)  # (outputs, 2, inputs), orthonormal
+        filters, lengths, bend = layer.standardised()
+        u = filters.permute(0, 2, 3, 1).flatten(1)
+        basis = torch.stack([torch.full_like(u, u.shape[1] ** -0.5), u], 1)  # (outputs, 2, inputs), orthogonal
         rows = each.transpose(0, 1)
         along = torch.bmm(rows, basis.transpose(1, 2))
         gain = along[:, :, 1].T.clone()
-        along[:, :, 1] *= free.flatten()[:, None]
+        along[:, :, 1] *= bend.flatten()[:, None]
         rows.baddbmm_(along, basis, alpha=-1)
         return StandardisedProducts(layer, a, g, each, gain, (layer.gain / lengths).flatten())
 
@@ -156,6 +161,15 @@ def by_convolution(layer: nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tens
         for x, g in zip(inputs.split(copies), gradients.split(copies), strict=True)
     ]
     return torch.stack([each.permute(0, 2, 3, 1) for each in found]).flatten(2)
+
+
+def _grouped(a: torch.Tensor, g: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor:
+    """(n, outputs, kernel x inputs of a group), of patches a (n, P, kernel x C) and gradients g (n, P, outputs)."""
+    groups, (records, positions, _) = layer.groups, g.shape
+    a = a.reshape(records, positions, -1, groups, layer.in_channels // groups).permute(0, 3, 1, 2, 4)
+    g = g.reshape(records, positions, groups, -1).permute(0, 2, 3, 1)
+    each = torch.bmm(g.flatten(0, 1), a.flatten(3).flatten(0, 1))
+    return each.reshape(records, layer.out_channels, -1)
 
 
 def patches(inputs: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor:
@@ -216,17 +230,13 @@ class Elementwise:
         return dict(zip(("weight", "bias"), (factors @ _finite(each, factors) for each in self.each), strict=True))
 
 
-def rule_of(name: str, layer: nn.Module) -> Rule:
-    """The rule of a layer with parameters.
-
-    Raises:
-        StudyError: there is none.
-    """
-    if isinstance(layer, nn.Linear):
+def rule_of(layer: nn.Module) -> Rule | None:
+    """The rule of a layer with parameters, or None: a class of its own may compute something else than its parent."""
+    kind = type(layer)
+    if kind is nn.Linear:
         return OuterProducts(layer)
-    if isinstance(layer, nn.Conv2d) and layer.groups == 1 and layer.padding_mode == "zeros":
-        if not isinstance(layer.padding, str):
-            return StandardisedProducts(layer) if isinstance(layer, StandardisedConv2d) else OuterProducts(layer)
-    if isinstance(layer, nn.GroupNorm) and layer.affine:
-        return Elementwise(layer)
-    raise StudyError(f"network layer {name!r}: no rule for the per-record gradients of {type(layer).__name__}")
+    if kind in (nn.Conv2d, StandardisedConv2d, ScaledConv2d):
+        if layer.padding_mode != "zeros" or isinstance(layer.padding, str):
+            return None
+        return OuterProducts(layer) if kind is nn.Conv2d else StandardisedProducts(layer)
+    return Elementwise(layer) if kind is nn.GroupNorm else None

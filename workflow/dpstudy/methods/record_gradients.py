@@ -6,18 +6,23 @@ weighted by their clipping factors, layer by layer (Goodfellow 2015; book-keepin
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import torch
 from torch import nn
 from torch.nn import functional
 
 from dpstudy.errors import StudyError
+from dpstudy.methods.layer_fallback import Expanded, Recomputed
 from dpstudy.methods.layer_rules import Rule, rule_of
 
 LOSSES = ("softmax", "sigmoid")
+PRECISIONS = ("float32", "bfloat16")
 _CACHED = 2_500_000  # numbers of one layer that a processor's caches hold: 10 MB
 _HELD = 1 << 27  # numbers of whole gradients that are held: 0.5 GB
 _SMALLEST, _LARGEST, _ON_A_GPU = 16, 128, 512  # images
+_FEW = 8  # records: the allocator takes tensors of many more anew from the system, page by page
+_SHARE_OF_GPU = 0.5  # of its free memory
 
 
 def record_losses(scores: torch.Tensor, labels: torch.Tensor, loss: str) -> torch.Tensor:
@@ -35,60 +40,83 @@ def record_losses(scores: torch.Tensor, labels: torch.Tensor, loss: str) -> torc
 
 
 class RecordGradients:
-    """Clipped gradient sums of one network.
+    """Clipped gradient sums of one network with respect to its parameters that require gradients.
 
     Args:
         network: maps (n, ...) to (n, m) scores, every record by itself.
+        precision: "float32", or "bfloat16" for the passes through the network; norms, clipping and sums are in the
+            parameters' own type either way, so that what is summed is bounded as it is.
 
     Raises:
-        StudyError: a layer mixes records (batch normalisation), or has parameters and no rule.
+        StudyError: a layer mixes records (batch normalisation), draws at random or changes state in a pass, or has
+            parameters that no rule covers.
     """
 
-    def __init__(self, network: nn.Module):
-        self._network = network
+    def __init__(self, network: nn.Module, precision: str = "float32"):
+        self._network, self._precision = network, precision
         layers = dict(network.named_modules())
         for name, layer in layers.items():
-            if isinstance(layer, nn.modules.batchnorm._NormBase):
-                raise StudyError(
-                    f"network layer {name!r}: {type(layer).__name__} mixes the records of a batch, so that no record's "
-                    "gradient can be bounded; use group normalisation"
-                )
-        self._layers = {name: layer for name, layer in layers.items() if _has_parameters(layer)}
-        self._rules = {name: rule_of(name, layer) for name, layer in self._layers.items()}
+            _check_layer(name, layer)
+        self._rules, self._direct, self._shared = {}, {}, False
+        for name, layer in layers.items():
+            own = {key: value for key, value in layer.named_parameters(recurse=False) if value.requires_grad}
+            if not own:
+                continue
+            if any(True for _ in layer.children()) and rule_of(layer) is None:
+                self._direct |= {f"{name}.{key}".removeprefix("."): value for key, value in own.items()}
+            elif len(own) == len(list(layer.parameters(recurse=False))):
+                self._rules[name] = rule_of(layer) or Recomputed(layer=layer)
+            else:
+                raise StudyError(f"network layer {name!r}: some of its parameters are frozen, but not all")
+        self._layers = {name: layers[name] for name in self._rules}
 
-    def _forward(self, records: torch.Tensor) -> tuple[torch.Tensor, dict[str, tuple[torch.Tensor, torch.Tensor]]]:
-        """The scores, and layer -> its (input, output)."""
-        seen, hooks = {}, []
+    def _forward(self, records: torch.Tensor) -> "_Pass":
+        """One pass through the network, with what the rules need of it."""
+        done, hooks = _Pass(), []
 
         def keeper(name: str) -> Callable:
             def keep(_layer, inputs, output) -> torch.Tensor:
-                if name in seen:
+                if name in done.outputs:
                     raise StudyError(f"network layer {name!r} is used twice in one pass; no rule covers shared weights")
-                output = _channels_last(output)
-                seen[name] = inputs[0].detach(), output
-                return output
+                given, output = inputs[0], _channels_last(output)
+                done.inputs[name] = (given.clone() if self._shared else given).detach()
+                done.outputs[name] = output
+                done.versions[name] = given._version, output._version
+                return output.clone() if self._shared else output
 
             return keep
 
+        done.copies = {name: Expanded.copies_of(name, value, len(records)) for name, value in self._direct.items()}
         try:
             hooks = [layer.register_forward_hook(keeper(name)) for name, layer in self._layers.items()]
-            return self._network(records), seen
+            with torch.autocast(records.device.type, torch.bfloat16, enabled=self._precision == "bfloat16"):
+                done.scores = torch.func.functional_call(self._network, done.copies, (_channels_last(records),))
         finally:
             for hook in hooks:
                 hook.remove()
+        unused = self._layers.keys() - done.outputs.keys()
+        if unused:
+            raise StudyError(
+                f"network layer {min(unused)!r}: its parameters are not used in a pass of its own"
+            )
+        if not self._shared and done.changed():
+            self._shared = True  # some operation works in place on what a layer got or gave: give it a copy
+            return self._forward(records)
+        return done
 
     def micro_batch(self, record: torch.Tensor) -> int:
         """How many records like this one, (K, ...) copies, to take at a time, for speed; no result depends on it."""
-        copies = len(record)
-        if record.device.type != "cpu":
-            return max(1, _ON_A_GPU // copies)
-        _, seen = self._forward(_channels_last(record))
-        numbers = (
-            self._rules[name].held(inputs, output) + inputs.numel() + output.numel()
-            for name, (inputs, output) in seen.items()
-        )
-        gradient = sum(value.numel() for value in self._network.parameters())
-        records = max(_SMALLEST // copies, _CACHED // max(numbers, default=1))
+        copies, done = len(record), self._forward(record)
+        tensors = {name: (done.inputs[name], done.outputs[name]) for name in self._rules}
+        numbers = [
+            rule.held(*tensors[name]) + sum(tensor.numel() for tensor in tensors[name])
+            for name, rule in self._rules.items()
+        ]
+        gradient = sum(value.numel() for value in self._network.parameters() if value.requires_grad)
+        if record.device.type == "cuda":
+            free = torch.cuda.mem_get_info(record.device)[0] / 4
+            return max(1, min(_ON_A_GPU // copies, int(_SHARE_OF_GPU * free / (gradient + 4 * sum(numbers)))))
+        records = max(min(_FEW, _SMALLEST // copies), _CACHED // max(numbers, default=1))
         return max(1, min(_LARGEST // copies, _HELD // gradient, records))
 
     def clipped_sum(
@@ -115,25 +143,62 @@ class RecordGradients:
             Parameter name -> sum, float32. A record whose gradient is not finite contributes zero.
         """
         if not len(records):
-            return {name: torch.zeros_like(value) for name, value in self._network.named_parameters()}
+            trained = ((name, value) for name, value in self._network.named_parameters() if value.requires_grad)
+            return {name: torch.zeros_like(value) for name, value in trained}
         labels = labels.repeat_interleave(copies, 0) if copies > 1 else labels
-        scores, seen = self._forward(_channels_last(records))
-        total = record_losses(scores, labels, loss).sum() / copies
-        backward = torch.autograd.grad(total, [output for _, output in seen.values()])
+        done = self._forward(records)
+        total = record_losses(done.scores.to(records.dtype), labels, loss).sum() / copies
+        gradients = torch.autograd.grad(total, [*done.outputs.values(), *done.copies.values()])
         with torch.no_grad():
-            return self._sums(seen, backward, norm, copies, part)
+            return self._sums(done, [gradient.to(records.dtype) for gradient in gradients], norm, copies, part)
 
-    def _sums(self, seen, backward, norm: float, copies: int, part: torch.Tensor | None) -> dict[str, torch.Tensor]:
-        rules: dict[str, Rule] = {
-            name: self._rules[name].take(inputs, gradients, copies)
-            for (name, (inputs, _)), gradients in zip(seen.items(), backward, strict=True)
+    def _sums(self, done: "_Pass", gradients, norm: float, copies: int, part: torch.Tensor | None):
+        """Layer by layer: norms, factors, and the sums weighted with them."""
+        own = gradients[: len(done.outputs)]
+        rules: dict[str, Rule | Expanded] = {
+            f"{name}.": self._rules[name].take(done.inputs[name].to(gradient.dtype), gradient, copies)
+            for name, gradient in zip(done.outputs, own, strict=True)
         }
+        if done.copies:
+            rest = dict(zip(done.copies, gradients[len(own) :], strict=True))
+            rules[""] = Expanded.take(rest, copies, self._direct)
         squares = torch.stack([rule.squared_norms() for rule in rules.values()]).sum(0)
         factors = clipping_factors(squares.sqrt(), norm)
         if part is not None:
             factors = factors * part
-        sums = {f"{name}.{key}": value for name, rule in rules.items() for key, value in rule.sums(factors).items()}
+        sums = {f"{name}{key}": value for name, rule in rules.items() for key, value in rule.sums(factors).items()}
         return {name.removeprefix("."): value for name, value in sums.items()}
+
+
+@dataclass
+class _Pass:
+    """What a pass through the network left: scores, layer -> input and output, and the records' own parameters."""
+
+    scores: torch.Tensor | None = None
+    inputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    outputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    copies: dict[str, torch.Tensor] = field(default_factory=dict)
+    versions: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def changed(self) -> bool:
+        """Whether a tensor was changed in place after it was noted: then it is not what the layer got or gave."""
+        return any(
+            (self.inputs[name]._version, self.outputs[name]._version) != noted for name, noted in self.versions.items()
+        )
+
+
+def _check_layer(name: str, layer: nn.Module) -> None:
+    if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+        raise StudyError(
+            f"network layer {name!r}: {type(layer).__name__} mixes the records of a batch, so that no record's "
+            "gradient can be bounded; use group normalisation"
+        )
+    kind = type(layer).__name__
+    if getattr(layer, "track_running_stats", False):
+        raise StudyError(f"network layer {name!r}: {kind} keeps statistics of the records outside the ledger")
+    dropped = layer.p if isinstance(layer, nn.modules.dropout._DropoutNd) else getattr(layer, "drop_prob", 0)
+    if dropped:
+        raise StudyError(f"network layer {name!r}: {kind} is not for private training; set its rate to 0")
 
 
 def _channels_last(maps: torch.Tensor) -> torch.Tensor:
@@ -145,7 +210,3 @@ def clipping_factors(norms: torch.Tensor, bound: float) -> torch.Tensor:
     """(n,) factors min(1, bound/norm); 0 where the norm is not finite."""
     factors = (bound / norms).clamp_max(1.0) if bound < float("inf") else torch.ones_like(norms)
     return torch.where(torch.isfinite(norms), factors.nan_to_num(1.0), 0.0)
-
-
-def _has_parameters(layer: nn.Module) -> bool:
-    return next(layer.parameters(recurse=False), None) is not None
