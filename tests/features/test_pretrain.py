@@ -9,11 +9,14 @@ from dpstudy.data.readers import open_reader
 from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
 from dpstudy.features.pretrain import pretrain
+from dpstudy.features.recipe import Recipe
 from dpstudy.files import read_tensors, write_table
+from dpstudy.models import networks
 from dpstudy.models.small_cnn import SmallCNN
 
 DIGITS = [str(digit) for digit in range(10)]
 TINY = {"public": "glyphs", "width": 8, "embedding": 16, "epochs": 2, "batch_size": 64, "learning_rate": 0.01}
+WIDE = {"public": "glyphs", "architecture": "wrn-10-1", "epochs": 6, "batch_size": 64}
 
 
 @pytest.fixture
@@ -105,6 +108,9 @@ def test_weights_that_do_not_fit_the_card_are_refused(public, tmp_path):
     ("options", "words"),
     [
         (TINY | {"epoch": 3}, "'epoch'"),
+        (TINY | {"schedule": "steps"}, "unknown key 'schedule' of architecture 'small_cnn'"),
+        (WIDE | {"width": 3}, "unknown key 'width' of architecture 'wrn-10-1'"),
+        (WIDE | {"schedule": "saw"}, "schedule 'saw' does not exist"),
         (TINY | {"architecture": "big_cnn"}, "'big_cnn' does not exist"),
         (TINY | {"learning_rate": 1e30}, "diverged"),
     ],
@@ -119,3 +125,34 @@ def test_several_labels_a_record_are_refused(tmp_path, make_records, make_folder
     folder = make_folder(make_records(8, multi_label=True), "many", private=False)
     with pytest.raises(StudyError, match="one label each"):
         run(folder.parent, tmp_path)
+
+
+def test_a_wide_resnet_learns_and_gives_what_its_classifier_sees(public, tmp_path):
+    card = run(public, tmp_path, WIDE | {"augmentation": "warp", "epochs": 12})
+    assert card["validation_accuracy"] > 40  # chance is 10
+    extractor = open_extractor({"extractor": "backbone"}, tmp_path)
+    images = open_reader("glyphs", {"count": 500}, ".").read("all", np.arange(20)).images
+    assert extractor.shape((8, 8, 1)) == (64,) and extractor(images).shape == (20, 64)
+    tensors = read_tensors(tmp_path / "model.safetensors")
+    scores = extractor(images) @ tensors["8.weight"].T + tensors["8.bias"]
+    network = networks.build("wrn-10-1", (1, 8, 8), 10)
+    network.load_state_dict({name: torch.from_numpy(value) for name, value in tensors.items()})
+    with torch.no_grad():
+        whole = network(torch.from_numpy(images / np.float32(255)).permute(0, 3, 1, 2)).numpy()
+    np.testing.assert_allclose(scores, whole, rtol=1e-3, atol=1e-4)
+    weights = []
+    for name in ("one", "two"):
+        run(public, tmp_path / name, WIDE | {"epochs": 1})
+        weights.append((tmp_path / name / "model.safetensors").read_bytes())
+    assert weights[0] == weights[1]
+
+
+def test_the_rates_of_de2022s_recipes():
+    """C.3: 100K steps with a tenth at 50K and at 75K; or constant."""
+    steps = Recipe(1, 128, 0.1, steps=100_000, schedule="steps")
+    rates = [steps.rate(step, steps.total(45_000)) for step in (0, 49_999, 50_000, 74_999, 75_000, 99_999)]
+    assert rates == pytest.approx([0.1, 0.1, 0.01, 0.01, 0.001, 0.001])
+    assert Recipe(1, 1024, 0.3, schedule="constant").rate(7, 10) == 0.3
+    cosine = Recipe(2, 10, 0.2)
+    assert cosine.total(95) == 20 and cosine.rate(0, 1000) == pytest.approx(0.2 / 50)
+    assert cosine.rate(500, 1000) == pytest.approx(0.1) and cosine.rate(999, 1000) < 1e-6

@@ -11,42 +11,46 @@ from dpstudy.files import read_json, read_tensors
 
 
 class Backbone:
-    """Features (embedding,): centred unit embeddings of a pre-trained small CNN (see models.small_cnn)."""
+    """Features (d,) of a pre-trained network: the centred unit embeddings of a small CNN (models.small_cnn), or what
+    the classifier of a Wide ResNet would see."""
 
     def __init__(self, folder: str | os.PathLike):
         import torch
 
-        from dpstudy.models.small_cnn import SmallCNN
+        from dpstudy.models.backbones import build
 
         self.card = read_json(Path(folder) / "card.json")
         options = self.card["options"]
-        self._network = SmallCNN(
-            self.card["image_shape"][2], len(self.card["classes"]), options["width"], options["embedding"]
-        )
+        network = build(options, self.card["image_shape"], len(self.card["classes"]))
         tensors = read_tensors(Path(folder) / "model.safetensors")
         try:
-            self._network.load_state_dict({name: torch.from_numpy(value) for name, value in tensors.items()})
+            network.load_state_dict({name: torch.from_numpy(value) for name, value in tensors.items()})
         except RuntimeError:
             raise StudyError(f"{folder}: model.safetensors and card.json do not fit; delete both") from None
-        self._network.eval()
+        network.eval()
+        self._scaling = options.get("scaling", "unit")
+        small = options["architecture"] == "small_cnn"
+        self._features, self._dim = (
+            (network.features, options["embedding"]) if small else (network[:-1], network[-1].in_features)
+        )
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:
-        """(embedding,), for images of the shape that the network was trained on."""
+        """(d,), for images of the shape that the network was trained on."""
         trained = tuple(self.card["image_shape"])
         if tuple(image_shape) != trained:
             raise StudyError(
                 f"backbone {self.card['backbone']!r} was trained on images (H, W, C) of {trained}, not"
                 f" {tuple(image_shape)}; choose a public set of the same size"
             )
-        return (self.card["options"]["embedding"],)
+        return (self._dim,)
 
     def __call__(self, images: np.ndarray) -> np.ndarray:
-        """(n, H, W, C) uint8 to (n, embedding) float32 of L2 norm 1."""
+        """(n, H, W, C) uint8 to (n, d) float32."""
         import torch
 
-        planes = np.ascontiguousarray(scale(images, "unit").transpose(0, 3, 1, 2))
+        planes = np.ascontiguousarray(scale(images, self._scaling).transpose(0, 3, 1, 2))
         with torch.inference_mode():
-            return self._network.features(torch.from_numpy(planes)).numpy()
+            return self._features(torch.from_numpy(planes)).numpy()
 
 
 def open(options: dict, *, backbone_folder: str | os.PathLike | None = None, data_root=None) -> Backbone:

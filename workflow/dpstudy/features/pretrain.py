@@ -5,29 +5,30 @@ hash of their public ids, not by the hash of kept.parquet, which lists private r
 """
 
 import hashlib
-import math
 import os
 import platform
 
 import numpy as np
 import torch
-from torch.nn import functional
+from torch import nn
 
 from dpstudy.data import shards
 from dpstudy.data.records import Records
 from dpstudy.errors import StudyError
-from dpstudy.features.scaling import scale
+from dpstudy.features.recipe import Recipe, planes_of, train
 from dpstudy.files import sha256, write_json, write_tensors
+from dpstudy.models import wide_resnet
+from dpstudy.models.backbones import build
 from dpstudy.models.small_cnn import SmallCNN
-from dpstudy.progress import progress
 
-DEFAULTS = {
+SMALL = {
     "architecture": "small_cnn", "width": 32, "embedding": 256, "epochs": 6, "batch_size": 128,
     "learning_rate": 0.002, "seed": 0,
 }  # fmt: skip
-_WEIGHT_DECAY = 0.01
-_WARM_UP_STEPS = 50
-_SHIFT, _ROTATION, _ZOOM, _NOISE = 0.12, 0.15, 0.1, 0.12  # half sides, radians, relative size, grey levels of [0, 1]
+WIDE = {  # de2022 C.3, CIFAR-100; the epochs are ours
+    "architecture": "wrn-16-4", "scaling": "unit", "epochs": 30, "steps": None, "batch_size": 128, "learning_rate": 0.1,
+    "optimiser": "momentum", "weight_decay": 5e-4, "schedule": "steps", "augmentation": "crop", "seed": 0,
+}  # fmt: skip
 _BATCH = 512  # images at once when nothing is trained
 
 
@@ -44,7 +45,8 @@ def pretrain(
     """Train backbone `name` on the split `train` of a public set, and write its weights and its card.
 
     Args:
-        options: the backbone's config entry; keys as in DEFAULTS, and `public`, the public set's name.
+        options: the backbone's config entry; keys as in SMALL or WIDE, by its architecture, and `public`, the public
+            set's name.
         public_folder: results/data/{public}, with the split `train` and, if there is one, `validation`.
         out_model: safetensors of the network's parameters and of `centre`, the mean embedding of the rows trained on.
         out_card: JSON that says what the network is and where it comes from.
@@ -56,21 +58,26 @@ def pretrain(
             exist; or training diverged.
     """
     options = _complete(options)
-    train = _split(public_folder, "train", kept)
+    train_set = _split(public_folder, "train", kept)
     validation = _split(public_folder, "validation", kept)
     manifest = shards.read_manifest(os.path.join(public_folder, "train"))
     where = f"public data set {manifest['dataset']!r}"
-    if train.images is None or train.multi_label:
+    if train_set.images is None or train_set.multi_label:
         raise StudyError(f"{where}: pre-training needs images with one label each")
-    if min(train.images.shape[1:3]) < 8:
-        raise StudyError(f"{where}: images are {train.images.shape[1:3]}; pre-training needs at least 8 pixels a side")
-    if not len(train):
+    if min(train_set.images.shape[1:3]) < 8:
+        raise StudyError(
+            f"{where}: images are {train_set.images.shape[1:3]}; pre-training needs at least 8 pixels a side"
+        )
+    if not len(train_set):
         raise StudyError(f"{where}: no row is left to train on")
+    where = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(options["seed"])
-        network = SmallCNN(train.images.shape[3], len(manifest["classes"]), options["width"], options["embedding"])
-        _train(network, train, options)
-    network.centre.copy_(_mean_embedding(network, train))
+        network = build(options, train_set.images.shape[1:], len(manifest["classes"])).to(where)
+        train(network, train_set.images, train_set.labels, Recipe.of(options), options.get("scaling", "unit"))
+    network.to("cpu")
+    if isinstance(network, SmallCNN):
+        network.centre.copy_(_mean_embedding(network, train_set))
     tensors = {key: value.numpy() for key, value in network.state_dict().items()}
     if not all(np.isfinite(value).all() for value in tensors.values()):
         raise StudyError(f"backbone {name!r}: training diverged; lower learning_rate ({options['learning_rate']})")
@@ -78,16 +85,16 @@ def pretrain(
     card = {
         "backbone": name,
         "architecture": options["architecture"],
-        "options": {key: options[key] for key in DEFAULTS},
+        "options": {key: value for key, value in options.items() if key != "public"},
         "classes": manifest["classes"],
-        "image_shape": list(train.images.shape[1:]),
+        "image_shape": list(train_set.images.shape[1:]),
         "public": manifest["dataset"],
         "public_rows": manifest["rows"],
-        "rows_used": len(train),
-        "rows_sha256": hashlib.sha256("\n".join(map(str, train.ids)).encode()).hexdigest(),
+        "rows_used": len(train_set),
+        "rows_sha256": hashlib.sha256("\n".join(map(str, train_set.ids)).encode()).hexdigest(),
         "drop": drop,
         "validation_rows": len(validation) if validation else 0,
-        "validation_accuracy": _accuracy(network, validation) if validation else None,
+        "validation_accuracy": _accuracy(network, validation, options.get("scaling", "unit")) if validation else None,
         "sha256": sha256(out_model),
         "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
     }
@@ -95,13 +102,20 @@ def pretrain(
 
 
 def _complete(options: dict) -> dict:
-    unknown = set(options) - set(DEFAULTS) - {"public"}
+    """The options with their defaults."""
+    architecture = options.get("architecture", "small_cnn")
+    wide = wide_resnet.is_wide_resnet(architecture)
+    if not wide and architecture != "small_cnn":
+        raise StudyError(
+            f"backbone: architecture {architecture!r} does not exist; there are small_cnn, and wrn-16-4 and its like"
+        )
+    defaults = WIDE if wide else SMALL
+    unknown = set(options) - set(defaults) - {"public"}
     if unknown:
-        raise StudyError(f"backbone: unknown key {min(unknown)!r}; there are {', '.join(DEFAULTS)}")
-    options = DEFAULTS | options
-    if options["architecture"] != "small_cnn":
-        raise StudyError(f"backbone: architecture {options['architecture']!r} does not exist; there is small_cnn")
-    return options
+        raise StudyError(
+            f"backbone: unknown key {min(unknown)!r} of architecture {architecture!r}; it has {', '.join(defaults)}"
+        )
+    return defaults | options
 
 
 def _split(public_folder: str | os.PathLike, split: str, kept: str | os.PathLike | None) -> Records | None:
@@ -112,58 +126,19 @@ def _split(public_folder: str | os.PathLike, split: str, kept: str | os.PathLike
     return records if kept is None else shards.keep(records, kept, shards.read_manifest(folder)["dataset"], split)
 
 
-def _planes(images: np.ndarray) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(scale(images, "unit").transpose(0, 3, 1, 2)))
-
-
-def _train(network: SmallCNN, records: Records, options: dict) -> None:
-    """AdamW with a linear warm-up and a cosine decay; cross-entropy on augmented images."""
-    images, labels = _planes(records.images), torch.from_numpy(records.labels).long()
-    random = torch.Generator().manual_seed(options["seed"])
-    optimiser = torch.optim.AdamW(network.parameters(), weight_decay=_WEIGHT_DECAY)
-    batches = math.ceil(len(images) / options["batch_size"])
-    steps = options["epochs"] * batches
-    for step in progress(range(steps), "pre-training", total=steps):
-        if step % batches == 0:
-            order = torch.randperm(len(images), generator=random)
-        rate = options["learning_rate"] * min(1, (step + 1) / _WARM_UP_STEPS)
-        for group in optimiser.param_groups:
-            group["lr"] = rate * (1 + math.cos(math.pi * step / steps)) / 2
-        first = step % batches * options["batch_size"]
-        rows = order[first : first + options["batch_size"]]
-        loss = functional.cross_entropy(network(_augment(images[rows], random)), labels[rows])
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-
-
-def _augment(images: torch.Tensor, random: torch.Generator) -> torch.Tensor:
-    """Shift, rotate and resize each image a little, and add noise; (n, C, H, W) in [0, 1]."""
-
-    def spread(size: float, *shape: int) -> torch.Tensor:
-        return size * (2 * torch.rand(len(images), *shape, generator=random) - 1)
-
-    angle, zoom, shift = spread(_ROTATION), 1 + spread(_ZOOM), spread(_SHIFT, 2)
-    cos, sin = zoom * torch.cos(angle), torch.sin(angle)
-    affine = torch.stack([cos, -sin, shift[:, 0], sin, cos, shift[:, 1]], 1).view(-1, 2, 3)
-    grid = functional.affine_grid(affine, list(images.shape), align_corners=False)
-    moved = functional.grid_sample(images, grid, align_corners=False)
-    return (moved + _NOISE * torch.randn(moved.shape, generator=random)).clamp(0, 1)
-
-
 @torch.inference_mode()
 def _mean_embedding(network: SmallCNN, records: Records) -> torch.Tensor:
     total = torch.zeros(network.centre.shape, dtype=torch.float64)
     for start in range(0, len(records), _BATCH):
-        total += network.embed(_planes(records.images[start : start + _BATCH])).double().sum(0)
+        total += network.embed(planes_of(records.images[start : start + _BATCH], "unit")).double().sum(0)
     return (total / len(records)).float()
 
 
 @torch.inference_mode()
-def _accuracy(network: SmallCNN, records: Records) -> float:
+def _accuracy(network: nn.Module, records: Records, scaling: str) -> float:
     """Percent of records whose largest logit is their label's."""
     right = 0
     for start in range(0, len(records), _BATCH):
-        predicted = network(_planes(records.images[start : start + _BATCH])).argmax(1).numpy()
+        predicted = network(planes_of(records.images[start : start + _BATCH], scaling)).argmax(1).numpy()
         right += int((predicted == records.labels[start : start + _BATCH]).sum())
     return round(100 * right / len(records), 3)

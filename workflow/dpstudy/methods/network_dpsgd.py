@@ -19,7 +19,7 @@ from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.network_run import NetworkRun
 from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
-from dpstudy.methods.record_gradients import LOSSES
+from dpstudy.methods.record_gradients import LOSSES, PRECISIONS
 from dpstudy.methods.records import Records
 from dpstudy.methods.sampling import batches as sampled_batches
 from dpstudy.methods.schedule import Schedule, prepared_by, spent
@@ -42,6 +42,7 @@ class Parameters(Schedule):
         loss: "softmax", or "sigmoid" (mean over classes).
         micro_batch: records whose gradients are held at once, memory and speed only, never the result; "auto": by the
             size of the network's layers.
+        precision: "float32", or "bfloat16" in the passes through the network; clipping and sums are in float32.
         checkpoint_minutes: at least so much time between checkpoints; 0: one a step.
         moving_average: decay of an exponential average of the weights, which is then the model; 0: none.
         augmentation: how each record's copies are made, or None: the record itself.
@@ -50,6 +51,7 @@ class Parameters(Schedule):
     network: str = ""
     loss: str = "softmax"
     micro_batch: int | str = "auto"
+    precision: str = "float32"
     checkpoint_minutes: float = 5.0
     moving_average: float = 0.0
     augmentation: Augmentation | None = None
@@ -62,6 +64,7 @@ class Parameters(Schedule):
         super().__post_init__()
         networks.check(self.network)
         one_of("network_dpsgd", "loss", self.loss, LOSSES)
+        one_of("network_dpsgd", "precision", self.precision, PRECISIONS)
         if self.micro_batch != "auto":
             count("network_dpsgd", micro_batch=self.micro_batch)
         if self.checkpoint_minutes < 0:

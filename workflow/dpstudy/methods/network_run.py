@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from dpstudy.methods import private_normalisation
+from dpstudy.methods.network_check import check_network
 from dpstudy.methods.optimisers import MovingAverage, make_optimiser
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.record_gradients import RecordGradients
@@ -36,7 +37,9 @@ class NetworkRun:
         self.records, self.done = records, 0
         self._parameters, self._problem = parameters, problem
         self._network = initialised(parameters.network, problem, source).to(records.device)
-        self._engine = RecordGradients(self._network)
+        if networks.is_foreign(parameters.network):
+            check_network(parameters.network, self._network, problem.shape, problem.classes)
+        self._engine = RecordGradients(self._network, parameters.precision)
         self._weights = dict(self._network.named_parameters())
         self._optimisers = {
             name: make_optimiser(

@@ -96,9 +96,7 @@ class RecordGradients:
                 hook.remove()
         unused = self._layers.keys() - done.outputs.keys()
         if unused:
-            raise StudyError(
-                f"network layer {min(unused)!r}: its parameters are not used in a pass of its own"
-            )
+            raise StudyError(f"network layer {min(unused)!r}: its parameters are not used in a pass of its own")
         if not self._shared and done.changed():
             self._shared = True  # some operation works in place on what a layer got or gave: give it a copy
             return self._forward(records)

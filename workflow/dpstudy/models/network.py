@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpstudy.errors import StudyError
 from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.models import networks
 
@@ -36,7 +37,11 @@ class NetworkModel:
         import torch
 
         network = networks.build(self.architecture, self.shape, self.classes).eval()
-        network.load_state_dict({name: torch.from_numpy(value) for name, value in self.state.items()})
+        fit = network.load_state_dict(
+            {name: torch.from_numpy(value) for name, value in self.state.items()}, strict=False
+        )
+        if fit.unexpected_keys or set(fit.missing_keys) & dict(network.named_parameters()).keys():
+            raise StudyError(f"network {self.architecture!r}: these weights are not its own")
         network.to(where := torch.device("cuda" if torch.cuda.is_available() else "cpu"))
         found = np.empty((len(features), self.classes), dtype=np.float32)
         with torch.inference_mode():

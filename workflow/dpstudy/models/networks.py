@@ -3,7 +3,7 @@
 from torch import nn
 
 from dpstudy.errors import StudyError
-from dpstudy.models import tanh_cnn, wide_resnet
+from dpstudy.models import lenet, tanh_cnn, timm_network, wide_resnet
 
 
 def check(architecture: str) -> None:
@@ -12,11 +12,12 @@ def check(architecture: str) -> None:
     Raises:
         StudyError: no network has it.
     """
-    if architecture not in tanh_cnn.LAYERS and not wide_resnet.is_wide_resnet(architecture):
-        raise StudyError(
-            f"network {architecture!r}: there is none of that name; one of {', '.join(tanh_cnn.LAYERS)}, or a Wide "
-            "ResNet such as wrn-16-4"
-        )
+    _family(architecture)
+
+
+def is_foreign(architecture: str) -> bool:
+    """Whether what the network computes is not this library's own: it is then checked before it is trained."""
+    return timm_network.is_timm_network(architecture)
 
 
 def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -25,6 +26,25 @@ def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Module:
     Raises:
         StudyError: no such architecture, or records that it cannot take.
     """
-    check(architecture)
-    family = tanh_cnn if architecture in tanh_cnn.LAYERS else wide_resnet
-    return family.build(architecture, shape, classes)
+    return _family(architecture).build(architecture, shape, classes)
+
+
+def classifier(network: nn.Module) -> str:
+    """The name of a network's last linear layer, which gives the scores."""
+    return [name for name, layer in network.named_modules() if isinstance(layer, nn.Linear)][-1]
+
+
+def _family(architecture: str):
+    """The module that builds it."""
+    if architecture in tanh_cnn.LAYERS:
+        return tanh_cnn
+    if architecture == "lenet":
+        return lenet
+    if wide_resnet.is_wide_resnet(architecture):
+        return wide_resnet
+    if timm_network.is_timm_network(architecture):
+        return timm_network
+    raise StudyError(
+        f"network {architecture!r}: there is none of that name; one of {', '.join(tanh_cnn.LAYERS)}, lenet, a Wide "
+        "ResNet such as wrn-16-4, nf-resnet-50, nfnet-f3, or timm:NAME"
+    )

@@ -1,0 +1,136 @@
+"""Networks of timm made ready for private training: normaliser-free ones as de2022 has them, and any other by name.
+
+"nf-resnet-D" (Brock et al. 2021, D of 26, 50, 101, 152, 200), with SkipInit gains that start at 1 (de2022 C.1), and
+"nfnet-f0" to "nfnet-f6", timm's dm_nfnet. "timm:NAME" is a network of timm as it is; "timm:NAME+gn" has group
+normalisation in place of every batch normalisation, which private training cannot have. Dropout and stochastic depth
+are off, and weight-standardised convolutions are this library's, which have a rule for their per-record gradients.
+Weights start at random; timm fetches nothing.
+"""
+
+import logging
+import math
+import re
+
+import torch
+from torch import nn
+
+from dpstudy.errors import StudyError
+from dpstudy.models.standardised_conv import ScaledConv2d
+
+_NF_RESNETS = {26: (2, 2, 2, 2), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 200: (3, 24, 36, 3)}
+_NF_RESNET, _NFNET = re.compile(r"nf-resnet-(\d+)"), re.compile(r"nfnet-f([0-6])")
+_TIMM = re.compile(r"timm:([A-Za-z0-9_.]+)(\+gn)?")
+_GROUPS = 32  # at most, in place of batch normalisation
+_log = logging.getLogger("dpstudy")
+
+
+def is_timm_network(architecture: str) -> bool:
+    """Whether a name is of this family; `build` may still refuse it."""
+    return any(pattern.fullmatch(architecture) for pattern in (_NF_RESNET, _NFNET, _TIMM))
+
+
+def build(architecture: str, shape: tuple[int, ...], classes: int, **overlay) -> nn.Module:
+    """The network for records (C, H, W), initialised by torch's global generator.
+
+    Args:
+        overlay: for timm's builder, such as fewer or narrower layers.
+
+    Raises:
+        StudyError: no such network, or one that cannot take the records.
+    """
+    if len(shape) != 3:
+        raise StudyError(f"network {architecture!r}: needs images (C, H, W), not records of shape {tuple(shape)}")
+    if found := _NF_RESNET.fullmatch(architecture):
+        depth = int(found[1])
+        if depth not in _NF_RESNETS:
+            raise StudyError(f"network {architecture!r}: there are depths {', '.join(map(str, _NF_RESNETS))}")
+        network = _create("nf_resnet50", shape, classes, **{"depths": _NF_RESNETS[depth], "skipinit": True} | overlay)
+        _start_branches(network)
+    elif found := _NFNET.fullmatch(architecture):
+        network = _create(f"dm_nfnet_f{found[1]}", shape, classes, **overlay)
+    else:
+        name, converted = _TIMM.fullmatch(architecture).groups()
+        network = _create(name, shape, classes, **overlay)
+        if converted:
+            _without_batch_normalisation(architecture, network)
+    _standardise_ourselves(network)
+    _check_images(architecture, network, shape)
+    return network
+
+
+def _create(name: str, shape: tuple[int, ...], classes: int, **options) -> nn.Module:
+    import timm
+
+    if not timm.is_model(name):
+        raise StudyError(f"network {name!r} is not one of timm {timm.__version__}'s")
+    options |= {"num_classes": classes, "in_chans": shape[0], "drop_rate": 0.0, "drop_path_rate": 0.0}
+    for size in ({"img_size": shape[1:]}, {}):  # transformers are made for one size of images
+        try:
+            return timm.create_model(name, pretrained=False, **options, **size)
+        except TypeError as error:
+            reason = error
+    options.pop("drop_path_rate")
+    try:
+        return timm.create_model(name, pretrained=False, **options)
+    except TypeError:
+        raise StudyError(f"network {name!r}: timm cannot make it for this task ({reason})") from None
+
+
+def _start_branches(network: nn.Module) -> None:
+    for name, value in network.named_parameters():
+        if name.endswith("skipinit_gain"):
+            nn.init.ones_(value)
+
+
+def _replace(network: nn.Module, make) -> list[str]:
+    """Replace every layer of which `make` makes another; their names."""
+    replaced = []
+    for name, layer in list(network.named_modules()):
+        other = make(layer)
+        if other is not None:
+            parent, _, own = name.rpartition(".")
+            setattr(network.get_submodule(parent), own, other)
+            replaced.append(name)
+    return replaced
+
+
+def _without_batch_normalisation(architecture: str, network: nn.Module) -> None:
+    def make(layer: nn.Module) -> nn.Module | None:
+        if not isinstance(layer, nn.BatchNorm2d):
+            return None
+        groups = nn.GroupNorm(math.gcd(_GROUPS, layer.num_features), layer.num_features)
+        if type(layer) is nn.BatchNorm2d:
+            return groups
+        return nn.Sequential(groups, layer.drop, layer.act)  # timm's normalisation with an activation
+
+    names = _replace(network, make)
+    _log.info("network %s: batch became group normalisation in %s", architecture, ", ".join(names) or "no layer")
+
+
+def _standardise_ourselves(network: nn.Module) -> None:
+    from timm.layers import ScaledStdConv2d
+    from timm.layers.std_conv import ScaledStdConv2dSame
+
+    def make(layer: nn.Module) -> nn.Module | None:
+        if type(layer) not in (ScaledStdConv2d, ScaledStdConv2dSame):
+            return None
+        ours = ScaledConv2d(
+            layer.in_channels, layer.out_channels, layer.kernel_size, layer.stride, layer.padding, layer.dilation,
+            layer.groups, layer.bias is not None, gamma=layer.scale * layer.weight[0].numel() ** 0.5, eps=layer.eps,
+            same=getattr(layer, "same_pad", False),
+        )  # fmt: skip
+        ours.load_state_dict(layer.state_dict())
+        return ours
+
+    _replace(network, make)
+
+
+def _check_images(architecture: str, network: nn.Module, shape: tuple[int, ...]) -> None:
+    training = network.training
+    try:
+        with torch.inference_mode():
+            network.eval()(torch.zeros(1, *shape))
+    except (AssertionError, RuntimeError, ValueError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise StudyError(f"network {architecture!r} cannot take images (C, H, W) of {tuple(shape)}: {reason}") from None
+    network.train(training)
