@@ -26,52 +26,6 @@ def as_cell(wildcards):
     return study_cells.Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon)
 
 
-def publics_of(features):
-    """The public sets that a feature set's network was trained on, or its projection fitted on."""
-    options = STUDY["features"][features]
-    sources = {"backbone": "backbones", "fit": "fits"}
-    named = [STUDY[kind][options[key]]["public"] for key, kind in sources.items() if key in options]
-    return list(dict.fromkeys(named))
-
-
-def kept_for(features):
-    """What de-duplication kept, where private records that match a public set are dropped; else nothing."""
-    if STUDY["dedup"]["drop"] != "private":
-        return []
-    return [f"results/dedup/{public}/kept.parquet" for public in publics_of(features)]
-
-
-def not_accounted(features):
-    """What a cell on these features does outside its ledger."""
-    options = STUDY["features"][features]
-    sentences = []
-    if study_config.weights_file(STUDY, options):
-        sentences.append(
-            f"The network {options['model']!r} that made the features was trained elsewhere: what it was trained on was "
-            "not compared with the private records."
-        )
-    if options["extractor"] == "precomputed":
-        sentences.append("The features were brought: what they were made with is not known to this ledger.")
-    if options["scaling"] == "cifar" or (options.get("model"), options["scaling"]) == ("resnext29-cifar", "model"):
-        sentences.append(
-            "Inputs are scaled by the printed channel means and deviations of CIFAR-10's training images, which depend on "
-            "the private records where those are CIFAR-10's."
-        )
-    for public in publics_of(features):
-        if STUDY["dedup"]["drop"] == "public":
-            sentences.append(
-                f"What made the features was trained on images of {public!r} that were chosen by comparing them with "
-                "private records (de-duplication with drop: public)."
-            )
-        plant = STUDY["public"][public].get("plant")
-        if plant and plant["split"] != "test":
-            sentences.append(
-                f"Copies of private records were planted in {public!r} for demonstration: what made the features saw "
-                "them, and which records were dropped depends on them."
-            )
-    return sentences
-
-
 def planted_from(wildcards):
     """The private shards that a demonstration plants in the last shard of a public training split."""
     last = f"{SOURCES[wildcards.source]['shards'] - 1:05d}"
@@ -116,28 +70,6 @@ def all_splits(sources):
     ]
 
 
-def kept_for_training(public):
-    """What de-duplication kept of a public set; nothing where it drops private records: then what is trained or fitted
-    on the set does not depend on them at all."""
-    return [] if STUDY["dedup"]["drop"] == "private" else [f"results/dedup/{public}/kept.parquet"]
-
-
-def backbone_folder(options):
-    """Where the backbone of a feature set or fit lies; None for an extractor without one."""
-    return f"results/backbones/{options['backbone']}" if "backbone" in options else None
-
-
-def backbone_files(options):
-    """The files of that backbone."""
-    folder = backbone_folder(options)
-    return [f"{folder}/{name}" for name in ("model.safetensors", "card.json")] if folder else []
-
-
-def fit_folder(options):
-    """Where the fit of a feature set lies; None where it has none."""
-    return f"results/fits/{options['fit']}" if "fit" in options else None
-
-
 def extraction_inputs(wildcards):
     """The image shard with its manifest, and the network and the fit where the feature set has them."""
     folder = f"results/data/{wildcards.dataset}/{wildcards.split}"
@@ -146,12 +78,6 @@ def extraction_inputs(wildcards):
     fit = [f"{fit}/{name}" for name in ("projection.safetensors", "card.json")] if fit else []
     shard = [f"{folder}/manifest.json", f"{folder}/part-{wildcards.shard}.parquet"]
     return [*shard, *backbone_files(options), *weights_files(options), *fit]
-
-
-def weights_files(options):
-    """The file of a public network that the user brings: another one makes the features anew."""
-    path = study_config.weights_file(STUDY, options)
-    return [str(path)] if path else []
 
 
 def extraction_memory(wildcards, input):

@@ -5,7 +5,8 @@ rule train_closed_form:
     input:
         train=training_data,
         test=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "test"),
-        kept=lambda wildcards: kept_for(wildcards.features),
+        kept=lambda wildcards: kept_for(wildcards.features, start_of(wildcards)),
+        start=start_files,
         tuning=tuning_of,
         code=cell_code,
     output:
@@ -31,7 +32,7 @@ rule train_closed_form:
         seeds=STUDY["seeds"],
         noise=STUDY["noise"],
         metrics=STUDY["evaluation"]["metrics"],
-        not_accounted=lambda wildcards: not_accounted(wildcards.features),
+        not_accounted=not_accounted,
     script:
         "../scripts/train_cell.py"
 
@@ -79,7 +80,7 @@ use rule train_closed_form as train_seed with:
         seeds=lambda wildcards: [int(wildcards.seed)],
         noise=STUDY["noise"],
         metrics=STUDY["evaluation"]["metrics"],
-        not_accounted=lambda wildcards: not_accounted(wildcards.features),
+        not_accounted=not_accounted,
         checkpoint=lambda wildcards: f"{RUN}/checkpoint.safetensors".format(**wildcards),
 
 

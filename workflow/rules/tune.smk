@@ -6,7 +6,8 @@ rule tune_entry:
     input:
         train=lambda wildcards: learnt_from(wildcards, ["train"]),
         validation=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "validation"),
-        kept=lambda wildcards: kept_for(wildcards.features),
+        kept=lambda wildcards: kept_for(wildcards.features, start_of(wildcards)),
+        start=start_files,
         code=tuning_code,
     output:
         trials=f"results/tuning/{CELL}/trials.parquet",

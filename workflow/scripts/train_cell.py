@@ -28,6 +28,7 @@ if __name__ == "__main__":
             held_out=f"{folder}/test",
             kept=tuple(files.get("kept", [])),
             statistics=tuple(path for path in files.train if path.startswith("results/private/statistics/")),
+            start=next(iter(files.get("start", [])), None),
             trials=next(iter(files.get("tuning", [])), None),
         )
         train_cell(request, inputs, dict(snakemake.output.items()))

@@ -25,5 +25,6 @@ if __name__ == "__main__":
             held_out=f"{folder}/validation",
             kept=tuple(files.get("kept", [])),
             statistics=tuple(path for path in files.train if path.startswith("results/private/statistics/")),
+            start=next(iter(files.get("start", [])), None),
         )
         tune(request, inputs, snakemake.output.trials)

@@ -41,7 +41,7 @@ def load_weights(network, path: str | os.PathLike, ignored: Iterable[str] = ()) 
         StudyError: the file is damaged, or lacks a tensor, has one too many, or one of another shape.
     """
     ignored = tuple(ignored)
-    found = {name: value for name, value in _read(path).items() if not _belongs(name, ignored)}
+    found = {name: value for name, value in read_weights(path).items() if not _belongs(name, ignored)}
     own = {name: value for name, value in network.state_dict().items() if not name.endswith(_COUNTER)}
     found = {name: value for name, value in found.items() if not name.endswith(_COUNTER)}
     reshaped = [name for name in own.keys() & found.keys() if own[name].shape != found[name].shape]
@@ -63,7 +63,12 @@ def _belongs(name: str, layers: tuple[str, ...]) -> bool:
     return any(name == layer or name.startswith(f"{layer}.") for layer in layers)
 
 
-def _read(path: str | os.PathLike) -> dict:
+def read_weights(path: str | os.PathLike) -> dict:
+    """Name -> torch tensor of a safetensors file.
+
+    Raises:
+        StudyError: the file is missing or damaged.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file  # not numpy's: checkpoints may be bfloat16
 

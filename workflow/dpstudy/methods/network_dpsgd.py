@@ -6,10 +6,13 @@ step, an empty batch included; the result is divided by the public q n (tramer20
 """
 
 import math
+import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
+
+import torch
 
 from dpstudy.errors import StudyError
 from dpstudy.methods import private_normalisation, schedule
@@ -17,6 +20,7 @@ from dpstudy.methods.augmentation import Augmentation
 from dpstudy.methods.checks import count, finite, one_of
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.network_run import NetworkRun
+from dpstudy.methods.network_start import TRAINED, read_start
 from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.record_gradients import LOSSES, PRECISIONS
@@ -46,6 +50,9 @@ class Parameters(Schedule):
         checkpoint_minutes: at least so much time between checkpoints; 0: one a step.
         moving_average: decay of an exponential average of the weights, which is then the model; 0: none.
         augmentation: how each record's copies are made, or None: the record itself.
+        start: public weights to start from, all but the classifier's: the name of a backbone of the study, or a file
+            (a mapping with `weights`, and `sha256` if it is to be checked); or None: a random start.
+        trained: "all" layers, or the "classifier" alone.
     """
 
     network: str = ""
@@ -55,6 +62,8 @@ class Parameters(Schedule):
     checkpoint_minutes: float = 5.0
     moving_average: float = 0.0
     augmentation: Augmentation | None = None
+    start: str | dict | None = field(default=None, hash=False)
+    trained: str = "all"
 
     METHOD: ClassVar[str] = "network_dpsgd"
 
@@ -63,6 +72,12 @@ class Parameters(Schedule):
             object.__setattr__(self, "augmentation", Augmentation(**self.augmentation))
         super().__post_init__()
         networks.check(self.network)
+        one_of("network_dpsgd", "trained", self.trained, TRAINED)
+        if self.trained == "classifier" and (self.start is None or self.augmentation is None):
+            raise StudyError(
+                "network_dpsgd: trained 'classifier' needs `start` and `augmentation`; without augmentation a record's "
+                "features never change: extract them once (extractor backbone or timm), and train first_order on them"
+            )
         one_of("network_dpsgd", "loss", self.loss, LOSSES)
         one_of("network_dpsgd", "precision", self.precision, PRECISIONS)
         if self.micro_batch != "auto":
@@ -75,10 +90,12 @@ class Parameters(Schedule):
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records, and the private sums over them that a normalisation shares between seeds (or None)."""
+    """Private records, and the private sums over them that a normalisation shares between seeds (or None); and the
+    public weights to start from (or None)."""
 
     records: Records
     sums: ChannelSums | None
+    start: dict[str, torch.Tensor] | None = None
 
 
 def plan(parameters: Parameters, problem: Problem) -> Plan:
@@ -92,10 +109,21 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     return schedule.plan(parameters, problem)
 
 
-def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
-    """Take (features, labels) batches in; non-finite records take no part."""
+def prepare(batches, parameters: Parameters, problem: Problem, start: str | os.PathLike | None = None) -> TrainingSet:
+    """Take (features, labels) batches in; non-finite records take no part.
+
+    Args:
+        start: the file of weights that `parameters.start` names.
+
+    Raises:
+        StudyError: it is missing, damaged or another one.
+    """
+    if (start is None) != (parameters.start is None):
+        raise StudyError("network_dpsgd: `start` and a file of weights go together")
+    public = None if start is None else read_start(start, parameters.start)
     records = Records.read(batches, problem.classes, problem.positives, parameters.hold)
-    return TrainingSet(records, private_normalisation.shared_sums(records, parameters.normalisation, problem))
+    sums = private_normalisation.shared_sums(records, parameters.normalisation, problem)
+    return TrainingSet(records, sums, public)
 
 
 def fit(
@@ -109,7 +137,7 @@ def fit(
 ) -> Fit:
     """Train one seed. `monitor(step, model)` is called `curve_points` times with released models; `keeper` has the
     checkpoint that training goes on from, and takes new ones."""
-    run = NetworkRun(data.records, parameters, problem, source)
+    run = NetworkRun(data.records, parameters, problem, source, data.start)
     if parameters.sampling == "shuffle" and source.mode == "secure":
         keeper = (
             None  # the rest of an epoch's permutation is lost with the process: a new one could take a record twice

@@ -8,6 +8,7 @@ import torch
 
 from dpstudy.methods import private_normalisation
 from dpstudy.methods.network_check import check_network
+from dpstudy.methods.network_start import begin, freeze_body
 from dpstudy.methods.optimisers import MovingAverage, make_optimiser
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.record_gradients import RecordGradients
@@ -27,20 +28,28 @@ class NetworkRun:
         records: as they are stored.
         parameters: of network_dpsgd.
         source: decides the random start.
+        start: public weights that replace it, all but the classifier's; or None.
 
     Attributes:
         records: under the normalisation, once there is one.
         done: steps taken.
     """
 
-    def __init__(self, records: Records, parameters, problem: Problem, source: NoiseSource):
+    def __init__(
+        self, records: Records, parameters, problem: Problem, source: NoiseSource, start: Mapping | None = None
+    ):
         self.records, self.done = records, 0
         self._parameters, self._problem = parameters, problem
-        self._network = initialised(parameters.network, problem, source).to(records.device)
+        self._network = initialised(parameters.network, problem, source)
+        if start is not None:
+            begin(self._network, start, parameters.network)
+        if parameters.trained == "classifier":
+            freeze_body(self._network)
+        self._network.to(records.device)
         if networks.is_foreign(parameters.network):
             check_network(parameters.network, self._network, problem.shape, problem.classes)
         self._engine = RecordGradients(self._network, parameters.precision)
-        self._weights = dict(self._network.named_parameters())
+        self._weights = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
         self._optimisers = {
             name: make_optimiser(
                 parameters.optimiser, parameters.step_size(problem), parameters.momentum, value.shape, records.device
@@ -99,7 +108,7 @@ class NetworkRun:
 
     def model(self) -> NetworkModel:
         """What this training releases: the average where there is one, otherwise the last iterate."""
-        values = self._average.mean if self._average else self._weights
+        values = dict(self._network.named_parameters()) | (self._average.mean if self._average else {})
         state = {name: _array(value) for name, value in values.items()}
         problem = self._problem
         return NetworkModel(self._parameters.network, problem.shape, problem.classes, state, self._center, self._scale)

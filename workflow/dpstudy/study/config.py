@@ -231,6 +231,7 @@ def _check_overrides(config: dict) -> None:
         if key not in seen:
             seen.add(key)
             _validate_entry(options, f"methods.{cell.entry} (with overrides)")
+            _check_start(f"methods.{cell.entry}.start", options, config)
         if "tuning" in options:
             check_tuned(cell, options, config)
         if options["sanitise"] != "full" and cell.epsilon != "inf":
@@ -240,13 +241,22 @@ def _check_overrides(config: dict) -> None:
             )
 
 
+def _check_start(place: str, options: dict, config: dict) -> None:
+    start = options.get("start")
+    if isinstance(start, str):
+        _known(place, start, config["backbones"], "backbone")
+        trained = config["backbones"][start]["architecture"]
+        if trained != options["network"]:
+            raise StudyError(f"{place}: the backbone {start!r} is a {trained}, not a {options['network']}")
+
+
 def data_root(config: dict) -> str:
     """The folder of the data sets: the environment variable DPSTUDY_DATA, else the config's `data_root`."""
     return os.environ.get("DPSTUDY_DATA") or config["data_root"]
 
 
 def weights_file(config: dict, features: dict) -> Path | None:
-    """The file of a feature set's network; None where it has none, or random weights."""
+    """The file of a feature set's network, or of a start; None where it has none, or random weights."""
     weights = features.get("weights", "random")
     return None if weights == "random" else Path(data_root(config)) / weights
 
@@ -262,6 +272,13 @@ def check_locations(config: dict) -> None:
         if path is not None and not path.exists():
             raise StudyError(
                 f"features.{name}.weights: {path} does not exist; put the weights of {features['model']!r} there, as "
+                "safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"
+            )
+    for name, entry in config["methods"].items():
+        start = entry.get("start")
+        if isinstance(start, dict) and not (path := weights_file(config, start)).exists():
+            raise StudyError(
+                f"methods.{name}.start.weights: {path} does not exist; put weights of {entry['network']!r} there, as "
                 "safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"
             )
     features = ((f"features.{name}", entry) for name, entry in config["features"].items())

@@ -81,6 +81,7 @@ class CellInputs:
         kept: what de-duplication against each public set kept.
         statistics: private sums over the splits of `train`, which replace their features; or empty.
         trials: a finished search, or None.
+        start: a file of public weights to start from, or None.
     """
 
     train: tuple[str, ...]
@@ -88,6 +89,7 @@ class CellInputs:
     kept: tuple[str, ...] = ()
     statistics: tuple[str, ...] = ()
     trials: str | None = None
+    start: str | None = None
 
     def manifests(self) -> list[dict]:
         """The manifests of the training splits.
@@ -109,6 +111,7 @@ class CellInputs:
         """Split (or "kept-0", ...) -> a hash of what vouches for its data."""
         paths = {Path(folder).name: f"{folder}/manifest.json" for folder in (*self.train, self.held_out)}
         paths |= {f"kept-{number}": path for number, path in enumerate(self.kept)}
+        paths |= {"start": self.start} if self.start else {}
         return {name: sha256(path)[:16] for name, path in paths.items()}
 
 
@@ -158,7 +161,8 @@ def training_data(method, parameters, problem: Problem, inputs: CellInputs):
         StudyError: a file is missing or damaged, or labels are out of range.
     """
     if not inputs.statistics:
-        return method.prepare(TrainingRows(inputs.train, inputs.kept), parameters, problem)
+        start = {"start": inputs.start} if inputs.start else {}
+        return method.prepare(TrainingRows(inputs.train, inputs.kept), parameters, problem, **start)
     from dpstudy.methods.sufficient_statistics import Statistics
 
     first, *others = inputs.statistics

@@ -1,0 +1,118 @@
+"""Private training from public weights: what is taken over, what starts anew, and what stays as it is."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from dpstudy.errors import StudyError
+from dpstudy.files import sha256, write_tensors
+from dpstudy.methods import network_dpsgd, schedule
+from dpstudy.methods.network_dpsgd import Parameters
+from dpstudy.methods.problem import Problem
+from dpstudy.models import networks
+from dpstudy.models.network import NetworkModel
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.ledger import check_releases
+from dpstudy.privacy.noise import NoiseSource
+
+N, SHAPE, CLASSES = 12, (1, 8, 8), 3
+HEAD = {"trained": "classifier", "augmentation": {"multiplicity": 1, "pad": 0, "flip": False}}
+FINE = {
+    "learning_rate": 0.5,
+    "clipping_norm": 0.3,
+    "steps": 2,
+    "optimiser": "sgd",
+    "network": "wrn-10-1",
+    "start": "public",
+}
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(2)
+    return rng.standard_normal((N, math.prod(SHAPE))).astype(np.float32), rng.integers(CLASSES, size=N)
+
+
+@pytest.fixture
+def public(tmp_path):
+    """Weights of the same network, trained for five classes."""
+    torch.manual_seed(8)
+    state = networks.build("wrn-10-1", SHAPE, 5).state_dict()
+    write_tensors(tmp_path / "public.safetensors", {name: value.numpy() for name, value in state.items()})
+    return tmp_path / "public.safetensors", state
+
+
+@pytest.fixture(autouse=True)
+def quick_plan(monkeypatch):
+    monkeypatch.setattr(schedule, "calibrate", lambda events_at, budget: 2.0)
+
+
+def trained(rows, path, seed=0, **options):
+    parameters, problem = Parameters(**FINE | options), Problem(N, SHAPE, CLASSES, Budget("2", 1e-5))
+    plan, noise = network_dpsgd.plan(parameters, problem), NoiseSource("seeded", "cell", "train", 0, seed)
+    data = network_dpsgd.prepare([rows], parameters, problem, path)
+    model = network_dpsgd.fit(data, parameters, problem, plan, noise).model
+    check_releases(plan.events, noise.drawn)
+    return model, plan
+
+
+def test_all_but_the_classifier_starts_from_the_public_weights(rows, public):
+    path, state = public
+    model, _ = trained(rows, path, learning_rate=1e-9)
+    for name, value in model.state.items():
+        same = np.allclose(value, state[name].numpy(), atol=1e-6) if value.shape == state[name].shape else False
+        assert same == (not name.startswith("8.")), name
+    other, _ = trained(rows, path, learning_rate=1e-9, seed=1)
+    assert not np.allclose(model.state["8.weight"], other.state["8.weight"]), "each seed has a classifier of its own"
+
+
+def test_the_classifier_alone_is_trained_and_noised(rows, public, tmp_path):
+    """Its steps are those of the linear layer on the features of each copy, clipped over it alone."""
+    path, state = public
+    model, plan = trained(rows, path, **HEAD)
+    assert [(event.name, event.sensitivity, event.count) for event in plan.events] == [("gradient", 0.3, 2)]
+    for name, value in model.state.items():
+        if not name.startswith("8."):
+            np.testing.assert_array_equal(value, state[name].numpy(), err_msg=name)
+    model.save(tmp_path / "model.safetensors")
+    read = NetworkModel.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(read.scores(rows[0]), model.scores(rows[0]))
+
+    network = networks.build("wrn-10-1", SHAPE, CLASSES).double()
+    network.load_state_dict({name: torch.from_numpy(value).double() for name, value in model.state.items()})
+    with torch.no_grad():
+        features = network[:-1](torch.from_numpy(rows[0]).double().reshape(-1, *SHAPE))
+    first, _ = trained(rows, path, **HEAD, steps=1)
+    head = torch.nn.Linear(64, CLASSES).double()
+    head.load_state_dict({name: torch.from_numpy(first.state[f"8.{name}"]).double() for name in ("weight", "bias")})
+    total = {name: torch.zeros_like(value) for name, value in head.named_parameters()}
+    for feature, label in zip(features, rows[1], strict=True):
+        loss = torch.nn.functional.cross_entropy(head(feature[None]), torch.tensor([label]))
+        gradients = torch.autograd.grad(loss, list(head.parameters()))
+        length = math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients))
+        for name, gradient in zip(total, gradients, strict=True):
+            total[name] += gradient * min(1.0, 0.3 / length)
+    noise = NoiseSource("seeded", "cell", "train", 0, 0)
+    for name, gradient in total.items():
+        drawn = noise.gaussian("gradient", tuple(gradient.shape), 2.0 * 0.3, 2, f"8.{name}")
+        expected = first.state[f"8.{name}"] - 0.5 * (gradient.numpy() + drawn) / N
+        np.testing.assert_allclose(model.state[f"8.{name}"], expected, atol=1e-5)
+
+
+def test_files_that_do_not_fit_are_refused(rows, public, tmp_path):
+    path, state = public
+    with pytest.raises(StudyError, match=r"'0.weight' of network 'wrn-10-1': the file has it with shape"):
+        write_tensors(tmp_path / "other.safetensors", {"0.weight": np.zeros((2, 2), np.float32)})
+        trained(rows, tmp_path / "other.safetensors")
+    with pytest.raises(StudyError, match="the file lacks it"):
+        write_tensors(tmp_path / "other.safetensors", {"0.weight": state["0.weight"].numpy()})
+        trained(rows, tmp_path / "other.safetensors")
+    with pytest.raises(StudyError, match="another file"):
+        trained(rows, path, start={"weights": "public.safetensors", "sha256": 64 * "0"})
+    trained(rows, path, start={"weights": "public.safetensors", "sha256": sha256(path)}, steps=1)
+    with pytest.raises(StudyError, match="go together"):
+        trained(rows, None)
+    with pytest.raises(StudyError, match="needs `start` and `augmentation`"):
+        Parameters(**FINE | {"trained": "classifier"})
