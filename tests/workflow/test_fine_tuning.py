@@ -9,6 +9,16 @@ import pytest
 from dpstudy.files import read_tensors
 from tests.workflow.conftest import StudyFolder, make_folder
 
+TUNED = {
+    "method": "network_dpsgd",
+    "network": "wrn-10-1",
+    "start": "wrn",
+    "learning_rate": 1e-6,
+    "clipping_norm": 1.0,
+    "batch_size": 64,
+    "steps": 2,
+    "curve_points": 1,
+}
 FINE = {
     "study": "fine",
     "datasets": {"digits": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}},
@@ -16,19 +26,11 @@ FINE = {
     "backbones": {"wrn": {"architecture": "wrn-10-1", "public": "glyphs", "epochs": 1, "learning_rate": 0.01}},
     "features": {"pixels": {"extractor": "pixels"}, "wrn": {"extractor": "backbone", "backbone": "wrn"}},
     "methods": {
-        "tuned": {
-            "method": "network_dpsgd",
-            "network": "wrn-10-1",
-            "start": "wrn",
-            "learning_rate": 1e-6,
-            "clipping_norm": 1.0,
-            "batch_size": 64,
-            "steps": 2,
-            "curve_points": 1,
-        },
+        "tuned": TUNED,
+        "pair": TUNED | {"devices": 2},
         "head": {"method": "first_order", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 2},
     },
-    "cells": [{"features": ["pixels"], "entries": ["tuned"]}, {"features": ["wrn"], "entries": ["head"]}],
+    "cells": [{"features": ["pixels"], "entries": ["tuned", "pair"]}, {"features": ["wrn"], "entries": ["head"]}],
     "epsilons": ["2"],
     "seeds": [0],
 }
@@ -50,6 +52,31 @@ def test_the_cell_starts_from_the_backbone(finished):
     np.testing.assert_allclose(tuned["network.0.weight"], public["0.weight"], atol=1e-4)
     ledger = json.loads(finished.read(f"cells/{CELL}/ledger.json"))
     assert ledger["guarantee"] == "proved" and not any("glyphs" in sentence for sentence in ledger["not_accounted"])
+
+
+def test_two_processes_train_a_cell_and_one_writes_it(finished):
+    one, two = (
+        json.loads(finished.read(f"cells/digits/pixels/{name}/eps=2/ledger.json")) for name in ("tuned", "pair")
+    )
+    assert one == two and one["epsilon"] <= 2
+    model = read_tensors(finished.path / "results/cells/digits/pixels/pair/eps=2/model.safetensors")
+    public = read_tensors(finished.path / "results/backbones/wrn/model.safetensors")
+    np.testing.assert_allclose(model["network.0.weight"], public["0.weight"], atol=1e-4)
+    log = (finished.path / "results/logs/train_seed/digits/pixels/pair/eps=2/seed=0.log").read_text()
+    assert log.count("plan:") == 1 and "done in" in log
+
+
+def test_a_mistake_is_said_once(finished):
+    """What a process of several finds wrong is the job's own sentence."""
+    config = copy.deepcopy(FINE)
+    config["methods"]["pair"]["learning_rate"] = 1e38
+    finished.write_config(config)
+    result = finished.snakemake("results/cells/digits/pixels/pair/eps=2/metrics.json")
+    assert result.returncode
+    log = (finished.path / "results/logs/train_seed/digits/pixels/pair/eps=2/seed=0.log").read_text()
+    assert log.count(" ERROR ") == 1 and "Traceback" not in log
+    finished.write_config(FINE)
+    assert finished.snakemake().returncode == 0
 
 
 def test_another_backbone_trains_the_cells_anew_and_nothing_else(finished):

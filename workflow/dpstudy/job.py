@@ -28,18 +28,18 @@ def name_workflow() -> None:
 
 
 @contextlib.contextmanager
-def job(log: str) -> Iterator[logging.Logger]:
+def job(log: str, append: bool = False) -> Iterator[logging.Logger]:
     """Run a script's body: log to the file `log`, turn a StudyError into one sentence and exit status 1.
 
     Anything unexpected goes to the log with its traceback. A job whose workflow was killed ends within a second,
-    so that nothing writes beside its successor.
+    so that nothing writes beside its successor. With `append`, the log goes on where another process left it.
     """
     _end_with_workflow()
     logging.raiseExceptions = False  # a log that cannot be written (full disk) is no reason for a traceback
     logger = logging.getLogger("dpstudy")
     started = time.monotonic()
     try:
-        _open_log(log)
+        _open_log(log, append)
         yield logger
     except StudyError as error:
         _stop(logger, str(error))
@@ -54,9 +54,11 @@ def job(log: str) -> Iterator[logging.Logger]:
     logger.info("done in %.1f s", time.monotonic() - started)
 
 
-def _open_log(log: str) -> None:
+def _open_log(log: str, append: bool) -> None:
     os.makedirs(os.path.dirname(log), exist_ok=True)
-    logging.basicConfig(filename=log, filemode="w", level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    if not append:
+        open(log, "w", encoding="utf-8").close()  # and append from there, so that processes of one job share it
+    logging.basicConfig(filename=log, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.captureWarnings(True)
 
 

@@ -143,7 +143,13 @@ def tuning_of(wildcards):
 
 def cell_code(wildcards, script="train_cell.py"):
     """The script, the method, and all they import."""
-    return code(script, f"dpstudy.methods.{STUDY['methods'][wildcards.entry]['method']}")
+    return method_code(STUDY["methods"][wildcards.entry]["method"], script)
+
+
+def method_code(method, script="train_cell.py"):
+    """The script, a method, what they import, and what a job runs beside them."""
+    beside = ["dpstudy.study.rank"] if method_schema(method).get("x-per-seed") else []
+    return code(script, f"dpstudy.methods.{method}", *beside)
 
 
 def tuning_code(wildcards):
@@ -185,7 +191,7 @@ def expected_makers():
         options = cell.options(STUDY)
         expected[cell.path] = {
             "config": whole_fingerprint(cell),
-            "library": library_hash(code("train_cell.py", f"dpstudy.methods.{options['method']}")),
+            "library": library_hash(method_code(options["method"])),
         }
     return expected
 
@@ -254,6 +260,11 @@ def searches_of(specs):
             cell = study_cells.Cell(row["dataset"], part["features"], part["entry"], row["epsilon"])
             found[cell.path] = f"results/tuning/{cell.path}/trials.parquet"
     return found
+
+
+def devices_of(wildcards):
+    """How many processes share the training of a cell's seed."""
+    return options_of(wildcards).get("devices", 1)
 
 
 def stepped_memory(wildcards, input):

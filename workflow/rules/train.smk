@@ -69,10 +69,11 @@ use rule train_closed_form as train_seed with:
         f"results/benchmarks/train_seed/{CELL}/seed={{seed}}.tsv"
     wildcard_constraints:
         entry=alternatives(entries_where(curve=True, per_seed=True)),
+    threads: devices_of
     resources:
-        mem_mb=stepped_memory,
+        mem_mb=lambda wildcards, input: devices_of(wildcards) * stepped_memory(wildcards, input),
         runtime=1440,
-        gpu=gpu(),
+        gpu=lambda wildcards: devices_of(wildcards) * gpu(),
     params:
         options=options_of,
         library=lambda wildcards: library_hash(cell_code(wildcards)),

@@ -5,6 +5,7 @@ import os
 from dpstudy.job import job
 from dpstudy.study.cells import Cell
 from dpstudy.study.inputs import CellInputs, CellRequest
+from dpstudy.study.launch import launch
 from dpstudy.study.training import train_cell
 
 if __name__ == "__main__":
@@ -31,4 +32,8 @@ if __name__ == "__main__":
             start=next(iter(files.get("start", [])), None),
             trials=next(iter(files.get("tuning", [])), None),
         )
-        train_cell(request, inputs, dict(snakemake.output.items()))
+        outputs = dict(snakemake.output.items())
+        if params.options.get("devices", 1) > 1:
+            launch(request, inputs, outputs, snakemake.log[0], snakemake.threads)
+        else:
+            train_cell(request, inputs, outputs)

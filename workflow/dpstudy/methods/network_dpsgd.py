@@ -23,6 +23,7 @@ from dpstudy.methods.network_run import NetworkRun
 from dpstudy.methods.network_start import TRAINED, read_start
 from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.ranks import current
 from dpstudy.methods.record_gradients import LOSSES, PRECISIONS
 from dpstudy.methods.records import Records
 from dpstudy.methods.sampling import batches as sampled_batches
@@ -53,6 +54,7 @@ class Parameters(Schedule):
         start: public weights to start from, all but the classifier's: the name of a backbone of the study, or a file
             (a mapping with `weights`, and `sha256` if it is to be checked); or None: a random start.
         trained: "all" layers, or the "classifier" alone.
+        devices: processes that share the training of a cell, each with a GPU of its own where there are enough.
     """
 
     network: str = ""
@@ -64,6 +66,7 @@ class Parameters(Schedule):
     augmentation: Augmentation | None = None
     start: str | dict | None = field(default=None, hash=False)
     trained: str = "all"
+    devices: int = 1
 
     METHOD: ClassVar[str] = "network_dpsgd"
 
@@ -79,6 +82,7 @@ class Parameters(Schedule):
                 "features never change: extract them once (extractor backbone or timm), and train first_order on them"
             )
         one_of("network_dpsgd", "loss", self.loss, LOSSES)
+        count("network_dpsgd", devices=self.devices)
         one_of("network_dpsgd", "precision", self.precision, PRECISIONS)
         if self.micro_batch != "auto":
             count("network_dpsgd", micro_batch=self.micro_batch)
@@ -137,7 +141,8 @@ def fit(
 ) -> Fit:
     """Train one seed. `monitor(step, model)` is called `curve_points` times with released models; `keeper` has the
     checkpoint that training goes on from, and takes new ones."""
-    run = NetworkRun(data.records, parameters, problem, source, data.start)
+    ranks = current()
+    run = NetworkRun(data.records, parameters, problem, source, data.start, ranks)
     if parameters.sampling == "shuffle" and source.mode == "secure":
         keeper = (
             None  # the rest of an epoch's permutation is lost with the process: a new one could take a record twice
@@ -146,10 +151,7 @@ def fit(
     if kept:
         run.restore(*kept, source)
     elif parameters.normalisation:
-        _, *released = private_normalisation.normalised(
-            data.records, data.sums, parameters.normalisation, problem, source
-        )
-        run.normalise(*released)
+        run.normalise(*ranks.agreed(_released(data, parameters, problem, source) if ranks.first else None))
     steps, rate = parameters.total_steps(problem), parameters.rate(problem)
     stops, taken = parameters.stops(steps), run.done
     generator = source.sampling("batches") if rate < 1.0 else None
@@ -160,11 +162,16 @@ def fit(
         if step <= taken:
             continue  # drawn again, so that the batches to come are those that would have come
         run.step(index, plan, source)
-        if monitor and step in stops:
+        if monitor and step in stops and ranks.first:
             monitor(step, run.model())
-        if keeper and step < steps and keeper.due():
+        if keeper and step < steps and ranks.first and keeper.due():
             keeper.save(*run.state(source))
     return Fit(finite("network_dpsgd", run.model()))
+
+
+def _released(data: TrainingSet, parameters: Parameters, problem: Problem, source: NoiseSource):
+    """The center and scale of a private normalisation."""
+    return private_normalisation.normalised(data.records, data.sums, parameters.normalisation, problem, source)[1:]
 
 
 def _note(plan: Plan, problem: Problem, images: float, taken: int, guaranteed: bool) -> Callable[[int], str]:

@@ -11,6 +11,7 @@ from dpstudy.methods.network_check import check_network
 from dpstudy.methods.network_start import begin, freeze_body
 from dpstudy.methods.optimisers import MovingAverage, make_optimiser
 from dpstudy.methods.problem import Plan, Problem
+from dpstudy.methods.ranks import Ranks
 from dpstudy.methods.record_gradients import RecordGradients
 from dpstudy.methods.records import Records
 from dpstudy.methods.schedule import GRADIENT
@@ -29,6 +30,7 @@ class NetworkRun:
         parameters: of network_dpsgd.
         source: decides the random start.
         start: public weights that replace it, all but the classifier's; or None.
+        ranks: the processes that share the training.
 
     Attributes:
         records: under the normalisation, once there is one.
@@ -36,7 +38,7 @@ class NetworkRun:
     """
 
     def __init__(
-        self, records: Records, parameters, problem: Problem, source: NoiseSource, start: Mapping | None = None
+        self, records: Records, parameters, problem: Problem, source: NoiseSource, start: Mapping | None, ranks: Ranks
     ):
         self.records, self.done = records, 0
         self._parameters, self._problem = parameters, problem
@@ -50,6 +52,8 @@ class NetworkRun:
             check_network(parameters.network, self._network, problem.shape, problem.classes)
         self._engine = RecordGradients(self._network, parameters.precision)
         self._weights = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
+        self._ranks = ranks
+        ranks.same(self._weights)
         self._optimisers = {
             name: make_optimiser(
                 parameters.optimiser, parameters.step_size(problem), parameters.momentum, value.shape, records.device
@@ -73,25 +77,32 @@ class NetworkRun:
     def step(self, index: torch.Tensor | None, plan: Plan, source: NoiseSource) -> None:
         """One noisy step on the records `index` (None: all), which may be none."""
         self.done += 1
-        sums = self._clipped_sums(index, source)
+        gradients = self._clipped_sums(index, source)
+        self._ranks.summed(gradients)
+        if plan.events and self._ranks.first:
+            for name, gradient in gradients.items():
+                noise = source.gaussian(GRADIENT, tuple(gradient.shape), plan.noise[GRADIENT], self.done, name)
+                gradient += torch.from_numpy(noise).to(gradient.device)
+        self._ranks.same(gradients)
         divisor = self._parameters.rate(self._problem) * self._problem.n
         with torch.no_grad():
-            for name, gradient in sums.items():
-                if plan.events:
-                    noise = source.gaussian(GRADIENT, tuple(gradient.shape), plan.noise[GRADIENT], self.done, name)
-                    gradient += torch.from_numpy(noise).to(gradient.device)
+            for name, gradient in gradients.items():
                 self._optimisers[name].step(self._weights[name], gradient.div_(divisor))
             if self._average:
                 self._average.add(self._weights)
 
     def _clipped_sums(self, index: torch.Tensor | None, source: NoiseSource) -> dict[str, torch.Tensor]:
-        """The private sum over the batch, float32: without noise it goes nowhere."""
+        """The private sum over this process's part of the batch, float32: without noise it goes nowhere."""
         parameters, size = self._parameters, self._micro_batch
         total = {name: torch.zeros_like(value) for name, value in self._weights.items()}
         augmentation, choices = parameters.augmentation, iter(())
+        if self._ranks.size > 1:
+            index = self._ranks.agreed(torch.arange(self.records.rows) if index is None else index)
         if augmentation:
             taken = self.records.rows if index is None else len(index)
-            choices = iter(augmentation.choose(taken, source.sampling(f"augmentation {self.done}")).split(size))
+            chosen = augmentation.choose(taken, source.sampling(f"augmentation {self.done}"))
+            choices = iter(self._ranks.share(self._ranks.agreed(chosen)).split(size))
+        index = index if index is None else self._ranks.share(index)
         for block in self.records.blocks(size, index):
             images = block.features.unflatten(1, self._problem.shape)
             sums = self._engine.clipped_sum(

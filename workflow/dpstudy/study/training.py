@@ -95,8 +95,8 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
         Path(request.checkpoint).unlink(missing_ok=True)
 
 
-def _keeper(request: CellRequest, parameters, made: dict, seed: int):
-    """Of a training that takes long enough to be killed; torch is not imported for it."""
+def keeper_of(request: CellRequest, parameters, made: dict, seed: int):
+    """The checkpoint of one seed, where training takes long enough to be killed; else None."""
     if request.checkpoint is None:
         return None
     from dpstudy.methods.keeper import Keeper
@@ -108,7 +108,7 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
     started = time.monotonic()
     source = request.noise_source("train", 0, seed)
     extra, curve = {}, outcome.curve
-    keeper = _keeper(request, parameters, made, seed)
+    keeper = keeper_of(request, parameters, made, seed)
     if keeper:
         extra["keeper"] = keeper
     if stepped:

@@ -1,0 +1,85 @@
+"""Processes that share one training (de2022, Algorithm 1): each sums the clipped gradients of its part of a batch.
+
+The first process decides everything random: who is in a batch, how images are augmented, the start, and the noise,
+which is added once, to the sum over all processes. Every process then takes the same noisy gradient, so that their
+parameters stay equal, and equal to those of one process up to the rounding of sums.
+"""
+
+import contextlib
+import datetime
+import os
+from collections.abc import Iterator
+
+import torch
+from torch import distributed
+
+_PATIENCE = datetime.timedelta(days=2)  # the others wait while the first evaluates or writes
+
+
+class Ranks:
+    """One process of several, or the only one.
+
+    Attributes:
+        rank, size: which of how many.
+    """
+
+    def __init__(self, rank: int = 0, size: int = 1):
+        self.rank, self.size = rank, size
+
+    @property
+    def first(self) -> bool:
+        """Whether this process decides, draws noise, evaluates and writes."""
+        return self.rank == 0
+
+    def share(self, values: torch.Tensor) -> torch.Tensor:
+        """This process's rows of what all of them have."""
+        return values if self.size == 1 else torch.tensor_split(values, self.size)[self.rank]
+
+    def agreed(self, value: object) -> object:
+        """The first process's value."""
+        if self.size == 1:
+            return value
+        box = [value if self.first else None]
+        distributed.broadcast_object_list(box)
+        return box[0]
+
+    def summed(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Add up tensors over processes, in place; the first has the sums, the others must not use theirs."""
+        if self.size > 1:
+            flat = torch.cat([value.flatten() for value in tensors.values()])
+            distributed.reduce(flat, 0)
+            _spread(flat, tensors)
+
+    def same(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Give every process the first one's tensors, in place."""
+        if self.size > 1:
+            flat = torch.cat([value.detach().flatten() for value in tensors.values()])
+            distributed.broadcast(flat, 0)
+            with torch.no_grad():
+                _spread(flat, tensors)
+
+
+def _spread(flat: torch.Tensor, tensors: dict[str, torch.Tensor]) -> None:
+    parts = flat.split([value.numel() for value in tensors.values()])
+    for value, part in zip(tensors.values(), parts, strict=True):
+        value.copy_(part.view_as(value))
+
+
+def current() -> Ranks:
+    """This process's place among those that `joined`."""
+    if not distributed.is_initialized():
+        return Ranks()
+    return Ranks(distributed.get_rank(), distributed.get_world_size())
+
+
+@contextlib.contextmanager
+def joined() -> Iterator[Ranks]:
+    """Join the processes that torchrun started, a GPU each where there are enough."""
+    local, enough = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
+    if enough:
+        torch.cuda.set_device(local)
+    distributed.init_process_group("nccl" if enough else "gloo", timeout=_PATIENCE)
+    try:
+        yield current()
+    finally:
+        distributed.destroy_process_group()

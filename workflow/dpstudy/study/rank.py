@@ -1,0 +1,41 @@
+"""One of the processes that `launch` starts: the first trains, evaluates and writes a cell, the others only help.
+
+Run by torchrun: python -m dpstudy.study.rank TASK
+"""
+
+import pickle
+import sys
+from pathlib import Path
+
+from dpstudy import methods
+from dpstudy.job import job
+from dpstudy.study.cells import hyperparameters
+from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
+from dpstudy.study.training import keeper_of, made_by, train_cell
+
+
+def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
+    """Take part in the training of every seed, and keep nothing."""
+    problem = pose_problem(request, inputs.manifests())
+    method = methods.load(request.options["method"])
+    parameters = methods.parameters(request.options["method"], hyperparameters(request.options))
+    plan, data = method.plan(parameters, problem), training_data(method, parameters, problem, inputs)
+    for seed in request.seeds:
+        keeper = keeper_of(request, parameters, made_by(request, inputs.hashes()), seed)
+        method.fit(data, parameters, problem, plan, request.noise_source("train", 0, seed), keeper=keeper)
+
+
+def main(task: str) -> None:
+    """Do what `launch` wrote into the file `task`."""
+    from dpstudy.methods.ranks import joined
+
+    request, inputs, outputs, log = pickle.loads(Path(task).read_bytes())
+    with joined() as ranks, job(log if ranks.first else f"{task}.{ranks.rank}.log", append=True):
+        if ranks.first:
+            train_cell(request, inputs, outputs)
+        else:
+            help_to_train(request, inputs)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
