@@ -123,8 +123,9 @@ NOT_FOR_RELEASES = {  # jitter of public data
     "data/readers/strokes.py",
     "data/readers/cutouts.py",
     "data/plant.py",
-    "features/pretrain.py",
+    "features/recipe.py",
     "features/random_patches.py",  # filters, which are public
+    "methods/network_check.py",  # pictures to try a network with
     "models/wide_resnet.py",  # weights before training
     "tables/ceiling.py",  # quadrature of a formula: draws nothing
 }

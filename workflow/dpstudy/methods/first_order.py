@@ -97,7 +97,9 @@ def fit(
     stops = parameters.stops(steps)
     average = TailAverage(steps) if parameters.average else None
     generator = source.sampling("batches") if rate < 1.0 else None
-    sampler = sampled_batches(records.rows, rate, steps, parameters.sampling, generator, slots=problem.n)
+    sampler = sampled_batches(
+        records.rows, rate, steps, parameters.sampling, generator, problem.n, parameters.largest_batch
+    )
     for step, index in enumerate(sampler, start=1):
         gradient = clipped_sum(records, weights, head, index)
         if plan.events:

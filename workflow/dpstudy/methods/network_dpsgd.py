@@ -31,7 +31,7 @@ from dpstudy.methods.schedule import Schedule, prepared_by, spent
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
 from dpstudy.privacy.accounting import certify, rough_epsilon
-from dpstudy.privacy.events import unamplified
+from dpstudy.privacy.events import known_to_renyi, unamplified
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.progress import progress
 
@@ -155,7 +155,9 @@ def fit(
     steps, rate = parameters.total_steps(problem), parameters.rate(problem)
     stops, taken = parameters.stops(steps), run.done
     generator = source.sampling("batches") if rate < 1.0 else None
-    sampler = sampled_batches(run.records.rows, rate, steps, parameters.sampling, generator, slots=problem.n)
+    sampler = sampled_batches(
+        run.records.rows, rate, steps, parameters.sampling, generator, problem.n, parameters.largest_batch
+    )
     copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
     note = _note(plan, problem, rate * problem.n * copies, taken, bool(plan.events) and not source.shared)
     for step, index in enumerate(progress(sampler, " ".join(source.key), steps, note), start=1):
@@ -184,7 +186,8 @@ def _note(plan: Plan, problem: Problem, images: float, taken: int, guaranteed: b
         if not guaranteed:
             return f"{speed:.0f} images/s"
         events, delta = spent(plan, done), problem.budget.delta
-        epsilon = certify(events, delta).epsilon if unamplified(events) else rough_epsilon(events, delta)
+        quick = not unamplified(events) and known_to_renyi(events)
+        epsilon = rough_epsilon(events, delta) if quick else certify(events, delta).epsilon
         return f"{speed:.0f} images/s, epsilon at most {math.ceil(100 * epsilon) / 100:.2f} so far"
 
     return note

@@ -7,11 +7,18 @@ import torch
 
 
 def batches(
-    rows: int, rate: float, steps: int, sampling: str, generator: np.random.Generator | None, slots: int | None = None
+    rows: int,
+    rate: float,
+    steps: int,
+    sampling: str,
+    generator: np.random.Generator | None,
+    slots: int | None = None,
+    largest: int | None = None,
 ) -> Iterator[torch.Tensor | None]:
     """Yield `steps` index tensors; None stands for all rows (rate 1, which needs no generator).
 
-    "poisson" takes each row independently with probability `rate` (a batch may be empty). "shuffle" cuts a fresh
+    "poisson" takes each row independently with probability `rate` (a batch may be empty), and leaves a random subset of
+    `largest` rows where there are more. "shuffle" cuts a fresh
     permutation of `slots` places (default: rows) into batches of round(slots x rate), dropping the remainder, so that
     a row takes part at most once an epoch. With slots the public n, records that de-duplication dropped keep their
     empty places: the number of batches in an epoch is what the accounting says, whatever was dropped.
@@ -21,7 +28,10 @@ def batches(
             yield None
     elif sampling == "poisson":
         for _ in range(steps):
-            yield torch.from_numpy(np.flatnonzero(generator.random(rows, dtype=np.float64) < rate))
+            taken = np.flatnonzero(generator.random(rows, dtype=np.float64) < rate)
+            if largest is not None and len(taken) > largest:
+                taken = np.sort(generator.choice(taken, largest, replace=False))
+            yield torch.from_numpy(taken)
     else:
         places = rows if slots is None else slots
         for index in _shuffled(places, max(1, round(places * rate)), steps, generator):

@@ -13,7 +13,7 @@ from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.records import HOLD_BYTES
 from dpstudy.privacy.calibration import affordable, calibrate
-from dpstudy.privacy.events import Event
+from dpstudy.privacy.events import TRUNCATED, Event
 
 GRADIENT = "gradient"
 
@@ -31,6 +31,8 @@ class Schedule:
         noise_multiplier: in place of epochs and steps: as many steps as the budget allows at this noise.
         normalised: clipped gradients are divided by C, so that the learning rate does not depend on it (de2022, Eq. 3).
         momentum: of "momentum".
+        largest_batch: of Poisson batches with more records a random subset of this size is taken, so that memory is
+            bounded; the accounting covers it. None: as they come.
         sampling: "poisson"; "shuffle" is a control whose noise is calibrated as if it were Poisson.
         normalisation: a private normalisation of the features first, or None.
         curve_points: how many times along training the model is evaluated.
@@ -47,6 +49,7 @@ class Schedule:
     normalised: bool = False
     momentum: float = 0.9
     sampling: str = "poisson"
+    largest_batch: int | None = None
     normalisation: Normalisation | None = None
     curve_points: int = 5
 
@@ -72,6 +75,13 @@ class Schedule:
             positive(method, noise_multiplier=self.noise_multiplier)
         if self.batch_size != "full":
             count(method, batch_size=self.batch_size)
+        if self.largest_batch is not None:
+            count(method, largest_batch=self.largest_batch)
+            if self.batch_size == "full" or self.sampling != "poisson" or self.largest_batch < self.batch_size:
+                raise StudyError(
+                    f"{method}: largest_batch {self.largest_batch}: is for Poisson batches, and at least batch_size "
+                    f"({self.batch_size})"
+                )
 
     @property
     def hold(self) -> float:
@@ -146,7 +156,10 @@ def _fixed_events(parameters: Schedule) -> tuple[Event, ...]:
 def _gradients(parameters: Schedule, problem: Problem, scale: float, steps: int) -> Event:
     rate = parameters.rate(problem)
     sampling = "none" if rate == 1.0 else "poisson"
-    return Event(GRADIENT, "gaussian", scale, parameters.clipping_norm, steps, sampling, rate)
+    cut = {}
+    if parameters.largest_batch is not None:
+        sampling, cut = TRUNCATED, {"largest": parameters.largest_batch, "units": problem.n}
+    return Event(GRADIENT, "gaussian", scale, parameters.clipping_norm, steps, sampling, rate, **cut)
 
 
 @lru_cache(maxsize=64)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dpstudy.privacy import gaussian, iteration
-from dpstudy.privacy.events import ITERATED, Event, unamplified
+from dpstudy.privacy.events import ITERATED, TRUNCATED, Event, known_to_renyi, unamplified
 
 # Small epsilon needs large orders, large epsilon orders near 1 (below 1.7 the subsampled bound rarely converges).
 RDP_ORDERS = (
@@ -62,7 +62,7 @@ def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Ce
     if shuffled:
         raise ValueError("shuffled and Poisson-sampled events have no common adjacency: they cannot be composed")
     by["pld"] = pld_epsilon(events, delta)
-    if complete:
+    if complete and known_to_renyi(events):
         by["rdp"] = rdp_epsilon(events, delta)
     return Certificate(by["pld"], "PLD (dp-accounting)", adjacency, by)
 
@@ -88,6 +88,8 @@ def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
     """Renyi DP with the improved conversion (Canonne, Kamath and Steinke 2020), over RDP_ORDERS."""
     if unamplified(events):
         return _gaussian_rdp_epsilon(gaussian.composed_mu(events), delta)
+    if not known_to_renyi(events):
+        raise ValueError("Renyi DP has no bound for truncated batches")
     return float(_rdp_accountant(events, RDP_ORDERS).get_epsilon(delta))
 
 
@@ -100,7 +102,10 @@ def _gaussian_rdp_epsilon(mu: float, delta: float) -> float:
 
 
 def rough_epsilon(events: Sequence[Event], delta: float) -> float:
-    """An upper bound on epsilon in milliseconds, at most about twice the certified one: Renyi DP at few orders."""
+    """An upper bound on epsilon in milliseconds, at most about twice the certified one: Renyi DP at few orders.
+
+    Of truncated batches it takes no notice: there it is no bound, but of the right size.
+    """
     return float(_rdp_accountant(events, _COARSE_ORDERS).get_epsilon(delta))
 
 
@@ -117,7 +122,7 @@ def _rdp_accountant(events: Sequence[Event], orders: Sequence[float]):
     logging.getLogger("absl").setLevel(logging.ERROR)  # it warns of every order that it leaves out
     accountant = RdpAccountant(orders)
     for event in events:
-        accountant.compose(_dp_event(event), event.count)
+        accountant.compose(_dp_event(event, truncated=False), event.count)
     return accountant
 
 
@@ -142,10 +147,16 @@ def _pld_epsilon(events: tuple[Event, ...], delta: float) -> float:
     return float(accountant.get_epsilon(delta))
 
 
-def _dp_event(event: Event):
+def _dp_event(event: Event, truncated: bool = True):
     import dp_accounting
 
     release = dp_accounting.GaussianDpEvent(event.noise_multiplier)
-    if event.sampling == "poisson":
+    if event.sampling == "poisson" or (event.sampling == TRUNCATED and not truncated):
         return dp_accounting.PoissonSampledDpEvent(event.sampling_rate, release)
+    if event.sampling == TRUNCATED:
+        # The size is that of the larger of two neighbours, hence units + 1. Smaller data sets lose less, as long as
+        # batches are not cut below their expected size, which Event demands.
+        return dp_accounting.TruncatedSubsampledGaussianDpEvent(
+            event.units + 1, event.sampling_rate, event.largest, event.noise_multiplier
+        )
     return release

@@ -8,7 +8,7 @@ from dpstudy.errors import StudyError
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.accounting import certify, rough_epsilon
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.events import Event, unamplified
+from dpstudy.privacy.events import TRUNCATED, Event, known_to_renyi, unamplified
 from dpstudy.privacy.published import CONVERSIONS
 
 _TOLERANCE = 1e-4  # relative, in epsilon, always on the safe side
@@ -47,7 +47,7 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
         return math.log(max(epsilon, 1e-300) / budget.target) + tolerance / 2
 
     guess = _first_guess(events_at, budget)
-    if subsampled and budget.accounting == "certified":
+    if subsampled and budget.accounting == "certified" and known_to_renyi(events_at(1.0)):
         with contextlib.suppress(StudyError):  # the loose bound may not reach what the certifying one does
             guess = _solve(lambda scale: excess(scale, rough_epsilon), guess, 1.5, budget, tolerance)
     scale = _solve(excess, guess, 1.1, budget, tolerance)
@@ -93,7 +93,8 @@ def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, m
         return low
 
     quick = 0
-    if budget.accounting == "certified" and not unamplified(events_after(1)):
+    one = events_after(1)
+    if budget.accounting == "certified" and not unamplified(one) and known_to_renyi(one):
         quick = most_within(rough_epsilon, 0)  # never below the certified epsilon
     steps = most_within(epsilon_of, quick)
     if not steps:
@@ -119,7 +120,7 @@ def _first_guess(events_at: Callable[[float], Sequence[Event]], budget: Budget) 
     goal = gaussian.mu_of(budget.target, budget.delta)
     unit = 0.0
     for event in events_at(1.0):
-        rate = event.sampling_rate if event.sampling == "poisson" else 1.0
+        rate = event.sampling_rate if event.sampling in ("poisson", TRUNCATED) else 1.0
         unit += event.participations * (rate / max(event.noise_multiplier, 1e-12)) ** 2
     guess = math.sqrt(unit) / goal
     return guess if unamplified(events_at(1.0)) else max(guess, _SMALLEST_SUBSAMPLED)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 ITERATED = "iterated-gaussian"
 MECHANISMS = ("gaussian", ITERATED)
-SAMPLINGS = ("none", "poisson", "shuffle")
+TRUNCATED = "truncated-poisson"
+SAMPLINGS = ("none", "poisson", TRUNCATED, "shuffle")
 
 
 @dataclass(frozen=True)
@@ -19,10 +20,12 @@ class Event:
         noise_multiplier: noise standard deviation / L2 sensitivity (0: no noise, no guarantee).
         sensitivity: L2 sensitivity of the released sum, in the units of the release.
         count: how often it is released.
-        sampling: "none" (full batch), "poisson" (each unit independently with `sampling_rate`), or "shuffle"
+        sampling: "none" (full batch), "poisson" (each unit independently with `sampling_rate`), "truncated-poisson"
+            (the same, and of a batch of more than `largest` units a uniformly random subset of `largest`), or "shuffle"
             (fixed batches of a shuffled pass: each unit takes part in `epochs` of the `count` releases).
         sampling_rate: public probability q of taking part in one release.
         epochs: for "shuffle" only, how many releases one unit takes part in.
+        largest, units: for "truncated-poisson" only, the size that batches are cut to, and the public number of units.
         secret_order: of "iterated-gaussian": which batch a unit is in was drawn uniformly and is never released.
     """
 
@@ -35,6 +38,8 @@ class Event:
     sampling_rate: float = 1.0
     epochs: int | None = None
     secret_order: bool = False
+    largest: int | None = None
+    units: int | None = None
 
     def __post_init__(self):
         if self.mechanism not in MECHANISMS:
@@ -51,6 +56,10 @@ class Event:
             raise ValueError(f"event {self.name!r}: sampling_rate must lie in (0, 1], got {self.sampling_rate}")
         if (self.sampling == "shuffle") != (self.epochs is not None):
             raise ValueError(f"event {self.name!r}: epochs goes with shuffle sampling, and only with it")
+        if (self.sampling == TRUNCATED) != (self.largest is not None) or (self.largest is None) != (self.units is None):
+            raise ValueError(f"event {self.name!r}: largest and units go with {TRUNCATED} sampling, and only with it")
+        if self.largest is not None and self.largest < self.sampling_rate * self.units * (1 - 1e-9):
+            raise ValueError(f"event {self.name!r}: batches are cut below their expected size, where no bound is known")
         if self.mechanism == ITERATED and not self._whole_epochs():
             raise ValueError(
                 f"event {self.name!r}: iteration is over fixed batches (shuffle), all of them in each epoch"
@@ -93,6 +102,8 @@ class Event:
         }
         if self.epochs is not None:
             content["params"] = {"epochs": self.epochs}
+        if self.largest is not None:
+            content["params"] = {"largest_batch": self.largest, "units": self.units}
         if self.mechanism == ITERATED:
             content["params"]["order"] = "secret" if self.secret_order else "public"
         return content
@@ -102,9 +113,18 @@ class Event:
         """The inverse of `to_json`."""
         fields = {key: value for key, value in content.items() if key != "params"}
         params = content.get("params", {})
-        return cls(**fields, epochs=params.get("epochs"), secret_order=params.get("order") == "secret")
+        batches = {"largest": params.get("largest_batch"), "units": params.get("units")}
+        return cls(**fields, epochs=params.get("epochs"), secret_order=params.get("order") == "secret", **batches)
 
 
 def unamplified(events: Iterable[Event]) -> bool:
     """Whether no event relies on subsampling, so that exact Gaussian composition applies."""
-    return all(event.sampling != "poisson" or event.sampling_rate == 1.0 for event in events)
+    return all(
+        event.sampling not in ("poisson", TRUNCATED) or (event.sampling_rate == 1.0 and event.largest is None)
+        for event in events
+    )
+
+
+def known_to_renyi(events: Iterable[Event]) -> bool:
+    """Whether Renyi DP has a bound for every event: it has none for truncated batches."""
+    return all(event.sampling != TRUNCATED for event in events)

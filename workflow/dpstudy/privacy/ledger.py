@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.events import ITERATED, Event, unamplified
+from dpstudy.privacy.events import ITERATED, Event, known_to_renyi, unamplified
 from dpstudy.privacy.iteration import share_within
 
 SHARED_NOISE = (
@@ -150,7 +150,10 @@ def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, 
         return certify(tuple(events.elements()), delta).epsilon, "exact Gaussian DP"
     if any(event.sampling == "shuffle" for event in events):
         return math.inf, "none (shuffled and Poisson-sampled cells have no common adjacency)"
-    return rdp_epsilon([_repeat(event, times) for event, times in events.items()], delta), "RDP (dp-accounting)"
+    composed = [_repeat(event, times) for event, times in events.items()]
+    if not known_to_renyi(composed):
+        return certify(composed, delta).epsilon, "PLD (dp-accounting)"
+    return rdp_epsilon(composed, delta), "RDP (dp-accounting)"
 
 
 def _repeat(event: Event, times: int) -> Event:

@@ -46,7 +46,8 @@ def _sampling(event: dict) -> str:
     if event["sampling"] == "shuffle":
         return "on fixed batches of a shuffled pass (no amplification)"
     kind = event["sampling"].replace("-", " ").replace("poisson", "Poisson")
-    return f"each time on a {kind} sample with rate {significant(rate)}"
+    cut = f", cut to {event['params']['largest_batch']} where there are more" if kind.startswith("truncated") else ""
+    return f"each time on a {kind} sample with rate {significant(rate)}{cut}"
 
 
 def ledger_in_words(ledger: dict) -> dict:
