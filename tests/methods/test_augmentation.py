@@ -1,6 +1,7 @@
 """Augmented copies against numpy's padding and slicing, and training on them against a loop."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods import network_dpsgd, network_run, schedule
 from dpstudy.methods.augmentation import Augmentation
 from dpstudy.methods.problem import Problem
+from dpstudy.models.network import NetworkModel
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
 
@@ -20,27 +22,45 @@ def pictures(n=5, shape=SHAPE):
     return torch.from_numpy(np.random.default_rng(1).standard_normal((n, *shape)).astype(np.float32))
 
 
-@pytest.mark.parametrize("rule", [Augmentation(6), Augmentation(3, pad=0), Augmentation(4, pad=7, flip=False)])
+RULES = [
+    Augmentation(6),
+    Augmentation(3, pad=0),
+    Augmentation(4, pad=7, flip=False),
+    Augmentation(9, pad=0, crop=(6, 5)),
+    Augmentation(9, pad=1, crop=[8, 9]),
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
 def test_copies_are_windows_of_the_mirrored_picture(rule):
     images = pictures(shape=(2, 9, 7))
-    choices = rule.choose(5, np.random.default_rng(2))
+    choices = rule.choose(5, (2, 9, 7), np.random.default_rng(2))
+    height, width = rule.crop or (9, 7)
     copies = rule(images, choices)
-    assert copies.shape == (5 * rule.multiplicity, 2, 9, 7)
+    assert copies.shape == (5 * rule.multiplicity, 2, height, width)
     for record in range(5):
         wide = np.pad(images[record].numpy(), ((0, 0), (rule.pad,) * 2, (rule.pad,) * 2), mode="symmetric")
         for copy in range(rule.multiplicity):
             down, across, flipped = choices[record, copy].tolist()
-            window = wide[:, down : down + 9, across : across + 7]
+            window = wide[:, down : down + height, across : across + width]
             expected = window[:, :, ::-1] if flipped else window
             assert np.array_equal(copies[record * rule.multiplicity + copy].numpy(), expected)
 
 
 def test_places_and_flips_are_uniform_and_no_flip_is_none():
-    choices = Augmentation(8, pad=1).choose(4000, np.random.default_rng(3)).flatten(0, 1)
+    choices = Augmentation(8, pad=1).choose(4000, SHAPE, np.random.default_rng(3)).flatten(0, 1)
     counts = torch.unique(choices, dim=0, return_counts=True)[1]
     assert len(counts) == 3 * 3 * 2
     assert ((counts - 32000 / 18).abs() < 5 * math.sqrt(32000 / 18)).all()
-    assert not Augmentation(8, flip=False).choose(100, np.random.default_rng(3))[..., 2].any()
+    assert not Augmentation(8, flip=False).choose(100, SHAPE, np.random.default_rng(3))[..., 2].any()
+
+
+def test_windows_reach_every_corner():
+    """With room of 3 down and 1 across, padding included, all places are drawn and none beyond."""
+    rule = Augmentation(50, pad=1, flip=False, crop=(27, 29))
+    places = rule.choose(40, SHAPE, np.random.default_rng(3)).flatten(0, 1)
+    found = {tuple(place) for place in places[:, :2].tolist()}
+    assert found == {(down, across) for down in range(4) for across in (0, 1)}
 
 
 @pytest.fixture
@@ -74,7 +94,7 @@ def test_a_records_copies_are_averaged_before_it_is_clipped(problem, quick_plan,
     parameters = network_dpsgd.Parameters(network="tanh-28", learning_rate=0.5, clipping_norm=clip, steps=2)
     network = network_run.initialised(parameters.network, problem, noise).double()
     for step in (1, 2):
-        choices = Augmentation(**rule).choose(N, noise.sampling(f"augmentation {step}"))
+        choices = Augmentation(**rule).choose(N, SHAPE, noise.sampling(f"augmentation {step}"))
         total = {name: torch.zeros_like(value) for name, value in network.named_parameters()}
         for record in range(N):
             image = torch.from_numpy(features[record]).reshape(1, *SHAPE)
@@ -138,3 +158,27 @@ def test_a_record_with_many_copies_moves_a_step_by_at_most_the_clipping_norm(qui
 def test_what_cannot_be_augmented_is_refused(options, shape, words):
     with pytest.raises(StudyError, match=words):
         Augmentation(**options).check(shape)
+
+
+def test_a_network_for_crops_scores_resized_images(problem, quick_plan, tmp_path):
+    """Trained on windows of 32 x 32 out of images of 36 x 36, it is evaluated on the whole image at 32 x 32."""
+    larger = replace(problem, shape=(2, 36, 36))
+    random = np.random.default_rng(5)
+    features = random.standard_normal((N, 2 * 36 * 36)).astype(np.float32)
+    crops = {"multiplicity": 2, "pad": 0, "crop": [32, 32]}
+    parameters = network_dpsgd.Parameters(
+        network="lenet", learning_rate=0.5, clipping_norm=0.3, steps=1, optimiser="sgd", augmentation=crops
+    )
+    data = network_dpsgd.prepare([(features, np.arange(N) % CLASSES)], parameters, larger)
+    noise = NoiseSource("seeded", "cell", "train", 0, 0)
+    model = network_dpsgd.fit(data, parameters, larger, network_dpsgd.plan(parameters, larger), noise).model
+    model.save(tmp_path / "model.safetensors")
+    model = NetworkModel.load(tmp_path / "model.safetensors")
+    assert model.shape == (2, 36, 36) and model.input_size == (32, 32)
+    small = torch.nn.functional.interpolate(
+        torch.from_numpy(features).view(-1, 2, 36, 36), (32, 32), mode="bilinear", antialias=True
+    )
+    plain = replace(model, shape=(2, 32, 32), input_size=None)
+    np.testing.assert_allclose(model.scores(features), plain.scores(small.flatten(1).numpy()), rtol=1e-5, atol=1e-6)
+    with pytest.raises(StudyError, match=r"crop \(40, 32\) exceeds the images of 36x36 by 4"):
+        network_dpsgd.plan(replace(parameters, augmentation=Augmentation(2, 0, crop=(40, 32))), larger)

@@ -80,7 +80,7 @@ class Recipe:
             return _warped(planes, random)
         crop = Augmentation(1)
         seed = int(torch.randint(1 << 62, (), generator=random))
-        return crop(planes, crop.choose(len(planes), np.random.default_rng(seed)))
+        return crop(planes, crop.choose(len(planes), planes.shape[1:], np.random.default_rng(seed)))
 
     @classmethod
     def of(cls, options: dict) -> "Recipe":

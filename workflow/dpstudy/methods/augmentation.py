@@ -19,16 +19,22 @@ class Augmentation:
 
     Attributes:
         multiplicity: K, the copies of each record.
-        pad: how many pixels each side is continued by, mirrored at the edge, before a window of the old size is cut out
-            at a random place.
+        pad: how many pixels each side is continued by, mirrored at the edge, before a window is cut out at a random
+            place.
+        crop: (height, width) of the window; None: the images' own. Where nothing is augmented (evaluation), images are
+            resized to it: de2022 brings them at 1.2 times the size that the network takes.
         flip: mirror half of the copies from left to right.
     """
 
     multiplicity: int = 16
     pad: int = 4
     flip: bool = True
+    crop: tuple[int, int] | None = None
 
     def __post_init__(self):
+        if self.crop is not None:
+            object.__setattr__(self, "crop", tuple(self.crop))
+            count("augmentation", **{"crop height": self.crop[0], "crop width": self.crop[1]})
         count("augmentation", multiplicity=self.multiplicity)
         if self.pad < 0:
             raise StudyError(f"augmentation: pad {self.pad}: must be at least 0")
@@ -43,19 +49,35 @@ class Augmentation:
             raise StudyError(f"augmentation: needs images of layout (C, H, W), not features {tuple(shape)}")
         if self.pad > min(shape[1:]):
             raise StudyError(f"augmentation: pad {self.pad} exceeds the images of {shape[1]}x{shape[2]}")
+        if self.crop and min(room := self._room(shape)) < 0:
+            raise StudyError(
+                f"augmentation: crop {self.crop} exceeds the images of {shape[1]}x{shape[2]} by {-min(room)}"
+            )
 
-    def choose(self, records: int, generator: np.random.Generator) -> torch.Tensor:
-        """(records, K, 3): how far down and across the window of each copy lies, and whether it is flipped."""
-        places = generator.integers(2 * self.pad + 1, size=(records, self.multiplicity, 2))
+    def window(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """(C, h, w), what the network gets of images (C, H, W)."""
+        return (shape[0], *(self.crop or shape[1:]))
+
+    def _room(self, shape: tuple[int, ...]) -> list[int]:
+        """How far down and across a window can be moved."""
+        return [side + 2 * self.pad - own for side, own in zip(shape[1:], self.window(shape)[1:], strict=True)]
+
+    def choose(self, records: int, shape: tuple[int, ...], generator: np.random.Generator) -> torch.Tensor:
+        """(records, K, 3), for images (C, H, W): how far down and across each copy's window lies, and whether it is
+        flipped."""
+        room = np.array(self._room(shape)) + 1
+        places = generator.integers(room, size=(records, self.multiplicity, 2))
         flips = generator.integers(1 + self.flip, size=(records, self.multiplicity, 1))
         return torch.from_numpy(np.concatenate([places, flips], 2))
 
     def __call__(self, images: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
-        """(n K, C, H, W), channels last in memory, of images (n, C, H, W) and the choices (n, K, 3) for them."""
-        height, width = images.shape[2:]
+        """(n K, C, h, w), channels last in memory, of images (n, C, H, W) and the choices (n, K, 3) for them."""
+        _, *window = self.window(images.shape[1:])
         down, across, flipped = choices.to(images.device).flatten(0, 1).unbind(1)
-        rows = _mirrored(torch.arange(height, device=images.device) + down[:, None] - self.pad, height)
-        columns = _mirrored(torch.arange(width, device=images.device) + across[:, None] - self.pad, width)
+        rows, columns = (
+            _mirrored(torch.arange(own, device=images.device) + first[:, None] - self.pad, side)
+            for own, first, side in zip(window, (down, across), images.shape[2:], strict=True)
+        )
         columns = torch.where(flipped[:, None] > 0, columns.flip(1), columns)
         record = torch.arange(len(images), device=images.device).repeat_interleave(self.multiplicity)
         pictures = images.permute(0, 2, 3, 1)[record[:, None, None], rows[:, :, None], columns[:, None, :]]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -42,14 +43,15 @@ class NetworkRun:
     ):
         self.records, self.done = records, 0
         self._parameters, self._problem = parameters, problem
-        self._network = initialised(parameters.network, problem, source)
+        shape = parameters.augmentation.window(problem.shape) if parameters.augmentation else problem.shape
+        self._network = initialised(parameters.network, replace(problem, shape=shape), source)
         if start is not None:
             begin(self._network, start, parameters.network)
         if parameters.trained == "classifier":
             freeze_body(self._network)
         self._network.to(records.device)
         if networks.is_foreign(parameters.network):
-            check_network(parameters.network, self._network, problem.shape, problem.classes)
+            check_network(parameters.network, self._network, shape, problem.classes)
         self._engine = RecordGradients(self._network, parameters.precision)
         self._weights = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
         self._ranks = ranks
@@ -66,7 +68,7 @@ class NetworkRun:
         self._copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
         self._micro_batch = parameters.micro_batch
         if self._micro_batch == "auto":
-            empty = torch.zeros(self._copies, *problem.shape, device=records.device)
+            empty = torch.zeros(self._copies, *shape, device=records.device)
             self._micro_batch = self._engine.micro_batch(empty)
 
     def normalise(self, center: np.ndarray, scale: np.ndarray) -> None:
@@ -100,7 +102,7 @@ class NetworkRun:
             index = self._ranks.agreed(torch.arange(self.records.rows) if index is None else index)
         if augmentation:
             taken = self.records.rows if index is None else len(index)
-            chosen = augmentation.choose(taken, source.sampling(f"augmentation {self.done}"))
+            chosen = augmentation.choose(taken, self._problem.shape, source.sampling(f"augmentation {self.done}"))
             choices = iter(self._ranks.share(self._ranks.agreed(chosen)).split(size))
         index = index if index is None else self._ranks.share(index)
         for block in self.records.blocks(size, index):
@@ -121,8 +123,9 @@ class NetworkRun:
         """What this training releases: the average where there is one, otherwise the last iterate."""
         values = dict(self._network.named_parameters()) | (self._average.mean if self._average else {})
         state = {name: _array(value) for name, value in values.items()}
-        problem = self._problem
-        return NetworkModel(self._parameters.network, problem.shape, problem.classes, state, self._center, self._scale)
+        crop = self._parameters.augmentation and self._parameters.augmentation.crop
+        facts = self._problem.shape, self._problem.classes, state, self._center, self._scale
+        return NetworkModel(self._parameters.network, *facts, input_size=crop)
 
     def state(self, source: NoiseSource) -> tuple[dict[str, np.ndarray], dict]:
         """The tensors and facts from which `restore` goes on."""

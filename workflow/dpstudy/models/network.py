@@ -22,6 +22,7 @@ class NetworkModel:
         architecture, shape, classes: what `networks.build` makes the network from.
         state: parameter -> float32 array.
         center, scale: (d,) float32, privately released, or None.
+        input_size: (h, w) that images are resized to for the network, or None: as they are.
     """
 
     architecture: str
@@ -31,12 +32,14 @@ class NetworkModel:
     center: np.ndarray | None = None
     scale: np.ndarray | None = None
     metadata: dict[str, str] = field(default_factory=dict)
+    input_size: tuple[int, int] | None = None
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """(n, m) float32 scores of (n, d) features."""
         import torch
 
-        network = networks.build(self.architecture, self.shape, self.classes).eval()
+        shape = (self.shape[0], *self.input_size) if self.input_size else self.shape
+        network = networks.build(self.architecture, shape, self.classes).eval()
         fit = network.load_state_dict(
             {name: torch.from_numpy(value) for name, value in self.state.items()}, strict=False
         )
@@ -50,6 +53,8 @@ class NetworkModel:
                 block = block if self.center is None else block - self.center
                 block = block if self.scale is None else block * self.scale
                 records = torch.from_numpy(block.reshape(-1, *self.shape)).to(where)
+                if self.input_size:
+                    records = resized(records, self.input_size)
                 found[start : start + _BLOCK] = network(records).cpu().numpy()
         return found
 
@@ -68,6 +73,7 @@ class NetworkModel:
         tensors = {_WEIGHTS + name: value for name, value in self.state.items()}
         tensors |= {name: value for name in ("center", "scale") if (value := getattr(self, name)) is not None}
         facts = {"architecture": self.architecture, "shape": json.dumps(self.shape), "classes": str(self.classes)}
+        facts |= {"input_size": json.dumps(self.input_size)} if self.input_size else {}
         write_tensors(path, tensors, {"kind": "network"} | facts | self.metadata)
 
     @classmethod
@@ -82,4 +88,12 @@ class NetworkModel:
             tensors.get("center"),
             tensors.get("scale"),
             metadata,
+            tuple(size) if (size := json.loads(metadata.get("input_size", "null"))) else None,
         )
+
+
+def resized(images, size: tuple[int, int]):
+    """Images (n, C, H, W), a tensor, at another size, bilinear with antialiasing."""
+    from torch.nn.functional import interpolate
+
+    return interpolate(images, size, mode="bilinear", antialias=True)
