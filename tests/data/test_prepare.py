@@ -149,7 +149,7 @@ def test_the_environment_overrides_the_data_root(monkeypatch):
 def test_every_registered_reader_can_be_imported(tmp_path):
     for name in READERS:
         options = {"reader": name, "location": "nowhere"}
-        if name in ("digits", "glyphs", "dead_leaves", "strokes", "cutouts"):  # made, not read
+        if name in ("digits", "glyphs", "dead_leaves", "strokes", "cutouts", "scenes"):  # made, not read
             assert open_reader(name, options, tmp_path).pools == ("all",)
         else:
             with pytest.raises(StudyError):

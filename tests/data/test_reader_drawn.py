@@ -22,6 +22,8 @@ def read(reader, indices, **options):
         ("strokes", {"size": [16, 32]}, (16, 32, 1)),
         ("cutouts", {}, (28, 28, 1)),
         ("cutouts", {"size": [32, 20], "channels": 3}, (32, 20, 3)),
+        ("scenes", {}, (32, 32, 3)),
+        ("scenes", {"size": [24, 20], "channels": 1, "kinds": 5}, (24, 20, 1)),
     ],
 )
 def test_a_picture_depends_on_the_seed_and_its_number_alone(reader, options, shape):
@@ -50,6 +52,18 @@ def test_strokes_are_thin_and_white_on_black():
     assert 0.02 < (images > 128).mean() < 0.25
     assert (images.max((1, 2, 3)) == 255).mean() > 0.9
     assert (images[:, :2] == 0).mean() > 0.95
+
+
+def test_pictures_of_a_kind_share_what_others_do_not():
+    """Kinds lie apart in their mean pictures, by more than two halves of one kind do."""
+    records = read("scenes", range(600), kinds=6, count=600)
+    assert records.labels.tolist() == [index % 6 for index in range(600)]
+    means = [records.images[records.labels == kind].astype(float).reshape(2, 50, -1).mean(1) for kind in range(6)]
+    within = np.mean([np.linalg.norm(one - other) for one, other in means])
+    between = np.mean([np.linalg.norm(means[a][0] - means[b][1]) for a in range(6) for b in range(6) if a != b])
+    assert between > 1.3 * within
+    with pytest.raises(StudyError, match="kinds is 1"):
+        read("scenes", [0], kinds=1)
 
 
 def test_cutouts_are_patterned_things_in_the_middle_of_black():

@@ -15,6 +15,7 @@ from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.sampling import batches
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import check_releases
 from dpstudy.privacy.noise import NoiseSource
@@ -293,6 +294,16 @@ def test_given_the_noise_the_steps_follow(problem):
     free = Problem(problem.n, problem.shape, problem.classes, Budget("inf", 1e-5))
     with pytest.raises(StudyError, match="noise_multiplier gives no number of steps where no noise is added"):
         first_order.plan(parameters, free)
+
+
+def test_given_both_they_are_taken_as_they_are_or_refused(problem):
+    """A published setting that the exact accountant finds cheaper than its target is certified for what it costs."""
+    noise = first_order.plan(settings(steps=9), problem).facts["noise_multiplier"]
+    plan = first_order.plan(settings(steps=7, noise_multiplier=noise), problem)
+    assert plan.facts["steps"] == 7 and plan.events[-1].noise_multiplier == noise
+    assert certify(plan.events, problem.budget.delta).epsilon < 0.95 * problem.budget.target
+    with pytest.raises(StudyError, match="10 steps at noise_multiplier .* above the target 2; leave one"):
+        first_order.plan(settings(steps=10, noise_multiplier=noise), problem)
 
 
 def test_a_normalised_update_does_not_depend_on_the_unit_of_the_clipping_norm(problem):

@@ -122,6 +122,7 @@ NOT_FOR_RELEASES = {  # jitter of public data
     "data/readers/dead_leaves.py",  # drawn pictures, which are public
     "data/readers/strokes.py",
     "data/readers/cutouts.py",
+    "data/readers/scenes.py",
     "data/plant.py",
     "features/recipe.py",
     "features/random_patches.py",  # filters, which are public

@@ -12,6 +12,7 @@ from dpstudy.methods.optimisers import OPTIMISERS
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.records import HOLD_BYTES
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.calibration import affordable, calibrate
 from dpstudy.privacy.events import TRUNCATED, Event
 
@@ -27,8 +28,9 @@ class Schedule:
         clipping_norm: C.
         optimiser: "sgd", "momentum" or "adam".
         batch_size: expected batch size B (q = B/n), or "full".
-        epochs, steps: one of them, or noise_multiplier; steps = round(epochs n / B).
-        noise_multiplier: in place of epochs and steps: as many steps as the budget allows at this noise.
+        epochs, steps: one of them, or noise_multiplier; steps = round(epochs n / B). The noise follows from the budget.
+        noise_multiplier: in place of epochs and steps: as many steps as the budget allows at this noise. Beside steps:
+            both as given (a published setting), where they are within the budget.
         normalised: clipped gradients are divided by C, so that the learning rate does not depend on it (de2022, Eq. 3).
         momentum: of "momentum".
         largest_batch: of Poisson batches with more records a random subset of this size is taken, so that memory is
@@ -59,8 +61,9 @@ class Schedule:
         method = self.METHOD
         if isinstance(self.normalisation, dict):
             object.__setattr__(self, "normalisation", Normalisation(**self.normalisation))
-        if (self.epochs is None) + (self.steps is None) + (self.noise_multiplier is None) != 2:
-            raise StudyError(f"{method}: give one of `epochs`, `steps` and `noise_multiplier`")
+        given = {name for name in ("epochs", "steps", "noise_multiplier") if getattr(self, name) is not None}
+        if len(given) != 1 and given != {"steps", "noise_multiplier"}:
+            raise StudyError(f"{method}: give one of `epochs`, `steps` and `noise_multiplier`, or the last two")
         one_of(method, "optimiser", self.optimiser, OPTIMISERS)
         one_of(method, "sampling", self.sampling, ("poisson", "shuffle"))
         if self.sampling == "shuffle":
@@ -69,9 +72,9 @@ class Schedule:
         count(method, curve_points=self.curve_points)
         if self.epochs is not None:
             positive(method, epochs=self.epochs)
-        elif self.steps is not None:
+        if self.steps is not None:
             count(method, steps=self.steps)
-        else:
+        if self.noise_multiplier is not None:
             positive(method, noise_multiplier=self.noise_multiplier)
         if self.batch_size != "full":
             count(method, batch_size=self.batch_size)
@@ -106,7 +109,7 @@ class Schedule:
         Raises:
             StudyError: the noise is given, and there is no budget to spend.
         """
-        if self.noise_multiplier is not None:
+        if self.noise_multiplier is not None and self.steps is None:
             return _affordable_steps(self, problem)
         return self.steps or max(1, round(self.epochs / self.rate(problem)))
 
@@ -140,6 +143,8 @@ def plan(parameters: Schedule, problem: Problem) -> Plan:
 
     scale = calibrate(events_at, problem.budget) if parameters.noise_multiplier is None else parameters.noise_multiplier
     events = events_at(scale)
+    if parameters.noise_multiplier is not None and parameters.steps is not None:
+        _check_affordable(parameters, problem, events)
     if parameters.sampling == "shuffle" and rate < 1.0:
         passes = math.ceil(steps / (problem.n // parameters.batch_size))
         events = (
@@ -171,6 +176,19 @@ def _affordable_steps(parameters: Schedule, problem: Problem) -> int:
         )
     fixed, scale = _fixed_events(parameters), parameters.noise_multiplier
     return affordable(lambda steps: (*fixed, _gradients(parameters, problem, scale, steps)), problem.budget)
+
+
+def _check_affordable(parameters: Schedule, problem: Problem, events: tuple[Event, ...]) -> None:
+    """
+    Raises:
+        StudyError: steps and noise as given cost more than the budget.
+    """
+    epsilon = certify(events, problem.budget.delta).epsilon
+    if epsilon > problem.budget.target:
+        raise StudyError(
+            f"{parameters.METHOD}: {parameters.steps} steps at noise_multiplier {parameters.noise_multiplier:g} cost "
+            f"epsilon {epsilon:.4g}, above the target {problem.budget.epsilon}; leave one of the two out"
+        )
 
 
 def spent(plan: Plan, step: int) -> tuple[Event, ...]:

@@ -20,6 +20,7 @@ READERS = {
     "dead_leaves": "dpstudy.data.readers.dead_leaves",
     "strokes": "dpstudy.data.readers.strokes",
     "cutouts": "dpstudy.data.readers.cutouts",
+    "scenes": "dpstudy.data.readers.scenes",
 }
 
 

@@ -1,4 +1,4 @@
-"""Public data sets that are drawn by a program: nothing to download, nothing private, no label worth learning."""
+"""Public data sets that are drawn by a program: nothing to download, nothing private."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,13 @@ from dpstudy.errors import StudyError
 
 
 class Drawn:
-    """`count` pictures in one pool, `all`; all have the label 0.
+    """`count` pictures in one pool, `all`; all have the label 0, or picture i is of kind i modulo `kinds`.
 
     Args:
         name: the reader's, for ids and messages.
         draw: (random generator, (H, W), channels) -> (H, W, channels) uint8; picture i draws from (seed, i) only.
-        options: size and channels, count (10000), seed (0).
+            With kinds it is told the kind too.
+        options: size and channels, count (10000), seed (0), and kinds, at least 2, or none.
 
     Raises:
         StudyError: an option is out of range.
@@ -25,7 +26,10 @@ class Drawn:
     multi_label = False
 
     def __init__(self, name: str, draw: Callable, options: dict):
-        self.classes = ["drawn"]
+        self._kinds = options.get("kinds")
+        if self._kinds is not None and self._kinds < 2:
+            raise StudyError(f"public data set: kinds is {self._kinds}; {name} needs at least 2")
+        self.classes = [f"kind-{kind:03d}" for kind in range(self._kinds)] if self._kinds else ["drawn"]
         self._name, self._draw = name, draw
         self._count, self._seed = options.get("count", 10000), options.get("seed", 0)
         size, channels = options["size"], options["channels"]
@@ -42,8 +46,10 @@ class Drawn:
         images = np.empty((len(indices), *self.image_shape), np.uint8)
         for row, index in enumerate(indices):
             random = np.random.default_rng([self._seed, int(index)])
-            images[row] = self._draw(random, self.image_shape[:2], self.image_shape[2])
-        return Records(ids=self._ids(indices), images=images, labels=np.zeros(len(indices), np.int32))
+            kind = (int(index) % self._kinds,) if self._kinds else ()
+            images[row] = self._draw(random, self.image_shape[:2], self.image_shape[2], *kind)
+        labels = np.asarray(indices) % (self._kinds or 1)
+        return Records(ids=self._ids(indices), images=images, labels=labels.astype(np.int32))
 
     def _ids(self, indices: np.ndarray) -> np.ndarray:
         return np.array([f"{self._name}-{index:06d}" for index in indices], dtype=object)
