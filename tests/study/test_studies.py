@@ -1,5 +1,6 @@
 """The studies that come with the repository load, and unfold into the cells that they promise."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -50,11 +51,11 @@ def test_the_grid_has_no_more_than_the_paper_searched():
             assert options["clipping_norm"] == 0.005
 
 
-TRAMER = [path for path in STUDIES if path.stem.startswith("tramer2021")]
+COMPARED = [path for path in STUDIES if path.stem.startswith(("tramer2021", "de2022"))]
 
 
-@pytest.mark.parametrize("path", TRAMER, ids=lambda path: path.stem)
-def test_each_published_filter_of_tramer2021_finds_a_printed_number(path):
+@pytest.mark.parametrize("path", COMPARED, ids=lambda path: path.stem)
+def test_each_published_filter_finds_a_printed_number(path):
     """A filter that finds nothing at any epsilon of its table would print nothing beside ours, silently."""
     config = loaded(path)
     for name, spec in config["tables"].items():
@@ -81,3 +82,43 @@ def test_the_tables_of_tramer2021_are_whole(dataset):
         else:
             assert all("published" in row for row in spec["models"]) and len(spec["models"]) >= 3
     assert config["tables"][f"tramer2021-claims-{dataset}"]["paper"] == "tramer2021"
+
+
+PRESETS = [  # study, data set, entry, table of de2022, method there
+    ("cifar10", "cifar10", "wrn-16-4", "13", None),
+    ("cifar10", "cifar10", "wrn-16-4-printed", "13", None),
+    ("cifar10", "cifar10", "wrn-40-4", "14", None),
+    ("imagenet", "imagenet", "scratch", "15", None),
+    ("finetune", "cifar10", "all-layers", "16", None),
+    ("finetune", "cifar10", "classifier", "17", None),
+    ("finetune", "cifar100", "all-layers", "18", None),
+    ("finetune", "cifar100", "classifier", "19", None),
+    ("finetune", "cifar10", "all-layers-cifar100", "20", None),
+    ("depths", "imagenet", "large-batch", "21", None),
+    ("imagenet", "imagenet", "classifier", "22", None),
+    ("places", "places365", "all-layers", "23", "DP-SGD (all layers)"),
+    ("places", "places365", "classifier", "23", "DP-SGD (classifier layer)"),
+    ("places", "places365", "all-layers-nonprivate", "23", "non-private (all layers)"),
+    ("places", "places365", "classifier-nonprivate", "23", "non-private (classifier layer)"),
+]
+
+
+@pytest.mark.parametrize(("study", "dataset", "entry", "table", "method"), PRESETS)
+def test_the_presets_of_de2022_are_those_printed(study, dataset, entry, table, method):
+    """Every cell has the printed batch, rate, copies and norm at its epsilon, and the printed steps or noise."""
+    config = loaded(ROOT / "studies" / f"de2022-{study}.yaml")
+    with (ROOT / "workflow/published/hyperparameters.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["paper"] == "de2022" and row["table"] == table]
+    cells = [cell for cell in unfold(config) if (cell.dataset, cell.entry) == (dataset, entry)]
+    assert cells
+    for cell in cells:
+        own = [row for row in rows if row["epsilon"] == cell.epsilon and method in (None, row["method"])]
+        printed = {row["parameter"]: float(row["value"]) for row in own}
+        options = cell.options(config)
+        assert options["batch_size"] == printed["batch_size"] and options["learning_rate"] == printed["learning_rate"]
+        assert options.get("augmentation", {"multiplicity": 0})["multiplicity"] == printed["augmentation_multiplicity"]
+        assert cell.epsilon == "inf" or options["clipping_norm"] == printed["clipping_norm"]
+        assert options.get("steps", printed["num_updates"]) == printed["num_updates"]
+        assert options.get("noise_multiplier", printed["noise_multiplier"]) == printed["noise_multiplier"]
+        assert "steps" in options or "noise_multiplier" in options
+        assert ("noise_multiplier" in options) == ("printed" in entry or study == "places" and cell.epsilon != "inf")

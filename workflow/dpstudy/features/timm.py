@@ -93,6 +93,12 @@ def _build(model: str):
         return ResNeXt29(), {"input_size": (3, 32, 32), "mean": mean, "std": std, "classifier": "classifier"}
     import timm
 
+    if model.startswith("nf-resnet-"):  # depths that timm has no name for
+        from dpstudy.models import timm_network
+
+        network = timm_network.build(model, (3, 64, 64), 1)
+        network.reset_classifier(0)
+        return network, network.pretrained_cfg
     if not timm.is_model(model):
         raise StudyError(f"model {model!r} is neither {RESNEXT!r} nor one of timm {timm.__version__}'s networks")
     network = timm.create_model(model, pretrained=False, num_classes=0)
