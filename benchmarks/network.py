@@ -17,6 +17,7 @@ WAYS = {
     4: ("plain", "dpstudy", "vmap"),
     16: ("plain", "dpstudy", "vmap"),
 }
+LOGICAL = (32, 256)  # records a step, between which memory should not grow
 GOALS = {1: 2.0, 4: 1.25, 16: 1.25}  # times plain, at most
 ABOUT = """\
 {BATCH} records of 32 x 32 x 3 (K = 16: {FEWER}), K copies each, float32, {threads} thread(s), CPU seconds: medians of
@@ -27,9 +28,11 @@ falls back on functorch.
 """
 
 
-def measure(way: str, network: str, copies: int, physical: int, threads: int, repeats: int) -> dict | None:
+def measure(
+    way: str, network: str, copies: int, physical: int, threads: int, repeats: int, batch: int = 0
+) -> dict | None:
     """Run one way in a process of its own; None where it fails, which is said."""
-    batch = BATCH if copies < 16 else FEWER
+    batch = batch or (BATCH if copies < 16 else FEWER)
     request = {"way": way, "network": network, "batch": batch, "copies": copies, "physical": min(physical, batch)}
     request |= {"threads": threads, "repeats": repeats}
     environment = os.environ | {"PYTHONPATH": f"{CHILD.parents[1]}:{CHILD.parents[1] / 'workflow'}"}
@@ -60,6 +63,20 @@ def run(threads: int, repeats: int) -> None:
             verdicts += _verdicts(network, copies, best)
     table(("network", "K", "way", "ms a record", "x plain", "GiB", "norm of the sum"), lines)
     print("\n" + "\n".join(verdicts))
+    _memory(threads)
+
+
+def _memory(threads: int) -> None:
+    """Peak memory by logical batch, without the images, which are there anyway."""
+    found = {}
+    for batch in LOGICAL:
+        one = measure("dpstudy", NETWORKS[0], 1, PHYSICAL[0], threads, 1, batch)
+        if one is None:
+            return
+        found[batch] = one["gib"] - batch * 4 * 3 * 32 * 32 / 2**30
+    small, large = found.values()
+    sizes = ", ".join(f"{gib:.2f} GiB at {batch}" for batch, gib in found.items())
+    print(f"{NETWORKS[0]}, memory by logical batch: {sizes}: {verdict(large <= 1.1 * small)} (at most a tenth more)")
 
 
 def _lines(network: str, copies: int, best: dict) -> list[tuple]:

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from dpstudy.errors import StudyError
-from dpstudy.methods import layer_rules
+from dpstudy.methods import compiled_pass, layer_rules
 from dpstudy.methods.record_gradients import RecordGradients, record_losses
 from dpstudy.models import tanh_cnn, wide_resnet
 from dpstudy.models.standardised_conv import ScaledConv2d, StandardisedConv2d
@@ -325,3 +325,27 @@ def test_half_precision_keeps_the_bound(name):
         one = RecordGradients(network, "bfloat16").clipped_sum(records[[index]], labels[[index]], "softmax", 1e-3)
         length = math.sqrt(sum(float(value.double().square().sum()) for value in one.values()))
         assert length == pytest.approx(1e-3, rel=1e-5)
+
+
+@pytest.mark.parametrize(("name", "copies"), [("wrn-10-1", 2), ("tanh-28", 1), ("no rule", 1)])
+def test_a_compiled_pass_gives_the_same(name, copies, monkeypatch):
+    """Traced as for any backend; batches of another size too."""
+    monkeypatch.setattr(compiled_pass, "BACKEND", "aot_eager")
+    network, records, labels = made(name, copies)
+    network = network.double()
+    plain = RecordGradients(network)
+    whole = {
+        size: plain.clipped_sum(records[: size * copies].double(), labels[:size], "softmax", 0.3, copies)
+        for size in (7, 4)
+    }
+    compiled = RecordGradients(network, compile=True)
+    for size, slow in whole.items():
+        found = compiled.clipped_sum(records[: size * copies].double(), labels[:size], "softmax", 0.3, copies)
+        for key, value in slow.items():
+            assert torch.allclose(found[key], value, rtol=1e-8, atol=1e-10), key
+    assert compiled.micro_batch(records[:copies].double()) >= 1
+
+
+def test_parameters_outside_layers_are_not_compiled():
+    with pytest.raises(StudyError, match="stands outside a layer; leave `compile` out"):
+        RecordGradients(made("own parameters")[0], compile=True)

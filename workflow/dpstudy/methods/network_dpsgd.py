@@ -48,6 +48,7 @@ class Parameters(Schedule):
         micro_batch: records whose gradients are held at once, memory and speed only, never the result; "auto": by the
             size of the network's layers.
         precision: "float32", or "bfloat16" in the passes through the network; clipping and sums are in float32.
+        compile: run the passes through the network as one compiled piece (torch.compile).
         checkpoint_minutes: at least so much time between checkpoints; 0: one a step.
         moving_average: decay of an exponential average of the weights, which is then the model; 0: none.
         augmentation: how each record's copies are made, or None: the record itself.
@@ -61,6 +62,7 @@ class Parameters(Schedule):
     loss: str = "softmax"
     micro_batch: int | str = "auto"
     precision: str = "float32"
+    compile: bool = False
     checkpoint_minutes: float = 5.0
     moving_average: float = 0.0
     augmentation: Augmentation | None = None

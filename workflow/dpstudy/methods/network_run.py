@@ -52,7 +52,7 @@ class NetworkRun:
         self._network.to(records.device)
         if networks.is_foreign(parameters.network):
             check_network(parameters.network, self._network, shape, problem.classes)
-        self._engine = RecordGradients(self._network, parameters.precision)
+        self._engine = RecordGradients(self._network, parameters.precision, parameters.compile)
         self._weights = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
         self._ranks = ranks
         ranks.same(self._weights)

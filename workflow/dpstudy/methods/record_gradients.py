@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional
 
 from dpstudy.errors import StudyError
+from dpstudy.methods.compiled_pass import CompiledPass
 from dpstudy.methods.layer_fallback import Expanded, Recomputed
 from dpstudy.methods.layer_rules import Rule, rule_of
 
@@ -46,13 +47,14 @@ class RecordGradients:
         network: maps (n, ...) to (n, m) scores, every record by itself.
         precision: "float32", or "bfloat16" for the passes through the network; norms, clipping and sums are in the
             parameters' own type either way, so that what is summed is bounded as it is.
+        compile: run the passes as one compiled piece (torch.compile).
 
     Raises:
         StudyError: a layer mixes records (batch normalisation), draws at random or changes state in a pass, or has
             parameters that no rule covers.
     """
 
-    def __init__(self, network: nn.Module, precision: str = "float32"):
+    def __init__(self, network: nn.Module, precision: str = "float32", compile: bool = False):
         self._network, self._precision = network, precision
         layers = dict(network.named_modules())
         for name, layer in layers.items():
@@ -69,10 +71,18 @@ class RecordGradients:
             else:
                 raise StudyError(f"network layer {name!r}: some of its parameters are frozen, but not all")
         self._layers = {name: layers[name] for name in self._rules}
+        if compile and self._direct:
+            raise StudyError(f"network parameter {min(self._direct)!r}: stands outside a layer; leave `compile` out")
+        self._compiled = CompiledPass(network, self._layers) if compile else None
 
     def _forward(self, records: torch.Tensor) -> "_Pass":
         """One pass through the network, with what the rules need of it."""
         done, hooks = _Pass(), []
+        autocast = torch.autocast(records.device.type, torch.bfloat16, enabled=self._precision == "bfloat16")
+        if self._compiled:
+            with autocast:
+                done.scores, done.inputs, done.outputs = self._compiled(_channels_last(records))
+            return done
 
         def keeper(name: str) -> Callable:
             def keep(_layer, inputs, output) -> torch.Tensor:
@@ -89,7 +99,7 @@ class RecordGradients:
         done.copies = {name: Expanded.copies_of(name, value, len(records)) for name, value in self._direct.items()}
         try:
             hooks = [layer.register_forward_hook(keeper(name)) for name, layer in self._layers.items()]
-            with torch.autocast(records.device.type, torch.bfloat16, enabled=self._precision == "bfloat16"):
+            with autocast:
                 done.scores = torch.func.functional_call(self._network, done.copies, (_channels_last(records),))
         finally:
             for hook in hooks:
