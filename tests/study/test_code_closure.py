@@ -57,10 +57,14 @@ if {stepped!r}:
 snakemake = Names(
     log=["logs/train.log"],
     wildcards=Names(dataset="toy", features="pixels", entry="entry", epsilon="1"),
-    input=Files(train=["results/features/toy/pixels/train/manifest.json"], code=[]),
+    input=Files(
+        train=["results/features/toy/pixels/train/manifest.json"],
+        test=["results/features/toy/pixels/test/manifest.json"], code=[],
+    ),
     output=outputs,
     params=Names(
         options=options, seeds=[0], noise="seeded", metrics=["top1"], not_accounted=[], library={library!r},
+        scaling=None,
         dataset=dict(reader="digits", delta="1e-3", unit="record", positives=1),
     ),
 )

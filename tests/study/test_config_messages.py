@@ -85,6 +85,8 @@ MISTAKES = [
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "filters": 8}, "features.net.filters: the extractor 'timm' does not take this key"),
     ("features/pixels/model", "resnet50", "features.pixels.model: the extractor 'pixels' does not take this key"),
     ("features/pixels/location", "x", "features.pixels.location: the extractor 'pixels' does not take this key"),
+    ("features/raw", {"extractor": "images", "normalise": "l2"}, "features.raw.normalise: the extractor 'images' leaves images as they are; leave it out"),
+    ("features/raw", {"extractor": "images", "scaling": "opponent"}, "features.raw.scaling: the extractor 'images' takes unit, imagenet or cifar; or use pixels"),
     ("features/pixels/scaling", "model", "features.pixels.scaling: 'model' is for the extractor 'timm'; choose unit, imagenet or cifar"),
     ("public/glyphs/plant", {"dataset": "digit", "count": 2}, "public.glyphs.plant.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
     ("public/digits", {"reader": "glyphs"}, "public.digits: a private data set has that name; choose another"),

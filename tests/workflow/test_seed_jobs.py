@@ -10,9 +10,9 @@ from dpstudy.files import read_json, read_table
 from tests.workflow.conftest import TINY, StudyFolder, make_folder
 from tests.workflow.kills import Run
 
-CELL = "digits/pixels/wrn/eps=2"
+CELL = "digits/images/wrn/eps=2"
 STUDY = TINY | {
-    "features": {"pixels": {"extractor": "pixels"}},
+    "features": {"images": {"extractor": "images"}},  # networks read results/data
     "public": {},
     "backbones": {},
     "methods": {
@@ -72,6 +72,7 @@ def test_the_cell_is_its_seeds_together(whole):
     ledger = json.loads((cell / "ledger.json").read_text())
     assert [(event["name"], event["count"]) for event in ledger["events"]] == [("gradient", 24)]
     assert whole.read("summary.csv").count(b",wrn,") == 2
+    assert not (whole.path / "results/features").exists()
 
 
 def test_a_new_seed_trains_alone(whole, tmp_path):

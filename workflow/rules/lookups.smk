@@ -97,8 +97,16 @@ def extractor_module(wildcards):
 
 
 def feature_files(dataset, features, split):
-    """Manifest and shards of one split of a feature set."""
+    """Manifest and shards of one split of a feature set: those of the images where it leaves them as they are."""
+    if as_they_are(features):
+        return with_manifest(f"results/data/{dataset}/{split}", dataset)
     return with_manifest(f"results/features/{dataset}/{features}/{split}", dataset)
+
+
+def as_they_are(features):
+    """How a feature set scales images that it leaves as they are; None where it extracts features."""
+    options = STUDY["features"][features]
+    return options["scaling"] if options["extractor"] == "images" else None
 
 
 def training_splits(dataset):

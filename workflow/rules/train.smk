@@ -27,6 +27,7 @@ rule train_closed_form:
         runtime=120,
     params:
         options=options_of,
+        scaling=lambda wildcards: as_they_are(wildcards.features),
         library=lambda wildcards: library_hash(cell_code(wildcards)),
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         seeds=STUDY["seeds"],
@@ -76,6 +77,7 @@ use rule train_closed_form as train_seed with:
         gpu=lambda wildcards: devices_of(wildcards) * gpu(),
     params:
         options=options_of,
+        scaling=lambda wildcards: as_they_are(wildcards.features),
         library=lambda wildcards: library_hash(cell_code(wildcards)),
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         seeds=lambda wildcards: [int(wildcards.seed)],

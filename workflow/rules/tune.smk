@@ -24,6 +24,7 @@ rule tune_entry:
         gpu=lambda wildcards: gpu() if wildcards.entry in entries_where(curve=True) else 0,
     params:
         options=options_of,
+        scaling=lambda wildcards: as_they_are(wildcards.features),
         library=lambda wildcards: library_hash(tuning_code(wildcards)),
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         noise=STUDY["noise"],

@@ -11,7 +11,6 @@ from dpstudy.study.training import train_cell
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         wildcards, params, files = snakemake.wildcards, snakemake.params, snakemake.input
-        folder = f"results/features/{wildcards.dataset}/{wildcards.features}"
         request = CellRequest(
             cell=Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon),
             options=params.options,
@@ -26,9 +25,10 @@ if __name__ == "__main__":
         )
         inputs = CellInputs(
             train=tuple(os.path.dirname(path) for path in files.train if path.endswith("/manifest.json")),
-            held_out=f"{folder}/test",
+            held_out=os.path.dirname(files.test[0]),
             kept=tuple(files.get("kept", [])),
             statistics=tuple(path for path in files.train if path.startswith("results/private/statistics/")),
+            scaling=params.scaling,
             start=next(iter(files.get("start", [])), None),
             trials=next(iter(files.get("tuning", [])), None),
         )

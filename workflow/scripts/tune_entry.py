@@ -1,5 +1,7 @@
 """Search for one cell's hyper-parameters on the validation split."""
 
+import os
+
 from dpstudy.job import job
 from dpstudy.study.cells import Cell
 from dpstudy.study.inputs import CellInputs, CellRequest
@@ -8,7 +10,6 @@ from dpstudy.tuning.search import tune
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         wildcards, params, files = snakemake.wildcards, snakemake.params, snakemake.input
-        folder = f"results/features/{wildcards.dataset}/{wildcards.features}"
         request = CellRequest(
             cell=Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon),
             options=params.options,
@@ -21,10 +22,11 @@ if __name__ == "__main__":
             library=params.library,
         )
         inputs = CellInputs(
-            train=(f"{folder}/train",),
-            held_out=f"{folder}/validation",
+            train=tuple(os.path.dirname(path) for path in files.train if path.endswith("/manifest.json")),
+            held_out=os.path.dirname(files.validation[0]),
             kept=tuple(files.get("kept", [])),
             statistics=tuple(path for path in files.train if path.startswith("results/private/statistics/")),
+            scaling=params.scaling,
             start=next(iter(files.get("start", [])), None),
         )
         tune(request, inputs, snakemake.output.trials)

@@ -181,10 +181,11 @@ def load(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> F
     Raises:
         StudyError: as for `iterate`.
     """
-    return _concatenate(list(iterate(folder, kept)))
+    return concatenate(list(iterate(folder, kept)))
 
 
-def _concatenate(tables: list[FeatureTable]) -> FeatureTable:
+def concatenate(tables: list[FeatureTable]) -> FeatureTable:
+    """Tables of one layout, one after the other."""
     if len(tables) == 1:
         return tables[0]
     first = tables[0]

@@ -12,9 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
 import torch
 
 from dpstudy.errors import StudyError
+from dpstudy.features.images import constants
 from dpstudy.methods import private_normalisation, schedule
 from dpstudy.methods.augmentation import Augmentation
 from dpstudy.methods.checks import count, finite, one_of
@@ -96,12 +98,13 @@ class Parameters(Schedule):
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records, and the private sums over them that a normalisation shares between seeds (or None); and the
-    public weights to start from (or None)."""
+    """Private records, and the private sums over them that a normalisation shares between seeds (or None); the public
+    weights to start from (or None), and the public center and scale of images that are read as they are (or None)."""
 
     records: Records
     sums: ChannelSums | None
     start: dict[str, torch.Tensor] | None = None
+    scaled: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def plan(parameters: Parameters, problem: Problem) -> Plan:
@@ -115,21 +118,30 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     return schedule.plan(parameters, problem)
 
 
-def prepare(batches, parameters: Parameters, problem: Problem, start: str | os.PathLike | None = None) -> TrainingSet:
+def prepare(
+    batches,
+    parameters: Parameters,
+    problem: Problem,
+    start: str | os.PathLike | None = None,
+    scaling: str | None = None,
+) -> TrainingSet:
     """Take (features, labels) batches in; non-finite records take no part.
 
     Args:
         start: the file of weights that `parameters.start` names.
+        scaling: of images (C, H, W) of grey levels 0..255, which the batches then hold; None: they hold features.
 
     Raises:
-        StudyError: it is missing, damaged or another one.
+        StudyError: the file is missing, damaged or another one; images with a private normalisation.
     """
+    if scaling and parameters.normalisation:
+        raise StudyError("network_dpsgd: `normalisation` is of features; extract the images with extractor pixels")
     if (start is None) != (parameters.start is None):
         raise StudyError("network_dpsgd: `start` and a file of weights go together")
     public = None if start is None else read_start(start, parameters.start)
     records = Records.read(batches, problem.classes, problem.positives, parameters.hold)
     sums = private_normalisation.shared_sums(records, parameters.normalisation, problem)
-    return TrainingSet(records, sums, public)
+    return TrainingSet(records, sums, public, constants(scaling, problem.shape) if scaling else None)
 
 
 def fit(
@@ -152,6 +164,8 @@ def fit(
     kept = keeper.load() if keeper else None
     if kept:
         run.restore(*kept, source)
+    elif data.scaled:
+        run.normalise(*data.scaled)
     elif parameters.normalisation:
         run.normalise(*ranks.agreed(_released(data, parameters, problem, source) if ranks.first else None))
     steps, rate = parameters.total_steps(problem), parameters.rate(problem)

@@ -72,7 +72,7 @@ class NetworkRun:
             self._micro_batch = self._engine.micro_batch(empty)
 
     def normalise(self, center: np.ndarray, scale: np.ndarray) -> None:
-        """Train on (x - center) * scale, which were released."""
+        """Train on (x - center) * scale, which were released or are public."""
         self._center, self._scale = center, scale
         self.records = private_normalisation.apply(self.records, center, scale)
 

@@ -16,6 +16,7 @@ import torch
 from dpstudy.errors import StudyError
 from dpstudy.methods.clipping import LARGEST_NORM, SMALLEST_NORM, checked_labels
 
+_KEPT = (np.float16, np.uint8)  # types that features are held in; all others become float32
 HOLD_BYTES = 1 << 30  # features that take more than this, as stored, are read anew for each pass
 # Feature values of one block. On a CPU 2 MB: rows fetched for one matrix product are still in cache for the next; on a
 # GPU enough to keep it busy.
@@ -110,7 +111,7 @@ class Records:
     device: torch.device
     _labels: torch.Tensor
     _map: RowMap
-    _stored: torch.Tensor | None = None  # held: as brought, float32 or float16
+    _stored: torch.Tensor | None = None  # held: as brought, float32, float16 or uint8
     _features: torch.Tensor | None = None  # held: mapped, unless that takes too much memory
     _norms: torch.Tensor | None = None
     _source: Iterable | None = None  # not held: read anew for each pass
@@ -135,7 +136,7 @@ class Records:
             labels.append(torch.from_numpy(_label_array(checked_labels(y, classes, positives))))
             dim = x.shape[1]
             if held:
-                features.append(torch.from_numpy(np.ascontiguousarray(x, x.dtype if x.dtype == np.float16 else "f4")))
+                features.append(torch.from_numpy(np.ascontiguousarray(x, x.dtype if x.dtype in _KEPT else "f4")))
         if not sum(map(len, labels)):
             raise StudyError("there are no training rows to learn from")
         where = device()

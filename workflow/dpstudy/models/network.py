@@ -21,7 +21,7 @@ class NetworkModel:
     Attributes:
         architecture, shape, classes: what `networks.build` makes the network from.
         state: parameter -> float32 array.
-        center, scale: (d,) float32, privately released, or None.
+        center, scale: (d,) float32, privately released or public, or None.
         input_size: (h, w) that images are resized to for the network, or None: as they are.
     """
 

@@ -71,8 +71,8 @@ def _override(options: dict, values: dict) -> None:
 def unfold(config: dict) -> list[Cell]:
     """Every cell of the study, in the config's order, each once.
 
-    Without `cells`, all combinations that fit: an entry that does not noise runs at epsilon inf only, and a method
-    that reads features runs on extracted ones.
+    Without `cells`, all combinations that fit: an entry that does not noise runs at epsilon inf only, and images as
+    they are serve only methods that read them.
     """
     blocks = config.get("cells") or [{}]
     found: dict[Cell, None] = {}
@@ -92,7 +92,6 @@ def unfold(config: dict) -> list[Cell]:
 def _fits(config: dict, cell: Cell) -> bool:
     entry = config["methods"][cell.entry]
     extractor = config["features"][cell.features]["extractor"]
-    reads = method_schema(entry["method"])["x-reads"]
-    if (reads == "images") != (extractor == "images"):
+    if extractor == "images" and not method_schema(entry["method"]).get("x-reads-images"):
         return False
     return entry.get("sanitise", "full") == "full" or cell.epsilon == "inf"

@@ -170,6 +170,12 @@ def _check_extractor(place: str, options: dict) -> None:
     for key in rules["x-required"].get(extractor, []):
         if key not in options:
             raise StudyError(f"{place}: the extractor {extractor!r} needs the key {key!r}")
+    if extractor == "images":
+        for key, only in (("normalise", "none"), ("fit", None), ("dtype", "float32")):
+            if options.get(key, only) != only:
+                raise StudyError(f"{place}.{key}: the extractor 'images' leaves images as they are; leave it out")
+        if options["scaling"] == "opponent":
+            raise StudyError(f"{place}.scaling: the extractor 'images' takes unit, imagenet or cifar; or use pixels")
     if options["scaling"] == "model" and extractor != "timm":
         raise StudyError(f"{place}.scaling: 'model' is for the extractor 'timm'; choose unit, imagenet or cifar")
     drawn = options.get("weights") == "random"

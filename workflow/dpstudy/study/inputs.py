@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.errors import StudyError
-from dpstudy.features import shards
+from dpstudy.features import images, shards
 from dpstudy.features.batches import ShardBatches
+from dpstudy.features.shards import FeatureTable
 from dpstudy.files import sha256
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
@@ -82,6 +83,7 @@ class CellInputs:
         statistics: private sums over the splits of `train`, which replace their features; or empty.
         trials: a finished search, or None.
         start: a file of public weights to start from, or None.
+        scaling: the folders hold images as they are, for a method that scales them so; None: features.
     """
 
     train: tuple[str, ...]
@@ -90,6 +92,28 @@ class CellInputs:
     statistics: tuple[str, ...] = ()
     trials: str | None = None
     start: str | None = None
+    scaling: str | None = None
+
+    def held_out_rows(self) -> FeatureTable:
+        """What models are scored on.
+
+        Raises:
+            StudyError: a file is missing or damaged.
+        """
+        return (images if self.scaling else shards).load(self.held_out, kept=self.kept)
+
+    def training_tables(self) -> Iterator[FeatureTable]:
+        """The shards that are learned from, one at a time.
+
+        Raises:
+            StudyError: a file is missing or damaged.
+        """
+        for folder in self.train:
+            yield from (images if self.scaling else shards).iterate(folder, kept=self.kept)
+
+    def beside(self) -> dict[str, str]:
+        """What a method that can use it is told beside its rows: `start` and `scaling`, where there are any."""
+        return {key: value for key in ("start", "scaling") if (value := getattr(self, key))}
 
     def manifests(self) -> list[dict]:
         """The manifests of the training splits.
@@ -97,7 +121,8 @@ class CellInputs:
         Raises:
             StudyError: one is missing or damaged, or the splits differ in layout or classes.
         """
-        found = [shards.read_manifest(folder) for folder in self.train]
+        read = (images if self.scaling else shards).read_manifest
+        found = [read(folder) for folder in self.train]
         for folder, manifest in zip(self.train, found, strict=True):
             for key in ("shape", "dtype", "classes", "multi_label"):
                 if manifest[key] != found[0][key]:
@@ -112,19 +137,31 @@ class CellInputs:
         paths = {Path(folder).name: f"{folder}/manifest.json" for folder in (*self.train, self.held_out)}
         paths |= {f"kept-{number}": path for number, path in enumerate(self.kept)}
         paths |= {"start": self.start} if self.start else {}
-        return {name: sha256(path)[:16] for name, path in paths.items()}
+        scaling = {"scaling": self.scaling} if self.scaling else {}
+        return {name: sha256(path)[:16] for name, path in paths.items()} | scaling
 
 
-class TrainingRows(ShardBatches):
-    """(features, labels) batches of some folders of shards; each iteration reads them anew.
+class TrainingRows:
+    """(features, labels) batches of what a cell learns from; each iteration reads them anew.
+
+    Attributes:
+        rows, nbytes: as of ShardBatches.
 
     Raises:
         UnreadableError: while iterating: a file is missing or damaged, or was changed since the first pass.
     """
 
+    def __init__(self, inputs: CellInputs):
+        self._source = (images.ImageBatches if inputs.scaling else ShardBatches)(inputs.train, inputs.kept)
+        self.rows, self.nbytes = self._source.rows, self._source.nbytes
+
+    def __len__(self) -> int:
+        """How many batches a pass has."""
+        return len(self._source)
+
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         try:
-            yield from super().__iter__()
+            yield from self._source
         except StudyError as error:
             raise UnreadableError(str(error)) from error
 
@@ -161,8 +198,7 @@ def training_data(method, parameters, problem: Problem, inputs: CellInputs):
         StudyError: a file is missing or damaged, or labels are out of range.
     """
     if not inputs.statistics:
-        start = {"start": inputs.start} if inputs.start else {}
-        return method.prepare(TrainingRows(inputs.train, inputs.kept), parameters, problem, **start)
+        return method.prepare(TrainingRows(inputs), parameters, problem, **inputs.beside())
     from dpstudy.methods.sufficient_statistics import Statistics
 
     first, *others = inputs.statistics

@@ -9,7 +9,6 @@ import numpy as np
 
 from dpstudy import methods
 from dpstudy.evaluation.metrics import evaluate
-from dpstudy.features import shards
 from dpstudy.files import write_json, write_table
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_releases
@@ -70,7 +69,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     plan = method.plan(parameters, problem)
     _log.info("plan: %s", plan)
     data = training_data(method, parameters, problem, inputs)
-    test = shards.load(inputs.held_out, kept=inputs.kept)
+    test = inputs.held_out_rows()
     outcome, made = _Outcome(), made_by(request, inputs.hashes())
     for seed in progress(request.seeds, request.cell.path):
         if outcome.repeatable:

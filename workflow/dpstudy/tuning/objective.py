@@ -10,7 +10,6 @@ import numpy as np
 from dpstudy import methods
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.metrics import evaluate
-from dpstudy.features import shards
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.ledger import check_releases
@@ -44,7 +43,7 @@ class Objective:
         manifests = inputs.manifests()
         self._problem = pose_problem(request, manifests)
         self._classes = manifests[0]["classes"]
-        self._held_out = shards.load(inputs.held_out, kept=inputs.kept)
+        self._held_out = inputs.held_out_rows()
         records = request.options["tuning"].get("records", self._problem.n)
         self._share = min(1.0, records / self._problem.n)
         self._rows = _some_rows(inputs, self._share) if self._share < 1 else None
@@ -98,7 +97,7 @@ class Objective:
             if self._rows is None:
                 data = training_data(self._method, parameters, problem, self._inputs)
             else:
-                data = self._method.prepare(self._rows, parameters, problem)
+                data = self._method.prepare(self._rows, parameters, problem, **self._inputs.beside())
             self._prepared = key, data
         return self._prepared[1]
 
@@ -130,10 +129,9 @@ def _failures_of_the_trial() -> Iterator[None]:
 def _some_rows(inputs: CellInputs, share: float) -> list[tuple[np.ndarray, np.ndarray]]:
     """(features, labels) of the records whose id's hash falls below `share`: a per-record rule."""
     found = []
-    for folder in inputs.train:
-        for table in shards.iterate(folder, kept=inputs.kept):
-            some = table.take(np.fromiter((_place(name) < share for name in table.ids), bool, len(table)))
-            found.append((some.features, some.labels))
+    for table in inputs.training_tables():
+        some = table.take(np.fromiter((_place(name) < share for name in table.ids), bool, len(table)))
+        found.append((some.features, some.labels))
     return found
 
 

@@ -1,0 +1,105 @@
+"""Images as they are, for networks that scale them themselves: no features are written, the image shards are read.
+
+Their layout is that of features: a record's channels one after the other, (C, H, W), flattened; uint8.
+"""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from dpstudy.data import shards as data
+from dpstudy.errors import StudyError
+from dpstudy.features.scaling import CONSTANTS, check_scaling
+from dpstudy.features.shards import FeatureTable, concatenate, kept_ids
+
+
+def read_manifest(folder: str | os.PathLike) -> dict:
+    """The manifest of a folder of image shards, with the `shape` (C, H, W) and `dtype` that features have.
+
+    Raises:
+        StudyError: it is missing or damaged, or its records have no images.
+    """
+    manifest = data.read_manifest(folder)
+    if manifest["image_shape"] is None:
+        raise StudyError(f"{folder}: its records have no images; features of extractor 'images' need some")
+    height, width, channels = manifest["image_shape"]
+    return manifest | {"shape": [channels, height, width], "dtype": "uint8"}
+
+
+def constants(scaling: str, shape: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Center and scale (C H W,) float32, with which (x - center) * scale is what `scaling` makes of grey levels x.
+
+    Raises:
+        StudyError: the scaling mixes channels, or does not suit their number.
+    """
+    if scaling not in CONSTANTS:
+        raise StudyError(f"scaling {scaling!r}: images that are read as they are take {', '.join(CONSTANTS)}")
+    check_scaling(scaling, shape[0])
+    mean, std = (np.array(values[: shape[0]], np.float64) for values in CONSTANTS[scaling])
+    pixels = math.prod(shape[1:])
+    return tuple(np.repeat(values, pixels).astype(np.float32) for values in (255 * mean, 1 / (255 * std)))
+
+
+def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> Iterator[FeatureTable]:
+    """The shards of `folder` one at a time, each checked against the manifest.
+
+    Args:
+        kept: the kept.parquet of de-duplications; rows that one of them does not list are left out.
+
+    Raises:
+        StudyError: a file is missing, damaged, or has changed since the manifest was written.
+    """
+    manifest = read_manifest(folder)
+    keep = kept_ids(kept, manifest) if kept else None
+    for entry in manifest["shards"]:
+        records = data.read_shard(folder, entry["file"], manifest)
+        if keep is not None:
+            records = records.take(np.fromiter((name in keep for name in records.ids), bool, len(records)))
+        pixels = np.ascontiguousarray(records.images.transpose(0, 3, 1, 2)).reshape(len(records), -1)
+        facts = records.subjects, records.groups, tuple(manifest["shape"]), tuple(manifest["classes"])
+        yield FeatureTable(records.ids, pixels, records.labels, *facts)
+
+
+def load(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> FeatureTable:
+    """Every shard of `folder` put together in order, as `iterate` gives them."""
+    return concatenate(list(iterate(folder, kept)))
+
+
+class ImageBatches:
+    """(pixels (rows, C H W) uint8, labels) of each shard of some folders, in order, read anew for each pass.
+
+    Attributes:
+        rows: in all shards, before any is dropped: public.
+        nbytes: of all pixels.
+    """
+
+    def __init__(self, folders: Sequence[str | os.PathLike], kept: Sequence[str | os.PathLike] = ()):
+        """
+        Args:
+            folders: each with image shards of one split and their manifest.
+            kept: the kept.parquet of de-duplications; rows that one of them does not list are left out.
+
+        Raises:
+            StudyError: a manifest is missing or damaged.
+        """
+        self._folders, self._kept = folders, kept
+        manifests = [read_manifest(folder) for folder in folders]
+        self._shards = sum(len(manifest["shards"]) for manifest in manifests)
+        self.rows = sum(manifest["rows"] for manifest in manifests)
+        self.nbytes = sum(manifest["rows"] * math.prod(manifest["shape"]) for manifest in manifests)
+
+    def __len__(self) -> int:
+        """How many batches a pass has."""
+        return self._shards
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """One pass.
+
+        Raises:
+            StudyError: as `iterate`.
+        """
+        for folder in self._folders:
+            for table in iterate(folder, self._kept):
+                yield table.features, table.labels
