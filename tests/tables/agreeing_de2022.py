@@ -6,7 +6,16 @@ import math
 from agreeing_study import moved
 
 from dpstudy.tables.claims import de2022
-from dpstudy.tables.claims.de2022_printed import CIFAR10, CIFAR100, CITED, IMAGENET, PAPER, PLACES, printed_scores
+from dpstudy.tables.claims.de2022_printed import (
+    CIFAR10,
+    CIFAR100,
+    CITED,
+    IMAGENET,
+    PAPER,
+    PLACES,
+    RECORDS,
+    printed_scores,
+)
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
@@ -53,7 +62,7 @@ def run(dataset, role, epsilon, mean, error, entry="", tuned="", curve=(), **set
     ledger = {"epsilon": 0.99 * epsilon if private else None, "not_accounted": said, "events": events}
     points = [Point(10.0 * (i + 1), e, Value(mean_, error)) for i, (e, mean_) in enumerate(curve)]
     value = Value(mean, error)
-    return Run(dataset, role, entry or role, float(epsilon), 50_000, value, metrics, ledger, tuple(points))
+    return Run(dataset, role, entry or role, float(epsilon), RECORDS[dataset][0], value, metrics, ledger, tuple(points))
 
 
 def of_lists(error):

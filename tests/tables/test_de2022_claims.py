@@ -202,6 +202,22 @@ def test_the_noise_of_cells_must_not_depend_on_the_copies():
     assert verdict(COPIES, more) == (FAILS, CELLS)
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "3.1: Non-private reference",
+        "3.3, Table 4: ImageNet from scratch",
+        "Figure 1(b): Figure contents: ImageNet top-1",
+        "4.2; Figure 4: Figure contents: ImageNet top-1",
+        HEADLINE,
+    ],
+)
+def test_printed_levels_are_of_as_many_records(claim):
+    ours = as_the_paper_says()
+    few = Scores(ours.values, [dataclasses.replace(one, n=4000) for one in ours.runs])
+    assert verdict(claim, ours) == (HOLDS, CELLS) and verdict(claim, few) == (OPEN, "")
+
+
 def test_clipping_above_one_and_updates_that_are_not_normalised_are_left_out():
     assert "4 of 4 for" in FUNCTIONS[CLIPPING](evidence(as_the_paper_says())).here
     plain = changed_settings("clipping", lambda one: {"normalised": False})

@@ -14,6 +14,7 @@ from dpstudy.evaluation.summary import cell_name, write_summary
 from dpstudy.files import write_json, write_table
 from dpstudy.study.config import load
 from dpstudy.tables.build import SHEETS, build
+from dpstudy.tables.claims.de2022_printed import CITED
 from dpstudy.tables.claims.role_evidence import gather
 from dpstudy.tables.results import Results
 
@@ -85,6 +86,9 @@ def test_evidence_from_a_study(results):
 def test_a_study_of_few_records_is_judged_on_those(results):
     tiny = gather("t", SPEC | {"roles": {"tiny": SPEC["roles"]["tiny"]}}, results).ours
     assert tiny.get("CIFAR-10", "wrn-16-4", 8.0).mean == pytest.approx(50.0) and not tiny.resized
+    assert not any(role in CITED for _, role, _ in tiny.values)  # which are of all records
+    sheet = SHEETS["claims"]("t", SPEC | {"roles": {"tiny": {"wrn-40-4": place("shallow")}}}, results)
+    assert sheet.blocks[0][0][1] == "cannot be decided here" and "all records" in sheet.blocks[0][0][3]
 
 
 def test_the_claims_table_of_de2022(results, tmp_path):

@@ -2,7 +2,7 @@
 
 import math
 
-from dpstudy.tables.claims.de2022_printed import IMAGENET, PLACES
+from dpstudy.tables.claims.de2022_printed import IMAGENET, PLACES, level
 from dpstudy.tables.claims.de2022_settings import records, settings, spent
 from dpstudy.tables.claims.de2022_techniques import up
 from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, by_roles, decided, noted, number, on_cells
@@ -28,7 +28,7 @@ def headline(evidence: Evidence) -> Finding:
 
     def parts(scores: Scores) -> list[Part]:
         free = scores.get(IMAGENET, "nonprivate-nfnet", math.inf)
-        at_eight = [("8", scores.get(IMAGENET, "nfnet", 8.0), Value(_HEADLINE))]
+        at_eight = [("8", scores.get(IMAGENET, "nfnet", 8.0), level(scores, IMAGENET, Value(_HEADLINE)))]
         gaps = [
             Part.not_below(
                 f"ε = {number(e)} no more than {gap:g} points below no privacy",
@@ -49,14 +49,14 @@ def headline(evidence: Evidence) -> Finding:
 def along_epsilon(evidence: Evidence) -> Finding:
     """Figure 1(b)'s contents: what Table 6 prints is reached."""
     triples = [
-        (number(e), value, evidence.printed.get(IMAGENET, "nfnet", e))
+        (number(e), value, level(evidence.ours, IMAGENET, evidence.printed.get(IMAGENET, "nfnet", e)))
         for e in evidence.ours.epsilons(IMAGENET, "nfnet")
         if (value := evidence.ours.get(IMAGENET, "nfnet", e))
     ]
     part = Part.not_below("Not below Table 6", triples)
     shown = [evidence.printed.get(IMAGENET, "nfnet", e) for e in (8.0, 0.5)]
     text = f"Table 6 has {shown[0].mean} at ε = 8 and {shown[1].mean} at 0.5"
-    return on_cells([part], "The study has no cells in the role nfnet (ImageNet-1k)", text)
+    return on_cells([part], "The study has no cells in the role nfnet (ImageNet-1k, all records)", text)
 
 
 def depth_and_mode(evidence: Evidence) -> Finding:
@@ -77,7 +77,7 @@ def depth_and_mode(evidence: Evidence) -> Finding:
             if (one[0].dataset, one[0].epsilon) == (other[0].dataset, other[0].epsilon) and len(one) == len(other)
             for a, b in zip(one, other, strict=True)
         ]
-        over = [(group[0].entry, group[0].accuracy, Value(_BEFORE)) for group in last]
+        over = [(group[0].entry, group[0].accuracy, level(scores, IMAGENET, Value(_BEFORE))) for group in last]
         return [
             Part.of("Last layer: deeper over shallower", up(last)),
             Part.of("All layers: deeper over shallower", up(whole)),

@@ -13,6 +13,8 @@ CIFAR10, CIFAR100, IMAGENET, PLACES = "CIFAR-10", "CIFAR-100", "ImageNet-1k", "P
 PRIOR, SCATTERNET, PRIOR_TUNED, PRIOR_CIFAR100 = "prior", "prior-scatternet", "prior-fine-tuned", "prior-cifar100"
 CITED = (PRIOR, SCATTERNET, PRIOR_TUNED, PRIOR_CIFAR100)
 RECORDS = {CIFAR10: (50_000, 45_000), CIFAR100: (50_000, 45_000), IMAGENET: (1_271_167,), PLACES: (1_803_460,)}
+# Cells on fewer records do not stand beside the paper's numbers, nor beside others'.
+FEWEST = {dataset: min(sizes) for dataset, sizes in RECORDS.items()}
 _PRINTED_RUNS = 5  # whose standard deviation stands in brackets
 _BY_METHOD = {
     ("5", "DP-SGD (all layers)"): "all-layers",
@@ -70,4 +72,10 @@ def _role(row: Mapping[str, str]) -> str | None:
     return _ONE_ROLE.get(table) or _BY_METHOD.get((table, row["method"]))
 
 
-PRINTED = Printed(PAPER, printed_scores, RECORDS, CITED)
+def level(scores: Scores, dataset: str, value: Value | None) -> Value | None:
+    """A number of the paper's, to compare accuracies with; None where they are of cells on fewer records."""
+    few = any(run.n < FEWEST[dataset] for run in scores.runs if run.dataset == dataset)
+    return None if few else value
+
+
+PRINTED = Printed(PAPER, printed_scores, RECORDS, CITED, FEWEST)

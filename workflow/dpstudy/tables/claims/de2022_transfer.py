@@ -59,7 +59,7 @@ def over_earlier(evidence: Evidence) -> Finding:
         triple = ("1", scores.get(CIFAR10, "all-layers", 1.0), scores.best(CIFAR10, PRIOR_TUNED, 1.0))
         return [Part.of("CIFAR-10 at ε = 1: all layers over the best earlier result", [triple])]
 
-    return by_roles(evidence, parts, "all-layers (CIFAR-10, ε = 1)")
+    return by_roles(evidence, parts, "all-layers (CIFAR-10, ε = 1, all records)")
 
 
 def better_pretraining(evidence: Evidence) -> Finding:
@@ -85,7 +85,7 @@ def from_cifar100(evidence: Evidence) -> Finding:
             Part.of(f"What ImageNet-32 adds, over {_WELL:g} points", below),
         ]
 
-    return by_roles(evidence, parts, "all-layers-cifar100 and all-layers-smaller (CIFAR-10)")
+    return by_roles(evidence, parts, "all-layers-cifar100 and all-layers-smaller (CIFAR-10, all records)")
 
 
 def _larger(scores: Scores) -> list[Part]:

@@ -118,9 +118,11 @@ class Printed:
         scores: from its rows of results.csv to its accuracies.
         records: data set -> numbers of records that the paper trains on.
         cited: roles of other authors' numbers, beside which our cells stand as well.
+        fewest: data set -> the fewest records on which they do; none where it does not matter.
     """
 
     paper: str
     scores: Callable[[Sequence[Mapping[str, str]]], Scores]
     records: Mapping[str, tuple[int, ...]]
     cited: tuple[str, ...]
+    fewest: Mapping[str, int] = field(default_factory=dict)
