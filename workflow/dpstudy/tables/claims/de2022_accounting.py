@@ -39,8 +39,8 @@ def recomputed(evidence: Evidence) -> Finding:
     worst = max(found, key=lambda item: abs(item[2]))
     text = (
         f"Renyi DP with the improved conversion, δ and N as printed: {near} of {len(found)} settings within "
-        f"{_NEAR:.0%} of the printed ε, the worst {worst[2]:+.1%} ({_named(worst[0])})"
-    ).replace("+-", "-")
+        f"{_NEAR:.0%} of the printed ε, the worst {worst[2]:.1%} ({_named(worst[0])})"
+    )
     fewer = [(one, size) for one, size, _ in found if size != records(evidence, one.dataset)[0]]
     if fewer:
         sizes = ", ".join(f"{size:,}" for size in dict.fromkeys(size for _, size in fewer))
