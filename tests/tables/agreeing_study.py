@@ -6,8 +6,9 @@ import math
 from dpstudy.tables.claims import tramer2021
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import MODELS
+from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
-from dpstudy.tables.claims.tramer2021_evidence import PAPER, PRIOR, Evidence, printed_scores
+from dpstudy.tables.claims.tramer2021_printed import PAPER, PRIOR, printed_scores
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 
 PRINTED_SCORES = printed_scores(published_rows(RESULTS, PAPER))

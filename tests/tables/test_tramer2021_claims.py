@@ -9,7 +9,7 @@ from dpstudy.tables.claims import tramer2021
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import ROLES
-from dpstudy.tables.claims.tramer2021_evidence import PAPER, PRIOR
+from dpstudy.tables.claims.tramer2021_printed import PAPER, PRIOR
 from dpstudy.tables.claims_table import function_of, judge
 from dpstudy.tables.published import CLAIMS, published_rows
 
@@ -18,7 +18,7 @@ def test_every_claim_of_the_csv_has_one_function_and_no_function_is_left_over():
     rows = published_rows(CLAIMS, PAPER)
     functions = [function_of(PAPER, row) for row in rows]
     assert len(rows) == len(set(functions)) == len(tramer2021.CLAIMS) == 41
-    assert len(ROLES) == len(set(ROLES))
+    assert len(ROLES[PAPER]) == len(set(ROLES[PAPER]))
 
 
 def test_verdicts_on_the_printed_numbers_alone():

@@ -15,7 +15,7 @@ from dpstudy.files import write_json, write_table
 from dpstudy.study.config import load
 from dpstudy.tables.build import SHEETS, build
 from dpstudy.tables.claims.grid import Value
-from dpstudy.tables.claims.tramer2021_evidence import gather
+from dpstudy.tables.claims.role_evidence import gather
 from dpstudy.tables.results import Results
 from dpstudy.tuning.trials import Trial, write_trials
 

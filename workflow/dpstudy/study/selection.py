@@ -8,7 +8,7 @@ from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.messages import check_known
 from dpstudy.study.schema import method_schema, schema
 from dpstudy.study.table_roles import check_models, check_roles
-from dpstudy.tables.claims.names import METHODS, entries_of, listed
+from dpstudy.tables.claims.names import METHODS, ROLES, entries_of, listed
 from dpstudy.tables.published import combine, find_all, lookup
 
 
@@ -87,7 +87,7 @@ def _check_style(place: str, spec: dict) -> None:
     needed = {
         "grouped": ("groups", "rows"),
         "ceiling": ("paper",),
-        "claims": ("paper", *(() if spec.get("paper") == "tramer2021" else ("methods",))),
+        "claims": ("paper", *(() if spec.get("paper") in ROLES else ("methods",))),
         "search": ("searches",),
         "parameters": ("models",),
         "curve": ("panels",),

@@ -6,6 +6,14 @@ from dpstudy.tables.claims.names import MODELS, ROLES, roles_of
 from dpstudy.tables.printed_layers import table_4
 from dpstudy.tables.published import CLAIMS, published_rows
 
+# Keys of a table of claims -> the papers that have such a thing.
+_PAPERS_OF = {
+    "roles": tuple(ROLES),
+    "searches": ("tramer2021",),
+    "methods": ("mehta2023",),
+    "pretraining": ("mehta2023",),
+}
+
 
 def check_roles(place: str, spec: dict, config: dict) -> None:
     """Check the roles of a table of claims, and which models its searches are of.
@@ -13,19 +21,21 @@ def check_roles(place: str, spec: dict, config: dict) -> None:
     Raises:
         StudyError: a key of another paper, or an unknown name.
     """
-    for key, paper in (("roles", "tramer2021"), ("methods", "mehta2023"), ("pretraining", "mehta2023")):
-        if key in spec and spec.get("paper", paper) != paper:
-            raise StudyError(f"{place}.{key}: this key goes with the paper {paper}, not with {spec['paper']}")
+    for key, papers in _PAPERS_OF.items():
+        if key in spec and spec.get("paper", papers[0]) not in papers:
+            named = " or ".join(papers)
+            raise StudyError(f"{place}.{key}: this key goes with the paper {named}, not with {spec['paper']}")
     if spec["style"] == "ceiling" and spec.get("paper", "mehta2023") != "mehta2023":
         raise StudyError(f"{place}.paper: the style 'ceiling' knows mehta2023 only, not {spec['paper']}")
     if "sections" in spec:
         known = dict.fromkeys(row["section"] for row in published_rows(CLAIMS, spec["paper"]))
         for section in spec["sections"]:
             check_known(f"{place}.sections", section, known, f"section of {spec['paper']}")
+    paper = spec.get("paper", "tramer2021")
     for dataset, role, features, entry in roles_of(spec):
         where = f"{place}.roles.{dataset}.{role}"
         check_known(f"{place}.roles", dataset, config["datasets"], "data set")
-        check_known(f"{place}.roles.{dataset}", role, ROLES, "role of tramer2021")
+        check_known(f"{place}.roles.{dataset}", role, ROLES[paper], f"role of {paper}")
         check_known(f"{where}.features", features, config["features"], "feature set")
         check_known(f"{where}.entry", entry, config["methods"], "method entry")
     if spec["style"] == "claims":

@@ -157,10 +157,24 @@ def on_both(
     return Finding(OPEN, "", printed_text, here_text)
 
 
+def by_roles(
+    evidence: Any, parts_of: Callable[[Any], Sequence[Part]], roles: str, about_the_tables: bool = False
+) -> Finding:
+    """`on_both`, naming the roles whose cells are missing where the study has none of them."""
+    return on_both(evidence, parts_of, about_the_tables, f"The study has no cells to compare in the roles {roles}")
+
+
 def on_cells(parts: Sequence[Part], missing: str, printed: str = "") -> Finding:
     """Judge by our cells alone; `missing` says what the study lacks where there are none."""
     verdict, here = judged(parts, missing)
     return Finding(verdict, "" if verdict == OPEN else CELLS, printed, here)
+
+
+def noted(found: Finding, printed: str = "", here: str = "") -> Finding:
+    """The same with more said of the printed numbers, or of the cells."""
+    both = ((found.printed, printed), (found.here, here))
+    printed, here = (". ".join(text for text in texts if text) for texts in both)
+    return replace(found, printed=printed, here=here)
 
 
 def undecided(why: str, printed: str = "") -> Finding:

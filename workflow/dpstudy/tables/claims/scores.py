@@ -2,7 +2,7 @@
 method: a role is what a model is in the paper, such as its linear one or its CNN with shuffled batches."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -55,7 +55,7 @@ class Scores:
 
     Attributes:
         values: (data set, role, epsilon) -> value; epsilon is math.inf without privacy.
-        runs: the cells behind them; none for printed numbers.
+        runs: the cells behind them; of printed numbers only those that stand in an order (de2022's Table 2).
         resized: cells in the same roles, trained on another number of records.
         searches: (data set, model) -> search.
     """
@@ -100,3 +100,29 @@ class Scores:
     def of_any_size(self, role: str) -> list[Run]:
         """The same of a role, on any number of records."""
         return [run for run in (*self.runs, *self.resized) if run.role == role]
+
+    def in_order(self, role: str, wanted: Callable[[Run], bool] = lambda run: True) -> list[list[Run]]:
+        """The runs of a role, in order, a list for each data set and epsilon."""
+        groups: dict[tuple, list[Run]] = {}
+        for run in self.of_role(role):
+            if wanted(run):
+                groups.setdefault((run.dataset, run.epsilon, run.n), []).append(run)
+        return list(groups.values())
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper with roles prints.
+
+    Attributes:
+        scores: from its rows of results.csv to its accuracies.
+        records: data set -> numbers of records that the paper trains on.
+        cited: roles of other authors' numbers, beside which our cells stand as well.
+        fewest: data set -> the fewest records on which they do; none where it does not matter.
+    """
+
+    paper: str
+    scores: Callable[[Sequence[Mapping[str, str]]], Scores]
+    records: Mapping[str, tuple[int, ...]]
+    cited: tuple[str, ...]
+    fewest: Mapping[str, int] = field(default_factory=dict)

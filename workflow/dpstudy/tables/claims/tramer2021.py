@@ -10,7 +10,7 @@ from dpstudy.tables.claims import (
     tramer2021_training,
 )
 from dpstudy.tables.claims.finding import Finding
-from dpstudy.tables.claims.tramer2021_evidence import Evidence
+from dpstudy.tables.claims.role_evidence import Evidence
 
 # (section, first words of the claim) -> function.
 CLAIMS: dict[tuple[str, str], Callable[[Evidence], Finding]] = {

@@ -1,14 +1,24 @@
 """Claims of tramer2021 about accuracies at a budget, and without one (sections 1 to 3, appendices C.4, C.5, D.4)."""
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, Finding, Part, number, on_both, on_cells, undecided
+from dpstudy.tables.claims.finding import (
+    CELLS,
+    FAILS,
+    HOLDS,
+    Finding,
+    Part,
+    by_roles,
+    number,
+    on_cells,
+    undecided,
+)
 from dpstudy.tables.claims.grid import Value, compare
 from dpstudy.tables.claims.names import MODELS
+from dpstudy.tables.claims.role_evidence import Evidence, curve_value
 from dpstudy.tables.claims.scores import Scores
-from dpstudy.tables.claims.tramer2021_evidence import PRIOR, Evidence, curve_value
+from dpstudy.tables.claims.tramer2021_printed import PRIOR
 
 MNIST, FASHION, CIFAR = "MNIST", "Fashion-MNIST", "CIFAR-10"
 _PRIOR_CIFAR = (66.2, 7.53)  # the best CNN before, and its epsilon
@@ -16,13 +26,6 @@ _STATED_CIFAR = 2.6  # where the paper matches it
 _PATE = (98.5, 2.0)  # PATE's accuracy on MNIST at epsilon 1.97; the paper compares at 2
 _CLOSE = 5.0  # points below the non-private limit that still read as "close"
 _ALIKE = 0.2  # points that Table 19 differs by at most
-
-
-def by_roles(
-    evidence: Evidence, parts_of: Callable[[Scores], Sequence[Part]], roles: str, about_the_tables: bool = False
-) -> Finding:
-    """`on_both`, naming the roles whose cells are missing where the study has none of them."""
-    return on_both(evidence, parts_of, about_the_tables, f"The study has no cells to compare in the roles {roles}")
 
 
 def linear_over_cnns(evidence: Evidence) -> Finding:

@@ -6,9 +6,10 @@ from fractions import Fraction
 from dpstudy.tables.claims.finding import PRINTED, Finding, Part, decided, number, on_both, on_cells, undecided
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import MODELS
+from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Scores
 from dpstudy.tables.claims.tramer2021_accuracy import CIFAR
-from dpstudy.tables.claims.tramer2021_evidence import RECORDS, Evidence
+from dpstudy.tables.claims.tramer2021_printed import RECORDS
 
 _CIFAR_RECORDS = RECORDS[CIFAR]
 _MORE = 10 * _CIFAR_RECORDS  # an order of magnitude

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, Finding, Part, on_both, undecided
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import MODELS
+from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Scores
 from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST
-from dpstudy.tables.claims.tramer2021_evidence import Evidence
 
 PARAMETERS = ("batch_size", "learning_rate", "epochs")
 _STABLE = 1.0  # points between the best with a parameter fixed and the best of all that still read as "very stable"

@@ -10,12 +10,13 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of
 from dpstudy.privacy.noise_levels import noise_level
 from dpstudy.privacy.published import tramer2021 as plain_conversion
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Finding, Part, decided
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Finding, Part, by_roles, decided
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import MODELS
+from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Scores
-from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST, by_roles
-from dpstudy.tables.claims.tramer2021_evidence import PAPER, Evidence
+from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST
+from dpstudy.tables.claims.tramer2021_printed import PAPER
 from dpstudy.tables.printed_layers import parameters, table_4
 
 TABLE_4 = {  # (data set, role) -> the model's name there

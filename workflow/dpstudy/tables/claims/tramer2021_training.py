@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, decided, on_cells, undecided
+from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, by_roles, decided, on_cells, undecided
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import MODELS
+from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Run, Scores
-from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST, by_roles
-from dpstudy.tables.claims.tramer2021_evidence import Evidence
+from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST
 
 _EARLY = 0.25  # of training: where convergence is compared
 _TENFOLD = (5.0, 20.0)  # ratios of rates that read as "about an order of magnitude"

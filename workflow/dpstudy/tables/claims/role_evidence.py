@@ -1,4 +1,5 @@
-"""What claims of tramer2021 are judged by: its printed numbers, and a study's cells in the roles of its experiments."""
+"""What claims of papers with roles are judged by: the printed numbers, and a study's cells in the roles of the paper's
+experiments."""
 
 import itertools
 import math
@@ -9,6 +10,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.files import read_json, read_table
+from dpstudy.tables.claims import de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of
 from dpstudy.tables.claims.scores import Point, Run, Scores, Search
@@ -17,22 +19,18 @@ from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.searches import STATISTICS, lay_searches, pooled
 
-PAPER = "tramer2021"
-PRIOR = "prior"  # the role of other authors' numbers, which Table 1 cites
-RECORDS = {"MNIST": 60_000, "Fashion-MNIST": 60_000, "CIFAR-10": 50_000}  # that the paper trains on
-_PRINTED_RUNS = 5  # whose standard deviation stands behind the ±
-_MODELS = {"linear": "linear", "ScatterNet+CNN": "scatter-cnn", "CNN": "cnn"}
-_FIGURE_5 = {"CIFAR-100 (ResNeXt-29)": "transfer-cifar100", "ImageNet (unlabeled, SimCLRv2)": "transfer-imagenet"}
-_TABLE_2 = {"no": "unnormalised", "group": "group-normalised", "data": "data-normalised"}
+PAPERS = {printed.paper: printed for printed in (tramer2021_printed.PRINTED, de2022_printed.PRINTED)}
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that claims are judged by: the paper's accuracies and ours, and its rows of hyperparameters.csv."""
+    """All that claims are judged by: the paper's accuracies and ours, and its rows of hyperparameters.csv and
+    results.csv."""
 
     printed: Scores
     ours: Scores
     hyperparameters: Sequence[Mapping[str, str]] = ()
+    rows: Sequence[Mapping[str, str]] = ()
 
 
 def gather(name: str, spec: Mapping, results: Results) -> Evidence:
@@ -40,75 +38,38 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
 
     Cells at a finite epsilon count only if their guarantee is proved at no more than that epsilon; those of CONTROLS
     count all the same, since the claims compare them at their target. Of several cells in one role the best counts. Of
-    data sets with one name in the paper those of its size are `runs`, or the largest; the others are `resized`.
+    data sets with one name in the paper those of its sizes are `runs`, or the largest; the others are `resized`.
 
     Args:
         name: of the table.
-        spec: roles, counterparts, searches; see the config's schema.
+        spec: paper, roles, counterparts, searches; see the config's schema.
 
     Raises:
         StudyError: a role that there is not, or a name that the study does not have.
     """
-    printed = printed_scores(published_rows(RESULTS, PAPER))
+    paper, rows = PAPERS[spec["paper"]], published_rows(RESULTS, spec["paper"])
+    printed = paper.scores(rows)
     runs = _runs(f"table {name}", spec, results)
     sizes = {
-        dataset: _size(dataset, {run.n for run in runs if run.dataset == dataset})
+        dataset: _sizes(paper.records.get(dataset, ()), {run.n for run in runs if run.dataset == dataset})
         for dataset in {r.dataset for r in runs}
     }
-    whole = [run for run in runs if run.n == sizes[run.dataset]]
+    whole = [run for run in runs if run.n in sizes[run.dataset]]
     values: dict[tuple[str, str, float], Value] = {}
     for run in whole:
         key = (run.dataset, run.role, run.epsilon)
         if key not in values or values[key].mean < run.accuracy.mean:
             values[key] = run.accuracy
-    values |= {key: value for key, value in printed.values.items() if key[1] == PRIOR and key[0] in sizes}
-    resized = [run for run in runs if run.n != sizes[run.dataset]]
+    beside = {dataset for dataset, found in sizes.items() if min(found) >= paper.fewest.get(dataset, 0)}
+    values |= {key: value for key, value in printed.values.items() if key[1] in paper.cited and key[0] in beside}
+    resized = [run for run in runs if run.n not in sizes[run.dataset]]
     ours = Scores(values, whole, _searches(name, spec, results), resized)
-    return Evidence(printed, ours, published_rows(HYPERPARAMETERS, PAPER))
+    return Evidence(printed, ours, published_rows(HYPERPARAMETERS, paper.paper), rows)
 
 
-def printed_scores(rows: Sequence[Mapping[str, str]]) -> Scores:
-    """The accuracies of Tables 1, 2, 11, 19 and 20 and of section 5.2, and the searches of Table 3.
-
-    The paper's own runs shuffle (as its Table 19 shows), so that what Table 1 does not print at epsilon 3 is taken from
-    there; a printed ± over five runs gives a standard error.
-    """
-    values: dict[tuple[str, str, float], Value] = {}
-    searches: dict[tuple[str, str], dict[str, float]] = {}
-    for row in rows:
-        model = _MODELS.get(row["model"])
-        if row["table"] == "3":
-            searches.setdefault((row["dataset"], model), {})[row["statistic"]] = float(row["value"])
-            continue
-        error = float(row["std"]) / math.sqrt(_PRINTED_RUNS) if row["std"] else 0.0
-        for role in _printed_roles(row, model):
-            values.setdefault((row["dataset"], role, float(row["epsilon"])), Value(float(row["value"]), error))
-    return Scores(values, (), {key: Search(statistics) for key, statistics in searches.items()})
-
-
-def _printed_roles(row: Mapping[str, str], model: str | None) -> tuple[str, ...]:
-    """The roles that a printed number is in; a later number never replaces an earlier one."""
-    table, method = row["table"], row["method"]
-    if table == "1":
-        return (PRIOR,) if row["source"] else (model,)
-    if table == "2":
-        normalisation = method.removeprefix("non-private (").split()[0]
-        return (_TABLE_2[normalisation],) if normalisation in _TABLE_2 else ()
-    if table == "11":
-        return (f"nonprivate-{model}",)
-    if table == "19":
-        return (f"{model}-shuffle", model) if "shuffle" in method else (f"{model}-poisson",)
-    if table == "20":
-        return ("cnn-smaller",) if "168K" in row["model"] else ("cnn",)
-    if table == "figure 5":
-        role = _FIGURE_5[row["pretraining"]]
-        return (f"nonprivate-{role}",) if method == "non-private" else (role,)
-    return ()
-
-
-def _size(dataset: str, found: set[int]) -> int:
-    """The number of records that claims not about it are judged at."""
-    return RECORDS[dataset] if RECORDS.get(dataset) in found else max(found)
+def _sizes(of_the_paper: Sequence[int], found: set[int]) -> set[int]:
+    """The numbers of records that claims not about them are judged at."""
+    return found.intersection(of_the_paper) or {max(found)}
 
 
 def _counts(run: Run) -> bool:
@@ -123,7 +84,7 @@ def _runs(where: str, spec: Mapping, results: Results) -> list[Run]:
     found = []
     for (dataset, role, features, entry), epsilon in itertools.product(roles_of(spec), results.axes["epsilons"]):
         check_names(where, "data set", [dataset], results.axes["datasets"])
-        check_names(where, "role", [role], ROLES)
+        check_names(where, "role", [role], ROLES[spec["paper"]])
         check_names(where, "features", [features], results.axes["features"])
         check_names(where, "entry", [entry], results.axes["entries"])
         cell = cell_name(dataset, features, entry, epsilon)

@@ -1,0 +1,77 @@
+"""Claims of de2022 that quote others, or that rest on what neither its tables nor a study's cells hold."""
+
+from dpstudy.tables.claims.de2022_printed import CIFAR10, CIFAR100, IMAGENET
+from dpstudy.tables.claims.finding import PRINTED, Finding, decided, number, undecided
+from dpstudy.tables.claims.role_evidence import Evidence
+from dpstudy.tables.published import RESULTS, published_rows
+
+_MEHTA_FIRST = {1.0: 81.1, 4.0: 81.7}  # ImageNet, epsilon -> accuracy, of mehta2023's first version
+_BU = {CIFAR10: "96.7", CIFAR100: "83.0"}  # of Bu et al. at epsilon 1
+
+
+def concurrent_result(evidence: Evidence) -> Finding:
+    """What an earlier version of mehta2023 reached on ImageNet."""
+    best: dict[float, float] = {}
+    for row in published_rows(RESULTS, "mehta2023"):
+        if row["dataset"] == IMAGENET and row["value"] and row["metric"] == "top1" and not row["source"]:
+            best[float(row["epsilon"])] = max(best.get(float(row["epsilon"]), 0.0), float(row["value"]))
+    text = ", ".join(
+        f"{value} at ε = {number(e)} (mehta2023's best now {best[e]})" for e, value in _MEHTA_FIRST.items()
+    )
+    return undecided("A citation of a version of mehta2023 whose tables are not those held here", text)
+
+
+def later_results(evidence: Evidence) -> Finding:
+    """What others reached later, as mehta2023 quotes it too."""
+    quoted = {
+        row["dataset"]: row["value"]
+        for row in published_rows(RESULTS, "mehta2023")
+        if row["table"] == "1" and row["source"].startswith("Bu et al.") and float(row["epsilon"]) == 1
+    }
+    text = ", ".join(f"{name} {quoted.get(name, 'nothing')} ({value} here)" for name, value in _BU.items())
+    text = f"Of Bu et al. at ε = 1 mehta2023's Table 1 quotes {text}"
+    if any(quoted.get(name, value) != value for name, value in _BU.items()):
+        return decided(False, PRINTED, text)
+    return undecided("A citation; the 82.5 of Klause et al. stands in no table that is held here", text)
+
+
+def deduplication(evidence: Evidence) -> Finding:
+    """Removing ImageNet's training images from JFT-300M did not hurt."""
+    return undecided(
+        "It needs models pre-trained on JFT-300M before and after the removal; the data set is not public, and the "
+        "paper prints no number from before"
+    )
+
+
+def larger_images(evidence: Evidence) -> Finding:
+    """Larger images improve fine-tuning on ImageNet."""
+    return undecided(
+        "The study has no cells fine-tuned on ImageNet at two image sizes, and the paper prints none at another size "
+        "than 320 x 320"
+    )
+
+
+def pretraining_settings(evidence: Evidence) -> Finding:
+    """How models were pre-trained without privacy."""
+    listed = sorted({row["table"] for row in evidence.hyperparameters}, key=int)
+    return undecided(
+        "A description of pre-training; what cells record of public weights is their file, not how they were trained",
+        f"Appendix C.3 alone: the tables of settings ({listed[0]} to {listed[-1]}) are about the private trainings",
+    )
+
+
+def fairness(evidence: Evidence) -> Finding:
+    """A warning about subgroups, without a measurement."""
+    return undecided(
+        "A warning: it needs accuracies by subgroup, with and without privacy, which are not compared here"
+    )
+
+
+CLAIMS = {
+    ("4.2", "Concurrent ViT result"): concurrent_result,
+    ("1 (footnote 1)", "Later results by others"): later_results,
+    ("4.2 (footnote 3)", "De-duplicating JFT-300M"): deduplication,
+    ("C.2", "Larger images"): larger_images,
+    ("C.3", "Non-private pre-training"): pretraining_settings,
+    ("6", "Group fairness"): fairness,
+}

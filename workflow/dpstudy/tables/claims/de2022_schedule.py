@@ -1,0 +1,165 @@
+"""Claims of de2022 about noise and the number of steps (sections 1, 4.2, 5, 6, B.5)."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from dpstudy.tables.claims.de2022_batches import larger_batches, optimal_settings
+from dpstudy.tables.claims.de2022_printed import CIFAR10
+from dpstudy.tables.claims.de2022_settings import Setting, records, settings, spent
+from dpstudy.tables.claims.de2022_techniques import by_number, is_deep, setting
+from dpstudy.tables.claims.finding import (
+    CELLS,
+    COMPUTED,
+    FAILS,
+    HOLDS,
+    OPEN,
+    PRINTED,
+    TOLERATED,
+    Finding,
+    Part,
+    decided,
+    judged,
+    noted,
+    number,
+    on_cells,
+    undecided,
+)
+from dpstudy.tables.claims.role_evidence import Evidence
+from dpstudy.tables.claims.scores import Run
+
+_OPTIMUM = (3.0, 2500, 4096, 1e-5, 8.0)  # Figure 6: noise multiplier, steps, batch, delta, epsilon
+_ABOUT = 0.02  # relative difference of epsilons that still reads as the same
+_LINEAR = 0.25  # departure from 1 of an exponent that still reads as about linear
+
+
+def optimal_noise(deep: bool) -> Callable[[Evidence], Finding]:
+    """The judge of Figures 6 and 10: more noise and more steps help up to a point only."""
+
+    def claim(evidence: Evidence) -> Finding:
+        groups = by_number(
+            evidence.ours, "noise", lambda run: setting(run, "noise_multiplier"), lambda run: is_deep(run) == deep
+        )
+        groups = [group for group in groups if len(group) > 2]
+        best = [max(group[1:-1], key=lambda run: run.accuracy.mean) for group in groups]
+        parts = [
+            Part.of(
+                f"Best noise between over the {name}", [_against(b, g[end]) for b, g in zip(best, groups, strict=True)]
+            )
+            for name, end in (("least", 0), ("most", -1))
+        ]
+        missing = "The study has no cells at three or more noise multipliers in the role noise"
+        found = on_cells(parts, f"{missing} with WRN-40-4" if deep else missing)
+        text = ", ".join(f"σ = {setting(run, 'noise_multiplier'):g}, T = {setting(run, 'steps'):,}" for run in best)
+        return noted(found, here=f"Best between: {text}" if best else "")
+
+    return claim
+
+
+def _against(best: Run, other: Run) -> tuple:
+    return f"{best.dataset} {number(best.epsilon)}", best.accuracy, other.accuracy
+
+
+def noise_at_the_optimum(evidence: Evidence) -> Finding:
+    """Figure 6: the optimum, and whether its noise and steps spend the stated epsilon."""
+    sigma, steps, batch, delta, epsilon = _OPTIMUM
+    size = records(evidence, CIFAR10)[1]
+    found = spent(sigma, steps, batch / size, delta)
+    text = f"σ = {sigma:g}, T = {steps:,}, B = {batch:,}, N = {size:,} spend ε = {found:.2f}"
+    if abs(found / epsilon - 1) > _ABOUT:
+        return decided(False, COMPUTED, text)
+    return noted(optimal_noise(deep=False)(evidence), text)
+
+
+def three_rules(evidence: Evidence) -> Finding:
+    """An optimal number of steps, better accuracy in more epochs with larger batches, and two regimes of the rate."""
+    found = [judge(evidence) for judge in (optimal_noise(False), larger_batches, optimal_settings(False))]
+    verdicts = {each.verdict for each in found}
+    verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
+    here = ". ".join(f"({i}) {each.here}" for i, each in enumerate(found, start=1))
+    return Finding(verdict, "" if verdict == OPEN else CELLS, "", here)
+
+
+def steps_with_epsilon(evidence: Evidence) -> Finding:
+    """The best number of steps grows in proportion to epsilon."""
+    exponents = {table: _exponent(found) for table, found in _by_table(evidence).items()}
+    wrong = [table for table, exponent in exponents.items() if abs(exponent - 1) > _LINEAR]
+    text = "T as a power of ε in the tables of best settings, 1 being linear: "
+    text += ", ".join(f"Table {table} {exponent:.2f}" for table, exponent in exponents.items())
+    text += f". {len(wrong)} of {len(exponents)} depart by more than {_LINEAR:g}"
+    verdict, here = judged(_proportional(evidence), "The study has no cells at several steps and epsilons (iterations)")
+    if verdict != OPEN:
+        return Finding(verdict, CELLS, text, here)
+    if len(wrong) > TOLERATED * len(exponents):
+        return decided(False, PRINTED, text, here)
+    return undecided(here, text)
+
+
+def _by_table(evidence: Evidence) -> dict[str, list[Setting]]:
+    """The settings of tables that have several epsilons, at the table's most frequent batch size."""
+    tables: dict[str, list[Setting]] = {}
+    for one in settings(evidence):
+        if not math.isinf(one.epsilon):
+            tables.setdefault(one.table, []).append(one)
+    kept = {}
+    for table, found in tables.items():
+        sizes = [one.batch for one in found]
+        kept[table] = [one for one in found if one.batch == max(sizes, key=sizes.count)]
+    return {table: found for table, found in kept.items() if len({one.epsilon for one in found}) > 1}
+
+
+def _exponent(found: Sequence[Setting]) -> float:
+    low, high = (pick(found, key=lambda one: one.epsilon) for pick in (min, max))
+    return math.log(high.steps / low.steps) / math.log(high.epsilon / low.epsilon)
+
+
+def _proportional(evidence: Evidence) -> list[Part]:
+    """From the best steps at the smallest epsilon: whether steps in proportion are best at the others."""
+    groups = by_number(evidence.ours, "iterations", lambda run: setting(run, "steps"))
+    others, unchanged = [], []
+    for dataset in dict.fromkeys(group[0].dataset for group in groups):
+        first, *rest = sorted((g for g in groups if g[0].dataset == dataset), key=lambda g: g[0].epsilon)
+        best = max(first, key=lambda run: run.accuracy.mean)
+        for group in rest:
+            steps = setting(best, "steps")
+            ruled = _nearest(group, steps * group[0].epsilon / first[0].epsilon)
+            others += [(*_against(ruled, run),) for run in group if run is not ruled]
+            if (same := _nearest(group, steps)) is not ruled:
+                unchanged.append(_against(ruled, same))
+    return [
+        Part.not_below("Steps in proportion to ε not below other numbers of steps", others),
+        Part.of("Steps in proportion to ε over those of the smallest ε", unchanged),
+    ]
+
+
+def _nearest(group: Sequence[Run], steps: float) -> Run:
+    return min(group, key=lambda run: abs(math.log(setting(run, "steps") / steps)))
+
+
+def cost(evidence: Evidence) -> Finding:
+    """Private training takes more time an update, and more epochs."""
+    found = {}
+    for one in settings(evidence):
+        if one.table == "23":
+            epochs = one.steps * one.batch / records(evidence, one.dataset)[0]
+            found[one.method.partition("(")[2].rstrip(")"), math.isinf(one.epsilon)] = epochs
+    text = ", ".join(
+        f"{layers}: {epochs:.0f} epochs with privacy, {found[layers, True]:.0f} without"
+        for (layers, free), epochs in found.items()
+        if not free
+    )
+    text = f"Table 23, Places-365: {text}"
+    if any(epochs <= found[layers, True] for (layers, free), epochs in found.items() if not free):
+        return decided(False, PRINTED, text)
+    return undecided(
+        "How long an update takes is not measured: cells without privacy compute gradients record by record as well",
+        text,
+    )
+
+
+CLAIMS = {
+    ("1 (contributions)", "Three hyper-parameter rules"): three_rules,
+    ("5; Figure 6 (a)-(c)", "Figure contents: WRN-16-4"): noise_at_the_optimum,
+    ("B.5; Figure 10", "Figure contents: as Figure 6"): optimal_noise(deep=True),
+    ("4.2", "Optimal number of iterations"): steps_with_epsilon,
+    ("6", "DP-SGD is much slower"): cost,
+}

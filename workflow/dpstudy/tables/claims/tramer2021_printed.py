@@ -1,0 +1,57 @@
+"""The numbers that tramer2021 prints, in the roles of its experiments."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.scores import Printed, Scores, Search
+
+PAPER = "tramer2021"
+PRIOR = "prior"  # the role of other authors' numbers, which Table 1 cites
+RECORDS = {"MNIST": 60_000, "Fashion-MNIST": 60_000, "CIFAR-10": 50_000}  # that the paper trains on
+_PRINTED_RUNS = 5  # whose standard deviation stands behind the ±
+_MODELS = {"linear": "linear", "ScatterNet+CNN": "scatter-cnn", "CNN": "cnn"}
+_FIGURE_5 = {"CIFAR-100 (ResNeXt-29)": "transfer-cifar100", "ImageNet (unlabeled, SimCLRv2)": "transfer-imagenet"}
+_TABLE_2 = {"no": "unnormalised", "group": "group-normalised", "data": "data-normalised"}
+
+
+def printed_scores(rows: Sequence[Mapping[str, str]]) -> Scores:
+    """The accuracies of Tables 1, 2, 11, 19 and 20 and of section 5.2, and the searches of Table 3.
+
+    The paper's own runs shuffle (as its Table 19 shows), so that what Table 1 does not print at epsilon 3 is taken from
+    there; a printed ± over five runs gives a standard error.
+    """
+    values: dict[tuple[str, str, float], Value] = {}
+    searches: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows:
+        model = _MODELS.get(row["model"])
+        if row["table"] == "3":
+            searches.setdefault((row["dataset"], model), {})[row["statistic"]] = float(row["value"])
+            continue
+        error = float(row["std"]) / math.sqrt(_PRINTED_RUNS) if row["std"] else 0.0
+        for role in _printed_roles(row, model):
+            values.setdefault((row["dataset"], role, float(row["epsilon"])), Value(float(row["value"]), error))
+    return Scores(values, (), {key: Search(statistics) for key, statistics in searches.items()})
+
+
+def _printed_roles(row: Mapping[str, str], model: str | None) -> tuple[str, ...]:
+    """The roles that a printed number is in; a later number never replaces an earlier one."""
+    table, method = row["table"], row["method"]
+    if table == "1":
+        return (PRIOR,) if row["source"] else (model,)
+    if table == "2":
+        normalisation = method.removeprefix("non-private (").split()[0]
+        return (_TABLE_2[normalisation],) if normalisation in _TABLE_2 else ()
+    if table == "11":
+        return (f"nonprivate-{model}",)
+    if table == "19":
+        return (f"{model}-shuffle", model) if "shuffle" in method else (f"{model}-poisson",)
+    if table == "20":
+        return ("cnn-smaller",) if "168K" in row["model"] else ("cnn",)
+    if table == "figure 5":
+        role = _FIGURE_5[row["pretraining"]]
+        return (f"nonprivate-{role}",) if method == "non-private" else (role,)
+    return ()
+
+
+PRINTED = Printed(PAPER, printed_scores, {name: (size,) for name, size in RECORDS.items()}, (PRIOR,))
