@@ -17,7 +17,7 @@ from dpstudy.privacy.noise import NoiseSource
 @pytest.fixture
 def folder(make_folder):
     rng = np.random.default_rng(4)
-    pictures = rng.integers(256, size=(30, 8, 8, 3)).astype(np.uint8)
+    pictures = rng.integers(256, size=(30, 28, 28, 3)).astype(np.uint8)
     ids = np.array([f"r{row:02d}" for row in range(30)], dtype=object)
     records = Records(ids, pictures, rng.integers(3, size=30).astype(np.int32))
     return make_folder(records, "toy", "train", private=True, classes=["a", "b", "c"]), pictures
@@ -27,8 +27,8 @@ def folder(make_folder):
 def test_scaled_they_are_what_pixels_extracts(folder, scaling):
     path, pictures = folder
     manifest, table = images.read_manifest(path), images.load(path)
-    assert (manifest["shape"], manifest["dtype"], table.features.dtype) == ([3, 8, 8], "uint8", np.uint8)
-    center, scale = images.constants(scaling, (3, 8, 8))
+    assert (manifest["shape"], manifest["dtype"], table.features.dtype) == ([3, 28, 28], "uint8", np.uint8)
+    center, scale = images.constants(scaling, (3, 28, 28))
     extracted = open_extractor({"extractor": "pixels", "scaling": scaling})(pictures).reshape(30, -1)
     np.testing.assert_allclose((table.features - center) * scale, extracted, rtol=1e-5, atol=1e-5)
 
@@ -37,9 +37,9 @@ def test_a_network_trains_on_them_as_on_pixels(folder, monkeypatch):
     """The same noise and batches: models differ by rounding, and score raw images as the other scores pixels."""
     path, pictures = folder
     parameters = network_dpsgd.Parameters(
-        network="wrn-10-1", learning_rate=0.5, clipping_norm=1.0, batch_size=10, steps=3, optimiser="sgd"
+        network="lenet", learning_rate=0.5, clipping_norm=1.0, batch_size=10, steps=3, optimiser="sgd"
     )
-    problem = Problem(30, (3, 8, 8), 3, Budget("8", 1e-3))
+    problem = Problem(30, (3, 28, 28), 3, Budget("8", 1e-3))
     plan = network_dpsgd.plan(parameters, problem)
     pixels = open_extractor({"extractor": "pixels", "scaling": "imagenet"})(pictures).reshape(30, -1)
     labels = images.load(path).labels
@@ -58,17 +58,17 @@ def test_dropped_rows_are_left_out(folder, tmp_path):
     write_table(tmp_path / "kept.parquet", pa.table(kept))
     assert list(images.load(path, [tmp_path / "kept.parquet"]).ids) == kept["id"]
     batches = images.ImageBatches([path], [tmp_path / "kept.parquet"])
-    assert (batches.rows, batches.nbytes, sum(len(labels) for _, labels in batches)) == (30, 30 * 192, 20)
+    assert (batches.rows, batches.nbytes, sum(len(labels) for _, labels in batches)) == (30, 30 * 2352, 20)
 
 
 def test_what_does_not_go_is_refused(folder, make_records, make_folder):
     with pytest.raises(StudyError, match="as they are take unit, imagenet, cifar"):
-        images.constants("opponent", (3, 8, 8))
+        images.constants("opponent", (3, 28, 28))
     with pytest.raises(StudyError, match="needs 3 channels"):
-        images.constants("cifar", (1, 8, 8))
+        images.constants("cifar", (1, 28, 28))
     normalised = {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 8.0}
     parameters = network_dpsgd.Parameters(
-        network="wrn-10-1", learning_rate=0.5, clipping_norm=1.0, steps=3, normalisation=normalised
+        network="lenet", learning_rate=0.5, clipping_norm=1.0, steps=3, normalisation=normalised
     )
     with pytest.raises(StudyError, match="extract the images with extractor pixels"):
-        network_dpsgd.prepare([], parameters, Problem(30, (3, 8, 8), 3, Budget("8", 1e-3)), scaling="unit")
+        network_dpsgd.prepare([], parameters, Problem(30, (3, 28, 28), 3, Budget("8", 1e-3)), scaling="unit")
