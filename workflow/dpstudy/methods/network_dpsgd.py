@@ -25,7 +25,7 @@ from dpstudy.methods.network_run import NetworkRun
 from dpstudy.methods.network_start import TRAINED, read_start
 from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
-from dpstudy.methods.ranks import current
+from dpstudy.methods.ranks import Dealt, current
 from dpstudy.methods.record_gradients import LOSSES, PRECISIONS
 from dpstudy.methods.records import Records
 from dpstudy.methods.sampling import batches as sampled_batches
@@ -99,9 +99,12 @@ class Parameters(Schedule):
 @dataclass(frozen=True)
 class TrainingSet:
     """Private records, and the private sums over them that a normalisation shares between seeds (or None); the public
-    weights to start from (or None), and the public center and scale of images that are read as they are (or None)."""
+    weights to start from (or None), and the public center and scale of images that are read as they are (or None).
+    `rows` counts those of all processes that share a training, among which they are `dealt`, or which all hold all."""
 
     records: Records
+    rows: int
+    dealt: bool
     sums: ChannelSums | None
     start: dict[str, torch.Tensor] | None = None
     scaled: tuple[np.ndarray, np.ndarray] | None = None
@@ -139,9 +142,13 @@ def prepare(
     if (start is None) != (parameters.start is None):
         raise StudyError("network_dpsgd: `start` and a file of weights go together")
     public = None if start is None else read_start(start, parameters.start)
+    ranks = current()
+    dealt = ranks.size > 1 and not parameters.normalisation  # which sums over all records
+    batches = Dealt(batches, ranks) if dealt else batches
     records = Records.read(batches, problem.classes, problem.positives, parameters.hold)
+    rows = batches.rows if dealt else records.rows
     sums = private_normalisation.shared_sums(records, parameters.normalisation, problem)
-    return TrainingSet(records, sums, public, constants(scaling, problem.shape) if scaling else None)
+    return TrainingSet(records, rows, dealt, sums, public, constants(scaling, problem.shape) if scaling else None)
 
 
 def fit(
@@ -156,7 +163,7 @@ def fit(
     """Train one seed. `monitor(step, model)` is called `curve_points` times with released models; `keeper` has the
     checkpoint that training goes on from, and takes new ones."""
     ranks = current()
-    run = NetworkRun(data.records, parameters, problem, source, data.start, ranks)
+    run = NetworkRun(data, parameters, problem, source, ranks)
     if parameters.sampling == "shuffle" and source.mode == "secure":
         keeper = (
             None  # the rest of an epoch's permutation is lost with the process: a new one could take a record twice
@@ -172,7 +179,7 @@ def fit(
     stops, taken = parameters.stops(steps), run.done
     generator = source.sampling("batches") if rate < 1.0 else None
     sampler = sampled_batches(
-        run.records.rows, rate, steps, parameters.sampling, generator, problem.n, parameters.largest_batch
+        data.rows, rate, steps, parameters.sampling, generator, problem.n, parameters.largest_batch
     )
     copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
     note = _note(plan, problem, rate * problem.n * copies, taken, bool(plan.events) and not source.shared)

@@ -14,7 +14,6 @@ from dpstudy.methods.optimisers import MovingAverage, make_optimiser
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.ranks import Ranks
 from dpstudy.methods.record_gradients import RecordGradients
-from dpstudy.methods.records import Records
 from dpstudy.methods.schedule import GRADIENT
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
@@ -27,10 +26,9 @@ class NetworkRun:
     """One seed.
 
     Args:
-        records: as they are stored.
+        data: the TrainingSet of network_dpsgd.
         parameters: of network_dpsgd.
         source: decides the random start.
-        start: public weights that replace it, all but the classifier's; or None.
         ranks: the processes that share the training.
 
     Attributes:
@@ -38,23 +36,22 @@ class NetworkRun:
         done: steps taken.
     """
 
-    def __init__(
-        self, records: Records, parameters, problem: Problem, source: NoiseSource, start: Mapping | None, ranks: Ranks
-    ):
+    def __init__(self, data, parameters, problem: Problem, source: NoiseSource, ranks: Ranks):
+        records = data.records
         self.records, self.done = records, 0
         self._parameters, self._problem = parameters, problem
         shape = parameters.augmentation.window(problem.shape) if parameters.augmentation else problem.shape
         self._network = initialised(parameters.network, replace(problem, shape=shape), source)
-        if start is not None:
-            begin(self._network, start, parameters.network)
+        if networks.is_foreign(parameters.network):
+            check_network(parameters.network, self._network, shape, problem.classes)
+        if data.start is not None:
+            begin(self._network, data.start, parameters.network)
         if parameters.trained == "classifier":
             freeze_body(self._network)
         self._network.to(records.device)
-        if networks.is_foreign(parameters.network):
-            check_network(parameters.network, self._network, shape, problem.classes)
         self._engine = RecordGradients(self._network, parameters.precision, parameters.compile)
         self._weights = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
-        self._ranks = ranks
+        self._ranks, self._rows, self._dealt = ranks, data.rows, data.dealt
         ranks.same(self._weights)
         self._optimisers = {
             name: make_optimiser(
@@ -98,13 +95,17 @@ class NetworkRun:
         parameters, size = self._parameters, self._micro_batch
         total = {name: torch.zeros_like(value) for name, value in self._weights.items()}
         augmentation, choices = parameters.augmentation, iter(())
+        own = None
         if self._ranks.size > 1:
-            index = self._ranks.agreed(torch.arange(self.records.rows) if index is None else index)
+            index = self._ranks.agreed(torch.arange(self._rows) if index is None else index)
+            own = self._ranks.own(index)
         if augmentation:
-            taken = self.records.rows if index is None else len(index)
+            taken = self._rows if index is None else len(index)
             chosen = augmentation.choose(taken, self._problem.shape, source.sampling(f"augmentation {self.done}"))
-            choices = iter(self._ranks.share(self._ranks.agreed(chosen)).split(size))
-        index = index if index is None else self._ranks.share(index)
+            chosen = self._ranks.agreed(chosen)
+            choices = iter((chosen if own is None else chosen[own]).split(size))
+        if own is not None:
+            index = index[own] // self._ranks.size if self._dealt else index[own]
         for block in self.records.blocks(size, index):
             images = block.features.unflatten(1, self._problem.shape)
             sums = self._engine.clipped_sum(

@@ -8,8 +8,9 @@ parameters stay equal, and equal to those of one process up to the rounding of s
 import contextlib
 import datetime
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+import numpy as np
 import torch
 from torch import distributed
 
@@ -31,9 +32,9 @@ class Ranks:
         """Whether this process decides, draws noise, evaluates and writes."""
         return self.rank == 0
 
-    def share(self, values: torch.Tensor) -> torch.Tensor:
-        """This process's rows of what all of them have."""
-        return values if self.size == 1 else torch.tensor_split(values, self.size)[self.rank]
+    def own(self, index: torch.Tensor) -> torch.Tensor:
+        """Which of these rows are this process's: every size-th of all, from its rank on."""
+        return index % self.size == self.rank
 
     def agreed(self, value: object) -> object:
         """The first process's value."""
@@ -57,6 +58,26 @@ class Ranks:
             distributed.broadcast(flat, 0)
             with torch.no_grad():
                 _spread(flat, tensors)
+
+
+class Dealt:
+    """A process's own rows of (features, labels) batches, so that all processes together hold each record once.
+
+    Attributes:
+        rows: of the last pass, before they were dealt.
+        nbytes: of its own features, about, where the batches say theirs.
+    """
+
+    def __init__(self, batches: Iterable, ranks: Ranks):
+        self._batches, self._ranks, self.rows = batches, ranks, 0
+        self.nbytes = getattr(batches, "nbytes", 0) / ranks.size
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        self.rows = 0
+        for features, labels in self._batches:
+            first = (self._ranks.rank - self.rows) % self._ranks.size
+            self.rows += len(labels)
+            yield features[first :: self._ranks.size], labels[first :: self._ranks.size]
 
 
 def _spread(flat: torch.Tensor, tensors: dict[str, torch.Tensor]) -> None:
