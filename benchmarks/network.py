@@ -21,7 +21,8 @@ LOGICAL = (32, 256)  # records a step, between which memory should not grow
 GOALS = {1: 2.0, 4: 1.25, 16: 1.25}  # times plain, at most
 ABOUT = """\
 {BATCH} records of 32 x 32 x 3 (K = 16: {FEWER}), K copies each, float32, {threads} thread(s), CPU seconds: medians of
-{repeats}; peak memory of a process of its own, Python and torch (about 0.5 GiB) included. Each way but ours takes
+{repeats}; peak memory of a process of its own, Python and torch (about 0.5 GiB) included. On a machine with a GPU its
+own seconds and memory. Each way but ours takes
 physical batches of {PHYSICAL} records, whichever is faster (with copies {PHYSICAL[0]}); ours chooses its own. plain is
 the gradient without privacy. Opacus knows no copies; where it has no sampler for a layer (weight standardisation) it
 falls back on functorch.

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from dpstudy import methods
+from dpstudy.allocator import keep_freed_memory
 from dpstudy.job import job
 from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
@@ -16,6 +17,7 @@ from dpstudy.study.training import keeper_of, made_by, train_cell
 
 def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
     """Take part in the training of every seed, and keep nothing."""
+    keep_freed_memory()
     problem = pose_problem(request, inputs.manifests())
     method = methods.load(request.options["method"])
     parameters = methods.parameters(request.options["method"], hyperparameters(request.options))

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy import methods
+from dpstudy.allocator import keep_freed_memory
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.files import write_json, write_table
 from dpstudy.methods.problem import Plan, Problem
@@ -60,6 +61,8 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
             library was edited since the study was laid out, so that nobody could say what made the cell.
     """
     request.check_library()
+    if request.checkpoint:  # a training that takes long: a process of its own
+        keep_freed_memory()
     manifests = inputs.manifests()
     problem = pose_problem(request, manifests)
     method = methods.load(request.options["method"])
