@@ -70,7 +70,7 @@ MISTAKES = [
     ("features/pixels/fit", "pac", "features.pixels.fit: unknown fit 'pac' (did you mean 'pca'?); there is pca, cnn-pca"),
     ("features/pixels/fit", "cnn-pca", "features.pixels.extractor: 'pixels', but the fit 'cnn-pca' was made with 'backbone'; they must be the same"),
     ("features/pixels", {"extractor": "pixels", "scaling": "imagenet", "fit": "pca"}, "features.pixels.scaling: 'imagenet', but the fit 'pca' was made with 'unit'; they must be the same"),
-    ("features/mine", {"extractor": "images", "fit": "pca"}, "features.mine.extractor: 'images', but the fit 'pca' was made with 'pixels'; they must be the same"),
+    ("features/mine", {"extractor": "scatternet", "fit": "pca"}, "features.mine.extractor: 'scatternet', but the fit 'pca' was made with 'pixels'; they must be the same"),
     ("features/mine", {"extractor": "precomputed", "location": "x", "fit": "pca"}, "features.mine.extractor: 'precomputed', but the fit 'pca' was made with 'pixels'; they must be the same"),
     ("features/pixels/backbone", "glyph-cnn", "features.pixels.backbone: the extractor 'pixels' does not take this key"),
     ("features/cnn/backbone", "cnn", "features.cnn.backbone: unknown backbone 'cnn'*; there is glyph-cnn"),
