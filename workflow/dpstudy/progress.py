@@ -8,6 +8,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+SHOWN = "DPSTUDY_TERMINAL"  # environment variable: whoever reads our standard error shows lines of it in a terminal
+LINE = "  "  # how such a line begins
 WORKFLOW = "DPSTUDY_WORKFLOW"  # environment variable that a workflow sets for its jobs (dpstudy.job)
 _LINE_SECONDS = 5.0
 
@@ -22,7 +24,9 @@ def progress(
     A job of a workflow shares the terminal with other jobs, and with Snakemake: it writes a line every few seconds,
     since bars would overwrite each other. Otherwise there is a bar.
     """
-    if not sys.stderr.isatty():
+    if SHOWN in os.environ:
+        yield from _with_lines(items, what, total or _length(items), note)
+    elif not sys.stderr.isatty():
         yield from items
     elif WORKFLOW in os.environ:
         yield from _with_lines(items, what, total or _length(items), note)
@@ -49,7 +53,7 @@ def _with_lines(items: Iterable[T], what: str, total: int | None, note: Callable
         if now - said >= _LINE_SECONDS and done:
             said = now
             more = f", {note(done)}" if note else ""
-            print(f"  {what}: {_how_far(done, total, now - started)}{more}", file=sys.stderr)
+            print(f"{LINE}{what}: {_how_far(done, total, now - started)}{more}", file=sys.stderr, flush=True)
         yield item
 
 

@@ -3,14 +3,16 @@
 Run by torchrun: python -m dpstudy.study.rank TASK
 """
 
-import pickle
+import json
+import os
 import sys
 from pathlib import Path
 
 from dpstudy import methods
 from dpstudy.allocator import keep_freed_memory
 from dpstudy.job import job
-from dpstudy.study.cells import hyperparameters
+from dpstudy.progress import SHOWN
+from dpstudy.study.cells import Cell, hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
 from dpstudy.study.training import keeper_of, made_by, train_cell
 
@@ -31,11 +33,14 @@ def main(task: str) -> None:
     """Do what `launch` wrote into the file `task`."""
     from dpstudy.methods.ranks import joined
 
-    request, inputs, outputs, log = pickle.loads(Path(task).read_bytes())
-    with joined() as ranks, job(log if ranks.first else f"{task}.{ranks.rank}.log", append=True):
+    content = json.loads(Path(task).read_text(encoding="utf-8"))
+    cell = Cell(**content["request"].pop("cell"))
+    request, inputs = CellRequest(cell=cell, **content["request"]), CellInputs(**content["inputs"])
+    with joined() as ranks, job(content["log"] if ranks.first else f"{task}.{ranks.rank}.log", append=True):
         if ranks.first:
-            train_cell(request, inputs, outputs)
+            train_cell(request, inputs, content["outputs"])
         else:
+            os.environ.pop(SHOWN, None)  # progress is told once
             help_to_train(request, inputs)
 
 
