@@ -12,7 +12,7 @@ import numpy as np
 from dpstudy.data import shards as data
 from dpstudy.errors import StudyError
 from dpstudy.features.scaling import CONSTANTS, check_scaling
-from dpstudy.features.shards import FeatureTable, concatenate, kept_ids
+from dpstudy.features.shards import FeatureTable, concatenate, kept_ids, only
 
 
 def read_manifest(folder: str | os.PathLike) -> dict:
@@ -43,23 +43,15 @@ def constants(scaling: str, shape: tuple[int, int, int]) -> tuple[np.ndarray, np
 
 
 def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> Iterator[FeatureTable]:
-    """The shards of `folder` one at a time, each checked against the manifest.
-
-    Args:
-        kept: the kept.parquet of de-duplications; rows that one of them does not list are left out.
-
-    Raises:
-        StudyError: a file is missing, damaged, or has changed since the manifest was written.
-    """
+    """The shards of `folder` one at a time, as `shards.iterate` gives those of features."""
     manifest = read_manifest(folder)
     keep = kept_ids(kept, manifest) if kept else None
     for entry in manifest["shards"]:
         records = data.read_shard(folder, entry["file"], manifest)
-        if keep is not None:
-            records = records.take(np.fromiter((name in keep for name in records.ids), bool, len(records)))
         pixels = np.ascontiguousarray(records.images.transpose(0, 3, 1, 2)).reshape(len(records), -1)
         facts = records.subjects, records.groups, tuple(manifest["shape"]), tuple(manifest["classes"])
-        yield FeatureTable(records.ids, pixels, records.labels, *facts)
+        table = FeatureTable(records.ids, pixels, records.labels, *facts)
+        yield table if keep is None else only(table, keep)
 
 
 def load(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> FeatureTable:

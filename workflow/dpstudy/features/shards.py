@@ -169,10 +169,7 @@ def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -
     keep = kept_ids(kept, manifest) if kept else None
     for entry in manifest["shards"]:
         table = _read_shard(Path(folder) / entry["file"], entry, manifest)
-        if keep is not None:
-            mask = np.fromiter((name in keep for name in table.ids), bool, len(table))
-            table = table if mask.all() else table.take(mask)
-        yield table
+        yield table if keep is None else only(table, keep)
 
 
 def load(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> FeatureTable:
@@ -182,6 +179,12 @@ def load(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> F
         StudyError: as for `iterate`.
     """
     return concatenate(list(iterate(folder, kept)))
+
+
+def only(table: FeatureTable, keep: set[str]) -> FeatureTable:
+    """The rows whose ids are kept."""
+    mask = np.fromiter((name in keep for name in table.ids), bool, len(table))
+    return table if mask.all() else table.take(mask)
 
 
 def concatenate(tables: list[FeatureTable]) -> FeatureTable:
