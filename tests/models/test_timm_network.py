@@ -108,8 +108,19 @@ def test_a_network_that_mixes_records_is_found():
             self.seen += x.detach().sum(0)
             return self.out(x)
 
-    with pytest.raises(StudyError, match=r"with respect to 'inner.weight' is not what it is without other records"):
-        check_network("mixing", Mixing(), (5,), 4)
+    class Closed(nn.Module):
+        """The same in a branch whose gain starts at 0."""
+
+        def __init__(self):
+            super().__init__()
+            self.mixing, self.plain, self.gain = Mixing(), nn.Linear(5, 4), nn.Parameter(torch.zeros(1, 1))
+
+        def forward(self, x):
+            return self.plain(x) + self.gain * self.mixing(x)
+
+    for network in (Mixing(), Closed()):
+        with pytest.raises(StudyError, match="is not what it is without other records"):
+            check_network("mixing", network, (5,), 4)
     with pytest.raises(StudyError, match="changes its state 'seen'"):
         check_network("counting", Counting(), (5,), 4)
     check_network("fine", nn.Linear(5, 4), (5,), 4)

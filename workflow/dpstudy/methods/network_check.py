@@ -10,6 +10,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.record_gradients import RecordGradients, record_losses
 
 _RECORDS, _COPIES, _TOLERANCE = 2, 2, 1e-6
+_MOVED = 0.05  # how far parameters are moved first: a branch whose gain starts at 0 would hide what is in it
 
 
 def check_network(name: str, network: nn.Module, shape: tuple[int, ...], classes: int) -> None:
@@ -23,6 +24,9 @@ def check_network(name: str, network: nn.Module, shape: tuple[int, ...], classes
     """
     network = copy.deepcopy(network).double()
     random = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for value in network.parameters():
+            value += _MOVED * torch.randn(value.shape, generator=random, dtype=torch.float64)
     records = torch.randn(_RECORDS * _COPIES, *shape, generator=random, dtype=torch.float64)
     labels = torch.arange(_RECORDS) % classes
     engine = RecordGradients(network)
