@@ -335,6 +335,7 @@ def test_half_precision_keeps_the_bound(name):
 def test_a_compiled_pass_gives_the_same(name, copies, monkeypatch):
     """Traced as for any backend; batches of another size too."""
     monkeypatch.setattr(compiled_pass, "BACKEND", "aot_eager")
+    torch._dynamo.reset()  # so many networks in one process are more than it would trace
     network, records, labels = made(name, copies)
     network = network.double()
     plain = RecordGradients(network)
@@ -353,3 +354,11 @@ def test_a_compiled_pass_gives_the_same(name, copies, monkeypatch):
 def test_parameters_outside_layers_are_not_compiled():
     with pytest.raises(StudyError, match="stands outside a layer; leave `compile` out"):
         RecordGradients(made("own parameters")[0], compile=True)
+
+
+def test_a_parameter_of_two_layers_is_refused():
+    """Its gradient is a sum, longer than the bound that two gradients side by side would have."""
+    network = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 6), nn.Flatten(), nn.Linear(6, CLASSES))
+    network[2].weight = network[0].weight
+    with pytest.raises(StudyError, match="'2.weight' is '0.weight' too; no rule covers shared weights"):
+        RecordGradients(network)

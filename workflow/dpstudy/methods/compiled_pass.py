@@ -30,7 +30,7 @@ class CompiledPass:
         def hook(_layer, inputs, output):
             if self._inputs is None:
                 return None  # another pass than ours
-            self._inputs[name] = inputs[0]
+            self._inputs[name] = inputs[0]  # backward passes need it too: no network changes it later
             if name in self._taps:
                 return output + self._taps[name]
             self._outputs[name] = output  # the first pass, which is not compiled, finds shapes and types

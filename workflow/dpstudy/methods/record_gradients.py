@@ -70,6 +70,7 @@ class RecordGradients:
                 self._rules[name] = rule_of(layer) or Recomputed(layer=layer)
             else:
                 raise StudyError(f"network layer {name!r}: some of its parameters are frozen, but not all")
+        _check_ties(network)
         self._layers = {name: layers[name] for name in self._rules}
         if compile and self._direct:
             raise StudyError(f"network parameter {min(self._direct)!r}: stands outside a layer; leave `compile` out")
@@ -193,6 +194,14 @@ class _Pass:
         return any(
             (self.inputs[name]._version, self.outputs[name]._version) != noted for name, noted in self.versions.items()
         )
+
+
+def _check_ties(network: nn.Module) -> None:
+    """A parameter of two layers has the sum of two gradients, whose norm is not that of the two side by side."""
+    names: dict[int, str] = {}
+    for name, value in network.named_parameters(remove_duplicate=False):
+        if names.setdefault(id(value), name) != name:
+            raise StudyError(f"network parameter {name!r} is {names[id(value)]!r} too; no rule covers shared weights")
 
 
 def _check_layer(name: str, layer: nn.Module) -> None:
