@@ -68,6 +68,16 @@ def test_poisson_accounting_would_be_wrong():
         Event("g", "gaussian", 0.7, 1.0, 1, TRUNCATED, 0.5, largest=1, units=3)
 
 
+@pytest.mark.parametrize(("rate", "largest"), [(0.05, 52), (0.1, 110), (0.3, 300)])
+def test_fewer_records_lose_less(rate, largest):
+    """Records that de-duplication dropped are known to nobody: the public number must be the worst case."""
+    found = [
+        certify([Event("g", "gaussian", 1.0, 1.0, 50, TRUNCATED, rate, largest=largest, units=units)], 1e-5).epsilon
+        for units in (round(largest / rate), round(0.97 * largest / rate), round(0.8 * largest / rate), 100)
+    ]
+    assert found == sorted(found, reverse=True)
+
+
 def test_batches_that_are_hardly_ever_cut_cost_what_poisson_batches_cost():
     poisson = certify([Event("g", "gaussian", 3.0, 1.0, 2000, "poisson", 0.08)], 1e-5).epsilon
     cut = [Event("g", "gaussian", 3.0, 1.0, 2000, TRUNCATED, 0.08, largest=largest, units=50_000) for largest in

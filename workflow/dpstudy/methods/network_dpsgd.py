@@ -148,7 +148,8 @@ def prepare(
     records = Records.read(batches, problem.classes, problem.positives, parameters.hold)
     rows = batches.rows if dealt else records.rows
     sums = private_normalisation.shared_sums(records, parameters.normalisation, problem)
-    return TrainingSet(records, rows, dealt, sums, public, constants(scaling, problem.shape) if scaling else None)
+    scaled = constants(scaling, problem.shape) if scaling else None
+    return TrainingSet(records, rows, dealt, sums, start=public, scaled=scaled)
 
 
 def fit(
