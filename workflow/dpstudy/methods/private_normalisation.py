@@ -30,6 +30,7 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
 
 MEAN, SQUARE = "normalisation_mean", "normalisation_square"
+_LEAST_VARIANCE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,9 @@ class Normalisation:
         mean_clip: C1, bound on the norm of a record's channel means.
         square_clip: C2, bound on the norm of a record's channel mean squares.
         noise_multiplier: sigma_norm of each of the two releases.
-        variance_floor: tau; also guards channels that the noise made negative.
+        variance_floor: tau; also guards channels that the noise made negative. None takes the standard deviation of the
+            noise on the mean squares, a public constant: below it a released variance says nothing, and dividing by its
+            root would blow up the very channels that hardly vary. At least 1e-5.
         sampling_rate: q, the public probability with which a record takes part in a release; 1 takes all.
 
     Raises:
@@ -50,7 +53,7 @@ class Normalisation:
     mean_clip: float
     square_clip: float
     noise_multiplier: float
-    variance_floor: float = 1e-5
+    variance_floor: float | None = None
     sampling_rate: float = 1.0
 
     def __post_init__(self):
@@ -157,6 +160,15 @@ def release(
         square = square + source.gaussian(SQUARE, square.shape, sigma * normalisation.square_clip, dtype=np.float64)
     expected = problem.n * normalisation.sampling_rate
     mean, square = mean / expected, square / expected
-    variance = np.maximum(square - mean**2, normalisation.variance_floor)
+    variance = np.maximum(square - mean**2, _floor(normalisation, problem))
     repeat = problem.dim // len(mean)
     return np.repeat(mean, repeat).astype(np.float32), np.repeat(variance**-0.5, repeat).astype(np.float32)
+
+
+def _floor(normalisation: Normalisation, problem: Problem) -> float:
+    if normalisation.variance_floor is not None:
+        return normalisation.variance_floor
+    if not problem.noised:
+        return _LEAST_VARIANCE
+    noise = normalisation.noise_multiplier * normalisation.square_clip / (problem.n * normalisation.sampling_rate)
+    return max(noise, _LEAST_VARIANCE)
