@@ -14,8 +14,9 @@ BENCHMARKS = {
     "scatter": "scatter",
     "stream": "stream",
     "network": "network",
+    "dedup": "dedup",
 }
-LONG = {"stream", "network"}  # only when named
+LONG = {"stream", "network", "dedup"}  # only when named
 
 
 def main() -> int:

@@ -8,7 +8,8 @@ from dpstudy.data.plant import plant
 from dpstudy.data.readers import open_reader
 from dpstudy.data.records import Records, concatenate
 from dpstudy.dedup.grey import grey_squares
-from dpstudy.dedup.match import DEFAULT_THRESHOLD, deduplicate, match, resolve
+from dpstudy.dedup.match import DEFAULT_THRESHOLD, deduplicate, match
+from dpstudy.dedup.outcome import resolve
 from dpstudy.errors import StudyError
 from dpstudy.files import read_table
 

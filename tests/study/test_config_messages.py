@@ -171,6 +171,13 @@ MISTAKES = [
     ("methods", {"ls": {"method": "least_squares", "sanitise": "none"}}, None),
     ("accounting", "mehta", "accounting: 'mehta' is not one of 'certified', 'mehta2023', * (did you mean 'mehta2023'?)"),
     ("noise", "sceure", "noise: 'sceure' is not one of 'seeded', 'secure' (did you mean 'secure'?)"),
+    # de-duplication
+    ("dedup/method", "square", "dedup.method: 'square' is not one of 'aligned', 'squares' (did you mean 'squares'?)"),
+    ("dedup/possible", 0.999, "dedup.possible: 0.999 is above the threshold, 0.997; it is where a copy may begin, so it must be at most that"),
+    ("dedup", {"method": "squares", "margin": 0.1}, "dedup.margin: the method 'squares' does not take this key; `aligned` does"),
+    ("dedup/embedding", "pixel", "dedup.embedding: unknown feature set 'pixel' (did you mean 'pixels'?); there is *"),
+    ("dedup/embedding", "pixels", "dedup.embedding: feature set 'pixels' has the extractor 'pixels', which embeds no image; it must be one of scatternet, random_patches, backbone, timm"),
+    ("dedup", {"embedding": "cnn", "drop": "public"}, "dedup.embedding: the backbone of 'cnn' is trained on what `drop: public` keeps, which this embedding would decide; use `drop: private`, *"),
     ("study", "My study", "study: 'My study' must be lower-case letters, digits, '.', '_' and '-'"),
 ]  # fmt: skip
 

@@ -24,6 +24,7 @@ TINY = {
             "plant": {"dataset": "digits", "count": 9},
         }
     },
+    "dedup": {"method": "squares"},
     "backbones": {"cnn": {"architecture": "small_cnn", "public": "glyphs", "width": 8, "embedding": 16, "epochs": 1}},
     "features": {"pixels": {"extractor": "pixels"}, "cnn": {"extractor": "backbone", "backbone": "cnn"}},
     "methods": {

@@ -18,6 +18,7 @@ FITTED = {
             "reader": "glyphs", "count": 150, "seed": 1, "plant": {"dataset": "digits", "split": "train", "count": 9},
         },
     },
+    "dedup": {"method": "squares"},
     "backbones": {"cnn": {"architecture": "small_cnn", "public": "copies", "width": 8, "embedding": 16, "epochs": 1}},
     "fits": {
         "pca": {"public": "glyphs", "extractor": "pixels", "dim": 12},
@@ -114,7 +115,7 @@ def test_a_fit_reads_private_records_only_where_public_ones_are_dropped(tmp_path
         ("prepare_shard", "results/data/glyphs/train/part-00000.parquet"),
     ]
     assert study.planned(FIT.format("pca")) == own
-    study.write_config(FITTED | {"dedup": {"drop": "public"}})
+    study.write_config(FITTED | {"dedup": {"drop": "public", "method": "squares"}})
     assert set(study.planned(FIT.format("pca"))) - set(own) == {
         ("match_public", "results/dedup/glyphs/matches.parquet"),
         *(("prepare_shard", f"results/data/digits/{split}/part-00000.parquet") for split in ("train", "test")),
@@ -123,7 +124,7 @@ def test_a_fit_reads_private_records_only_where_public_ones_are_dropped(tmp_path
 
 
 def test_dropping_public_images_is_named_where_a_fit_is_used(fitted_study):
-    fitted_study.write_config(FITTED | {"dedup": {"drop": "public"}})
+    fitted_study.write_config(FITTED | {"dedup": {"drop": "public", "method": "squares"}})
     cells = [f"results/cells/digits/{features}/ls/eps=1/ledger.json" for features in ("pixels", "projected")]
     result = fitted_study.snakemake(*cells)
     assert result.returncode == 0, result.stdout + result.stderr

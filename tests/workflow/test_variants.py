@@ -34,7 +34,7 @@ def ledgers(finished, tmp_path_factory):
     folder = StudyFolder(tmp_path_factory.mktemp("variants") / "study")
     shutil.copytree(finished.path, folder.path, copy_function=shutil.copy2)
     config = copy.deepcopy(TINY)
-    config |= {"noise": "secure", "dedup": {"drop": "public"}}
+    config |= {"noise": "secure", "dedup": {"drop": "public", "method": "squares"}}
     config["methods"]["as-printed"] = {"method": "least_squares", "variant": "published", "accounting": "mehta2023"}
     config["methods"]["iterated"] = ITERATED
     config["figures"]["noise"] = NOISE_FIGURE

@@ -10,7 +10,7 @@ from snakemake.exceptions import WorkflowError
 
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
-from dpstudy.data.names import caveats, split_names
+from dpstudy.data.names import DRAWN, caveats, split_names
 from dpstudy.errors import StudyError
 from dpstudy.job import name_workflow
 from dpstudy.study import cells as study_cells

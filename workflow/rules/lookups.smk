@@ -60,6 +60,58 @@ def with_images(dataset):
     return STUDY["datasets"][dataset]["reader"] != "labels"
 
 
+def rule_options():
+    """The thresholds of de-duplication that the config sets."""
+    return {key: STUDY["dedup"][key] for key in ("threshold", "possible", "margin") if key in STUDY["dedup"]}
+
+
+def embedding_options():
+    """The feature set that finds candidates for de-duplication, or None for the default."""
+    name = STUDY["dedup"].get("embedding")
+    return STUDY["features"][name] if name else None
+
+
+def embedding_files(wildcards):
+    """The files of its network, where it has one."""
+    options = embedding_options() or {}
+    return [*backbone_files(options), *weights_files(options)]
+
+
+def embedding_module():
+    """Its extractor's module."""
+    return f"dpstudy.features.{(embedding_options() or {'extractor': 'scatternet'})['extractor']}"
+
+
+def descriptions(source, splits=None):
+    """What de-duplication knows of the images of each split of a data set."""
+    return [
+        f"results/dedup/images/{source}/{split}/part-{shard:05d}.safetensors"
+        for split in splits or splits_of(source)
+        for shard in range(SOURCES[source]["shards"])
+    ]
+
+
+def shards_of(source):
+    """(split, shard) of every shard of a data set, in order."""
+    return [(split, shard) for split in splits_of(source) for shard in range(SOURCES[source]["shards"])]
+
+
+def described(source, split, shard):
+    """A shard's folder of images, its number, and the file that describes it."""
+    path = f"results/dedup/images/{source}/{split}/part-{shard:05d}.safetensors"
+    return [f"results/data/{source}/{split}", shard, path]
+
+
+def private_images():
+    """Every private data set that brings images."""
+    return [dataset for dataset in STUDY["datasets"] if with_images(dataset)]
+
+
+def drawn(public):
+    """Whether a program drew a public set without seeing an image, so that it has no copies of any."""
+    return SOURCES[public]["reader"] in DRAWN and public not in PLANTED
+
+
 def all_splits(sources):
     """Manifests and shards of every split of these data sets."""
     return [

@@ -22,6 +22,9 @@ class Fractions(NamedTuple):
     records: int | None
 
 
+DRAWN = ("glyphs", "dead_leaves", "strokes", "cutouts", "scenes")  # readers: a program draws, and sees no image
+
+
 def split_fractions(splits: dict) -> Fractions:
     """The fractions of a config's `splits`.
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 LARGEST_SIDE = 16
-_LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R BT.601
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R BT.601
 
 
 def common_side(*shapes: tuple[int, int, int]) -> int:
@@ -13,14 +13,15 @@ def common_side(*shapes: tuple[int, int, int]) -> int:
 
 def grey_squares(images: np.ndarray, side: int) -> np.ndarray:
     """Images (n, H, W, C) uint8 as (n, side, side) float32 grey levels, smoothed before they are made smaller."""
-    weights = _LUMA if images.shape[3] == 3 else np.full(images.shape[3], 1 / images.shape[3], np.float32)
+    weights = LUMA if images.shape[3] == 3 else np.full(images.shape[3], 1 / images.shape[3], np.float32)
     grey = sum(images[..., channel] * weights[channel] for channel in range(images.shape[3]))
-    rows, columns = _shrink(images.shape[1], side), _shrink(images.shape[2], side)
+    rows, columns = resampling(images.shape[1], side), resampling(images.shape[2], side)
     return rows @ grey @ columns.T  # one small product an image, so that no image's result depends on the others
 
 
-def _shrink(source: int, target: int) -> np.ndarray:
-    """A (target, source) matrix of triangular weights; the identity where target = source."""
+def resampling(source: int, target: int) -> np.ndarray:
+    """A (target, source) matrix of triangular weights, linear interpolation where target > source, else a smoothed
+    mean; the identity where they are equal."""
     scale = source / target
     centres = (np.arange(target) + 0.5) * scale
     weights = np.maximum(0, 1 - np.abs(np.arange(source) + 0.5 - centres[:, None]) / max(scale, 1))

@@ -1,9 +1,4 @@
-"""Matches between public and private images, and which rows are kept.
-
-Dropping private records that match a fixed public set is a rule about each private record alone: it costs no privacy
-(`drop: private`). Dropping public images instead makes the public set, and all that is trained on it, depend on
-private records (`drop: public`, as papers do): that is not accounted.
-"""
+"""Matches between two sets of small images, by comparing all small grey squares (`method: squares`)."""
 
 import os
 from collections.abc import Mapping
@@ -14,23 +9,13 @@ from dpstudy.data import shards
 from dpstudy.data.records import Records
 from dpstudy.dedup.exact import exact_pairs
 from dpstudy.dedup.grey import common_side
+from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve
 from dpstudy.dedup.perceptual import near_pairs
 from dpstudy.errors import StudyError
 from dpstudy.files import write_json, write_table
 from dpstudy.progress import progress
 
-Place = tuple[str, str]  # (data set, split)
-
 DEFAULT_THRESHOLD = 0.99
-_MODES = ("private", "public")
-_MATCH_SCHEMA = pa.schema(
-    [(name, pa.string()) for name in ("public", "public_split", "public_id", "dataset", "split", "private_id", "kind")]
-    + [("score", pa.float64())]
-)
-_PUBLISH = (
-    "Do not publish this file: how many records of a private set match the public one is itself a statistic of"
-    " private records. What may be published is the rule: the mode, the threshold and the public set."
-)
 
 
 def match(
@@ -67,35 +52,7 @@ def match(
         for first, second in sorted(exact | set(near)):
             found = ("exact", 1.0) if (first, second) in exact else ("near", near[first, second])
             rows.append((*mine, str(left.ids[first]), *theirs, str(right.ids[second]), *found))
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(_MATCH_SCHEMA)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, _MATCH_SCHEMA, strict=True)]
-    return pa.table(arrays, schema=_MATCH_SCHEMA)
-
-
-def resolve(
-    matches: pa.Table, public: Mapping[Place, Records], private: Mapping[Place, Records], drop: str = "private"
-) -> pa.Table:
-    """The rows (dataset, split, id) that are kept, public ones first.
-
-    Args:
-        matches: what `match` returned for the same records.
-        drop: the side of each match that goes, "private" or "public".
-
-    Raises:
-        StudyError: `drop` is neither.
-    """
-    if drop not in _MODES:
-        raise StudyError(f"dedup: drop is {drop!r}; it must be private or public")
-    matched = _matched(matches, drop)
-    kept: dict[str, list[str]] = {"dataset": [], "split": [], "id": []}
-    for side in (public, private):
-        for (dataset, split), records in side.items():
-            gone = matched.get((dataset, split), {})
-            ids = [name for name in map(str, records.ids) if name not in gone]
-            kept["dataset"] += [dataset] * len(ids)
-            kept["split"] += [split] * len(ids)
-            kept["id"] += ids
-    return pa.table(kept, schema=pa.schema([(name, pa.string()) for name in kept]))
+    return match_table(rows)
 
 
 def deduplicate(
@@ -106,7 +63,7 @@ def deduplicate(
     kept_path: str | os.PathLike,
     report_path: str | os.PathLike,
     drop: str = "private",
-    threshold: float = DEFAULT_THRESHOLD,
+    threshold: float | None = None,
 ) -> None:
     """Match the splits of one public set with those of private sets, and write matches, kept rows and a report.
 
@@ -118,43 +75,11 @@ def deduplicate(
     Raises:
         StudyError: a folder is damaged, or an option is out of range.
     """
-    public_records = {place: shards.load(folder) for place, folder in public.items()}
-    private_records = {place: shards.load(folder) for place, folder in private.items()}
-    matches = match(public_records, private_records, threshold)
-    kept = resolve(matches, public_records, private_records, drop)
+    threshold = DEFAULT_THRESHOLD if threshold is None else threshold
+    sides = [{place: shards.load(folder) for place, folder in side.items()} for side in (public, private)]
+    matches = match(*sides, threshold)
+    kept = resolve(matches, *sides, drop)
     write_table(matches_path, matches, private=True)
     write_table(kept_path, kept, private=True)
-    write_json(report_path, _report(matches, public_records, private_records, drop, threshold))
-
-
-def _report(matches: pa.Table, public: Mapping, private: Mapping, drop: str, threshold: float) -> dict:
-    sets = []
-    for side, places in (("public", public), ("private", private)):
-        matched = _matched(matches, side)
-        for (dataset, split), records in places.items():
-            kinds = list(matched.get((dataset, split), {}).values())
-            sets.append(
-                {
-                    "side": side,
-                    "dataset": dataset,
-                    "split": split,
-                    "rows": len(records),
-                    "compared": records.images is not None,
-                    "exact": kinds.count("exact"),
-                    "near": kinds.count("near"),
-                    "dropped": len(kinds) if side == drop else 0,
-                }
-            )
-    return {"drop": drop, "threshold": threshold, "sets": sets, "publish": _PUBLISH}
-
-
-def _matched(matches: pa.Table, side: str) -> dict[Place, dict[str, str]]:
-    """(data set, split) -> id -> "exact" if the row has an exact copy on the other side, else "near"."""
-    names = ("dataset", "split", "private_id") if side == "private" else ("public", "public_split", "public_id")
-    found: dict[Place, dict[str, str]] = {}
-    columns = (matches.column(name).to_pylist() for name in (*names, "kind"))
-    for dataset, split, name, kind in zip(*columns, strict=True):
-        kinds = found.setdefault((dataset, split), {})
-        if kinds.get(name) != "exact":
-            kinds[name] = kind
-    return found
+    sides = [{place: Rows(each.ids, each.images is not None) for place, each in side.items()} for side in sides]
+    write_json(report_path, report(matches, *sides, drop, {"method": "squares", "threshold": threshold}))

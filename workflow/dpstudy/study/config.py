@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpstudy.errors import StudyError
 from dpstudy.study.cells import hyperparameters, matching, unfold
+from dpstudy.study.dedup_options import check_dedup
 from dpstudy.study.messages import check_known as _known
 from dpstudy.study.messages import explain, suggestion
 from dpstudy.study.schema import fill_defaults, method_names, method_schema, schema
@@ -40,6 +41,7 @@ def load(raw: dict) -> dict:
         _validate_entry(entry, f"methods.{name}")
     _check_sources(config)
     _check_references(config)
+    check_dedup(config)
     _check_numbers(config)
     _check_overrides(config)
     if not unfold(config):

@@ -1,0 +1,83 @@
+"""How well copies are found: changed copies of a sample of private images are planted among public ones."""
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+
+from dpstudy.data import shards
+from dpstudy.dedup.basis import read_basis
+from dpstudy.dedup.compare import Rule, compare
+from dpstudy.dedup.describe import DEFAULT_EMBEDDING, Description, describe_all
+from dpstudy.dedup.distort import changed, changes
+from dpstudy.dedup.thumbnails import grey
+from dpstudy.features import open_extractor
+from dpstudy.files import write_json
+from dpstudy.progress import progress
+
+SAMPLE = 200
+_AMONG = 5000  # public images that the copies are planted among
+
+
+def calibrate(
+    folder: str | os.PathLike,
+    private_description: str | os.PathLike,
+    public_description: str | os.PathLike,
+    basis: str | os.PathLike,
+    path: str | os.PathLike,
+    *,
+    rule: Mapping | None = None,
+    sample: int = SAMPLE,
+    embedding: dict | None = None,
+    backbone_folder: str | os.PathLike | None = None,
+    data_root: str | os.PathLike | None = None,
+) -> None:
+    """Change a sample of private images in every way (distort), and count the copies that are found.
+
+    Args:
+        folder: results/data/{dataset}/{split}, whose first shard the sample is taken from.
+        private_description, public_description: of that shard, and of a shard of the public set.
+        sample: how many images.
+
+    The file counts, for each change, how many of the sample are matched with their own copy (`found`), and how many
+    with a copy of another image (`mistaken`); and how many match the public images as they are (`unplanted`), which
+    are either copies or mistakes. These counts describe private records.
+
+    Raises:
+        StudyError: a file is missing or damaged, or a threshold is out of range.
+    """
+    options, rule, measured = embedding or DEFAULT_EMBEDDING, Rule(**(rule or {})), read_basis(basis)
+    manifest = shards.read_manifest(folder)
+    records = shards.read_shard(folder, manifest["shards"][0]["file"], manifest)
+    rows = np.sort(np.random.default_rng(0).permutation(len(records))[:sample])
+    images, private = records.images[rows], Description.read(private_description).take(rows)
+    public = Description.read(public_description)
+    public = public.take(np.arange(min(_AMONG, len(public))))
+    extractor = open_extractor(options, backbone_folder, data_root)
+    counts = {}
+    for seed, (name, change) in enumerate(progress(changes().items(), "calibrating", total=len(changes()))):
+        pictures = changed(images, change, seed)
+        copies = describe_all(_like(pictures, public.shape), extractor, options, private=False)
+        found = compare(Description.together([public, copies]), private, measured, rule)
+        planted = found.public >= len(public)
+        own = found.public - len(public) == found.private
+        counts[name] = {"found": int(own.sum()), "mistaken": len(np.unique(found.private[planted & ~own]))}
+    unplanted = len(np.unique(compare(public, private, measured, rule).private))
+    content = {"dataset": manifest["dataset"], "sample": len(rows), "changes": counts, "unplanted": unplanted}
+    write_json(path, content | {"among": len(public)})
+
+
+def _like(images: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
+    """Images (n, H, W, C) in the size and colour of a public set."""
+    from PIL import Image
+
+    if images.shape[3] != shape[2]:
+        images = grey(images).repeat(shape[2], axis=3)
+    if images.shape[1:3] == shape[:2]:
+        return images
+    size = (shape[1], shape[0])
+    planes = [
+        np.stack([np.asarray(Image.fromarray(plane).resize(size, 3)) for plane in picture.transpose(2, 0, 1)], 2)
+        for picture in images
+    ]
+    return np.stack(planes)

@@ -1,0 +1,191 @@
+"""Matches between public and private images: candidates by hash and embedding, then their correlation once aligned.
+
+A public image is a copy of a private one if, aligned, they correlate by `threshold`, or if they correlate by `possible`
+and stand out: if what they lack to 1 is at most `margin` of what the private one lacks to the fourth nearest of a fixed
+sample of public images. Pen strokes resemble each other much more than photographs do; the second rule lets photographs
+match through compression and cropping at correlations at which strokes are merely alike.
+
+Each decision depends on one private image and on fixed public ones alone, so that dropping a private record is a rule
+about that record.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from dpstudy.dedup import align
+from dpstudy.dedup.basis import Basis
+from dpstudy.dedup.candidates import Candidates, Index, among_best, form_of
+from dpstudy.dedup.describe import Description
+from dpstudy.dedup.thumbnails import grey
+from dpstudy.errors import StudyError
+
+_LOOKED_AT = 8  # candidates of a private image that are aligned finely
+_REFERENCE = 4  # which of them, in the sample, an image that is no copy is measured by
+_COARSE = 0.7  # correlation below which a candidate is not aligned finely
+_PAIRS, _FINE_PAIRS = 4096, 1024  # at once: memory, not results, depends on them
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When two aligned images are copies.
+
+    Attributes:
+        threshold: correlation from which they always are.
+        possible: correlation from which they are if they stand out.
+        margin: how small a part of the reference's distance theirs must then be.
+
+    Raises:
+        StudyError: they are not 0 < possible <= threshold <= 1 and 0 <= margin < 1.
+    """
+
+    threshold: float = 0.997
+    possible: float = 0.95
+    margin: float = 0.15
+
+    def __post_init__(self):
+        if not 0 < self.possible <= self.threshold <= 1:
+            raise StudyError(
+                f"dedup: possible is {self.possible} and threshold {self.threshold}; it must be 0 < possible <="
+                " threshold <= 1"
+            )
+        if not 0 <= self.margin < 1:
+            raise StudyError(f"dedup: margin is {self.margin}; it must be at least 0 and below 1")
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Pairs of rows, sorted by the public one, and how alike they are; score 1 where they are exact."""
+
+    public: np.ndarray
+    private: np.ndarray
+    score: np.ndarray
+    exact: np.ndarray
+
+
+def compare(public: Description, private: Description, basis: Basis, rule: Rule) -> Matches:
+    """The copies of private images among public ones.
+
+    Args:
+        public: described as public, by the embedding that the basis was fitted to.
+        private: described as private, by the same.
+    """
+    return judge(public, private, Index(public, basis).near(private), equal(public, private), basis, rule)
+
+
+def judge(
+    public: Description,
+    private: Description,
+    candidates: Candidates,
+    same: list[tuple[int, int]],
+    basis: Basis,
+    rule: Rule,
+) -> Matches:
+    """Which candidates are copies.
+
+    Args:
+        candidates: pairs of rows that may be.
+        same: pairs of rows that are, exactly (`equal`).
+    """
+    equals = set(same)
+    rows, columns, scores = _aligned(_Sets(public, private), candidates, rule.possible)
+    unsure = np.unique(columns[scores < rule.threshold])
+    lacking = np.zeros(len(private))
+    lacking[unsure] = 1 - _reference(private.take(unsure), basis)
+    copies = (scores >= rule.threshold) | (1 - scores <= rule.margin * lacking[columns])
+    near = {(int(a), int(b)): float(s) for a, b, s in zip(rows[copies], columns[copies], scores[copies], strict=True)}
+    pairs = sorted(equals | near.keys())
+    return Matches(
+        np.array([pair[0] for pair in pairs], np.int64),
+        np.array([pair[1] for pair in pairs], np.int64),
+        np.array([1.0 if pair in equals else min(near[pair], 1.0) for pair in pairs]),
+        np.array([pair in equals for pair in pairs], bool),
+    )
+
+
+def equal(public: Description, private: Description) -> list[tuple[int, int]]:
+    """Pairs with the same pixels; of images of other sizes or colours, with the same small grey square."""
+    kind = "exact" if public.shape == private.shape else "levels"
+    rows: dict[bytes, list[int]] = {}
+    for row, digest in enumerate(getattr(private, kind)):
+        rows.setdefault(digest.tobytes(), []).append(row)
+    found = enumerate(getattr(public, kind))
+    return [(first, second) for first, digest in found for second in rows.get(digest.tobytes(), ())]
+
+
+class _Sets:
+    """Two sets of pictures, prepared for alignment."""
+
+    def __init__(self, public: Description, private: Description):
+        self.public, self.private = public, private
+        in_grey = form_of(public, private) == "grey"
+        self._sides = [_pictures(each, in_grey) for each in (public, private)]
+
+    def coarse(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, torch.Tensor]:
+        """Of pairs of rows, the coarse correlations and the two best starts."""
+        asked, place = np.unique(columns, return_inverse=True)
+        parts = range(0, max(1, len(asked)), _PAIRS)
+        templates = torch.cat([align.prepare_private(_planes(self._sides[1][asked[at : at + _PAIRS]])) for at in parts])
+        scores, starts = np.empty(len(rows), np.float32), torch.empty(len(rows), 2, dtype=torch.long)
+        order = np.argsort(
+            rows, kind="stable"
+        )  # each public picture, whose windows are large, is prepared once or twice
+        for at in range(0, len(rows), _PAIRS):
+            few = order[at : at + _PAIRS]
+            used, which = np.unique(rows[few], return_inverse=True)
+            windows = align.prepare_public(_planes(self._sides[0][used]))
+            best, start = align.coarse(windows[which], templates[place[few]])
+            scores[few], starts[torch.from_numpy(few)] = best[:, 0].numpy(), start
+        return scores, starts
+
+    def fine(self, rows: np.ndarray, columns: np.ndarray, starts: torch.Tensor, least: float = -1.0) -> np.ndarray:
+        """Their aligned correlations; -1 where these would not reach `least`."""
+        found = [np.empty(0, np.float32)]
+        for at in range(0, len(rows), _FINE_PAIRS):
+            few = slice(at, at + _FINE_PAIRS)
+            first, second = (
+                _planes(side[which[few]]) for side, which in zip(self._sides, (rows, columns), strict=True)
+            )
+            found.append(align.fine(first, second, starts[few], least).numpy())
+        return np.concatenate(found)
+
+
+@torch.inference_mode()
+def _aligned(sets: _Sets, candidates: Candidates, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs of rows whose aligned correlation reaches `least`: public rows, private rows, correlations."""
+    rows, columns = candidates.public, candidates.private
+    scores, starts = sets.coarse(rows, columns)
+    kept = among_best(columns, scores, _LOOKED_AT) & (scores >= _COARSE)
+    rows, columns = rows[kept], columns[kept]
+    scores = sets.fine(rows, columns, starts[torch.from_numpy(kept)], least)
+    enough = scores >= least
+    return rows[enough], columns[enough], scores[enough]
+
+
+@torch.inference_mode()
+def _reference(private: Description, basis: Basis) -> np.ndarray:
+    """(n,) how near the fourth nearest image of the public sample comes to each private one."""
+    if not len(private):
+        return np.empty(0)
+    sets = _Sets(basis.sample, private)
+    near = Index(basis.sample, basis).near(private)
+    rows, columns = near.public, near.private
+    scores, starts = sets.coarse(rows, columns)
+    kept = among_best(columns, scores, _LOOKED_AT)
+    rows, columns = rows[kept], columns[kept]
+    scores = sets.fine(rows, columns, starts[torch.from_numpy(kept)])
+    found = np.zeros(len(private))
+    for column in range(len(private)):
+        own = np.sort(scores[columns == column])[::-1]
+        found[column] = own[_REFERENCE - 1] if len(own) >= _REFERENCE else 0.0
+    return found
+
+
+def _pictures(described: Description, in_grey: bool) -> np.ndarray:
+    return grey(described.thumbnails) if in_grey else described.thumbnails
+
+
+def _planes(pictures: np.ndarray) -> torch.Tensor:
+    """(n, C, S, S) in [0, 1]."""
+    return torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2))).float() / 255

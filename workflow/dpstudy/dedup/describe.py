@@ -1,0 +1,180 @@
+"""What is kept of each image for the comparison: digests, perceptual hashes, embeddings and a thumbnail.
+
+A public image is described as it is. A private one is described as it is and mirrored, at its own size, enlarged and
+made smaller (`VARIANTS`), so that a cut-out or a mirrored copy lies near one of them. Nothing here is computed across
+images.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstudy.data import shards
+from dpstudy.dedup.exact import digests
+from dpstudy.dedup.grey import LARGEST_SIDE, grey_squares
+from dpstudy.dedup.thumbnails import grey, thumbnails, zoomed
+from dpstudy.errors import StudyError
+from dpstudy.features import Extractor, open_extractor
+from dpstudy.files import read_tensors, write_tensors
+from dpstudy.progress import progress
+
+VARIANTS = tuple((mirrored, zoom) for zoom in (1.0, 1.25, 0.8) for mirrored in (False, True))
+DEFAULT_EMBEDDING = {"extractor": "scatternet", "scaling": "unit"}
+_BATCH = 256
+_SMALLEST = 16  # pixels a side: below, one class of images already looks alike
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is known of n images of one shape.
+
+    Attributes:
+        exact: (n, 16) uint8, a digest of each image's pixels.
+        levels: (n, 16) uint8, a digest of its small grey square, for images of another size or colour.
+        hashes: (n, v, 8) uint8, perceptual hashes of 64 bits of the image and, if v = 2, of its mirror image.
+        grey: (n, V, d) float16 embeddings of its variants in grey.
+        colour: the same in colour, or None for grey images.
+        thumbnails: (n, 32, 32, C) uint8.
+        shape: (H, W, C) of the images.
+    """
+
+    exact: np.ndarray
+    levels: np.ndarray
+    hashes: np.ndarray
+    grey: np.ndarray
+    colour: np.ndarray | None
+    thumbnails: np.ndarray
+    shape: tuple[int, int, int]
+
+    def __len__(self) -> int:
+        return len(self.exact)
+
+    def take(self, rows: np.ndarray) -> "Description":
+        """Those rows."""
+        parts = {name: None if value is None else value[rows] for name, value in self._arrays().items()}
+        return Description(**parts, shape=self.shape)
+
+    @classmethod
+    def together(cls, parts: Sequence["Description"]) -> "Description":
+        """One after the other: images of the same shape, described in the same way."""
+        arrays = [part._arrays() for part in parts]
+        whole = {n: None if v is None else np.concatenate([each[n] for each in arrays]) for n, v in arrays[0].items()}
+        return cls(**whole, shape=parts[0].shape)
+
+    def _arrays(self) -> dict[str, np.ndarray | None]:
+        return {name: getattr(self, name) for name in ("exact", "levels", "hashes", "grey", "colour", "thumbnails")}
+
+    def write(self, path: str | os.PathLike, private: bool) -> None:
+        """Keep it in a safetensors file; with `private`, readable by its owner alone."""
+        tensors = {name: value for name, value in self._arrays().items() if value is not None}
+        write_tensors(path, tensors | {"shape": np.array(self.shape, np.int64)}, private=private)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike) -> "Description":
+        """What `write` kept.
+
+        Raises:
+            StudyError: the file is missing or damaged.
+        """
+        tensors = read_tensors(path)
+        shape = tuple(int(size) for size in tensors.pop("shape"))
+        return cls(**({"colour": None} | tensors), shape=shape)
+
+
+def describe_all(
+    images: np.ndarray, extractor: Extractor, options: dict, private: bool, what: str = "describing"
+) -> Description:
+    """Describe any number of images (n, H, W, C), batch by batch; `options` are those of the extractor."""
+    on_thumbnails = options["extractor"] == "scatternet"
+    starts = progress(range(0, max(1, len(images)), _BATCH), what)
+    return Description.together(
+        [describe(images[at : at + _BATCH], extractor, on_thumbnails, private) for at in starts]
+    )
+
+
+def describe(images: np.ndarray, embedding: Extractor, on_thumbnails: bool, private: bool) -> Description:
+    """Describe images (n, H, W, C) uint8.
+
+    Args:
+        embedding: turns images into features; maps are averaged over their pixels.
+        on_thumbnails: whether it is given thumbnails, or the images as they are.
+        private: whether to describe the variants of each image too.
+
+    Raises:
+        StudyError: the images are smaller than 16 pixels a side, or do not suit the embedding.
+    """
+    shape = images.shape[1:]
+    if min(shape[:2]) < _SMALLEST:
+        raise StudyError(
+            f"dedup: images of {shape[0]} x {shape[1]} pixels are too small to be aligned with others; use `method:"
+            " squares`"
+        )
+    small = thumbnails(images)
+    seen = small if on_thumbnails else images
+    variants = VARIANTS if private else VARIANTS[:1]
+    mirrors = (False, True) if private else (False,)
+    levels = np.rint(grey_squares(images, LARGEST_SIDE)).astype(np.uint8)[..., None]
+    return Description(
+        exact=_bytes(digests(images)),
+        levels=_bytes(digests(levels)),
+        hashes=np.stack([_hashes(grey(_variant(small, mirrored, 1.0))) for mirrored in mirrors], 1),
+        grey=np.stack([_embed(embedding, grey(_variant(seen, *each))) for each in variants], 1),
+        colour=np.stack([_embed(embedding, _variant(seen, *each)) for each in variants], 1) if shape[2] > 1 else None,
+        thumbnails=small,
+        shape=tuple(shape),
+    )
+
+
+def describe_shard(
+    folder: str | os.PathLike,
+    shard: int,
+    path: str | os.PathLike,
+    *,
+    private: bool,
+    embedding: dict | None = None,
+    backbone_folder: str | os.PathLike | None = None,
+    data_root: str | os.PathLike | None = None,
+) -> None:
+    """Describe the images of one shard, batch by batch, and keep the description.
+
+    Args:
+        folder: results/data/{source}/{split}.
+        embedding: a feature set's options; the default is ScatterNet, which nothing trained.
+
+    Raises:
+        StudyError: the shard is missing or damaged, or its images do not suit.
+    """
+    options = embedding or DEFAULT_EMBEDDING
+    manifest = shards.read_manifest(folder)
+    records = shards.read_shard(folder, manifest["shards"][shard]["file"], manifest)
+    if records.images is None:
+        raise StudyError(f"{manifest['dataset']}: it brings no images to compare")
+    extractor = open_extractor(options, backbone_folder, data_root)
+    what = f"describing {manifest['dataset']}/{manifest['split']}"
+    describe_all(records.images, extractor, options, private, what).write(path, private)
+
+
+def _variant(images: np.ndarray, mirrored: bool, zoom: float) -> np.ndarray:
+    images = np.ascontiguousarray(images[:, :, ::-1]) if mirrored else images
+    return images if zoom == 1 else zoomed(images, zoom)
+
+
+def _embed(embedding: Extractor, images: np.ndarray) -> np.ndarray:
+    """(n, d) float16: features averaged over their maps, and signed square roots of them."""
+    features = embedding(images)
+    pooled = features.reshape(*features.shape[:2], -1).mean(2)
+    return (np.sign(pooled) * np.sqrt(np.abs(pooled))).astype(np.float16)
+
+
+def _bytes(found: list[bytes]) -> np.ndarray:
+    return np.frombuffer(b"".join(found), np.uint8).reshape(len(found), -1)
+
+
+def _hashes(images: np.ndarray) -> np.ndarray:
+    """(n, 8) uint8: the 64 bits of imagehash's DCT hash of grey images (n, H, W, 1)."""
+    from imagehash import phash
+    from PIL import Image
+
+    return np.stack([np.packbits(phash(Image.fromarray(image[..., 0])).hash) for image in images])

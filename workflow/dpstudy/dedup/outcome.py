@@ -1,0 +1,113 @@
+"""What follows from matches: which rows are kept, and what is told of it.
+
+Dropping private records that match a fixed public set is a rule about each private record alone: it costs no privacy
+(`drop: private`). Dropping public images instead makes the public set, and all that is trained on it, depend on
+private records (`drop: public`, as papers do): that is not accounted.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from dpstudy.errors import StudyError
+
+Place = tuple[str, str]  # (data set, split)
+
+_MODES = ("private", "public")
+_MATCH_SCHEMA = pa.schema(
+    [(name, pa.string()) for name in ("public", "public_split", "public_id", "dataset", "split", "private_id", "kind")]
+    + [("score", pa.float64())]
+)
+_PUBLISH = (
+    "Do not publish this file: how many records of a private set match the public one is itself a statistic of"
+    " private records. What may be published is the rule: the mode, the thresholds and the public set."
+)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One split of one data set.
+
+    Attributes:
+        ids: (n,) of its rows, in order.
+        compared: whether it has images that were compared.
+    """
+
+    ids: np.ndarray
+    compared: bool = True
+
+
+def match_table(rows: Iterable[tuple]) -> pa.Table:
+    """Matches (public, public split, public id, data set, split, private id, kind, score) as a table."""
+    rows = list(rows)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(_MATCH_SCHEMA)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, _MATCH_SCHEMA, strict=True)]
+    return pa.table(arrays, schema=_MATCH_SCHEMA)
+
+
+def resolve(
+    matches: pa.Table, public: Mapping[Place, Rows], private: Mapping[Place, Rows], drop: str = "private"
+) -> pa.Table:
+    """The rows (dataset, split, id) that are kept, public ones first.
+
+    Args:
+        matches: those between the same rows.
+        drop: the side of each match that goes, "private" or "public".
+
+    Raises:
+        StudyError: `drop` is neither.
+    """
+    if drop not in _MODES:
+        raise StudyError(f"dedup: drop is {drop!r}; it must be private or public")
+    matched = _matched(matches, drop)
+    kept: dict[str, list[str]] = {"dataset": [], "split": [], "id": []}
+    for side in (public, private):
+        for (dataset, split), rows in side.items():
+            gone = matched.get((dataset, split), {})
+            ids = [name for name in map(str, rows.ids) if name not in gone]
+            kept["dataset"] += [dataset] * len(ids)
+            kept["split"] += [split] * len(ids)
+            kept["id"] += ids
+    return pa.table(kept, schema=pa.schema([(name, pa.string()) for name in kept]))
+
+
+def report(
+    matches: pa.Table, public: Mapping[Place, Rows], private: Mapping[Place, Rows], drop: str, rule: Mapping
+) -> dict:
+    """What was compared, and how many rows of each split match and are dropped.
+
+    Args:
+        rule: how it was decided what a copy is.
+    """
+    sets = []
+    for side, places in (("public", public), ("private", private)):
+        matched = _matched(matches, side)
+        for (dataset, split), rows in places.items():
+            kinds = list(matched.get((dataset, split), {}).values())
+            sets.append(
+                {
+                    "side": side,
+                    "dataset": dataset,
+                    "split": split,
+                    "rows": len(rows.ids),
+                    "compared": rows.compared,
+                    "exact": kinds.count("exact"),
+                    "near": kinds.count("near"),
+                    "dropped": len(kinds) if side == drop else 0,
+                }
+            )
+    return {"drop": drop, **rule, "sets": sets, "publish": _PUBLISH}
+
+
+def _matched(matches: pa.Table, side: str) -> dict[Place, dict[str, str]]:
+    """(data set, split) -> id -> "exact" if the row has an exact copy on the other side, else "near"."""
+    names = ("dataset", "split", "private_id") if side == "private" else ("public", "public_split", "public_id")
+    found: dict[Place, dict[str, str]] = {}
+    columns = (matches.column(name).to_pylist() for name in (*names, "kind"))
+    for dataset, split, name, kind in zip(*columns, strict=True):
+        kinds = found.setdefault((dataset, split), {})
+        if kinds.get(name) != "exact":
+            kinds[name] = kind
+    return found

@@ -1,0 +1,18 @@
+"""Find the copies of one private shard's images among a public set."""
+
+from dpstudy.dedup.jobs import Shard, align_shard
+from dpstudy.job import job
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        params, inputs, wildcards = snakemake.params, snakemake.input, snakemake.wildcards
+        align_shard(
+            [(split, Shard(*shard)) for split, *shard in params.public],
+            inputs.searched,
+            (wildcards.dataset, wildcards.split),
+            f"{wildcards.dataset}/{wildcards.split}/{wildcards.shard}",
+            Shard(*params.private),
+            inputs.basis,
+            snakemake.output.part,
+            params.rule,
+        )

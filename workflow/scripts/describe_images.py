@@ -1,0 +1,18 @@
+"""Describe the images of one shard for de-duplication."""
+
+from dpstudy.data.prepare import data_root
+from dpstudy.dedup.describe import describe_shard
+from dpstudy.job import job
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        params = snakemake.params
+        describe_shard(
+            params.folder,
+            int(snakemake.wildcards.shard),
+            snakemake.output.description,
+            private=params.private,
+            embedding=params.embedding,
+            backbone_folder=params.backbone,
+            data_root=data_root(snakemake.config.get("data_root", "data")),
+        )

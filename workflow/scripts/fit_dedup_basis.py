@@ -1,0 +1,8 @@
+"""Fit what de-duplication measures likeness by to a public set."""
+
+from dpstudy.dedup.basis import fit_basis
+from dpstudy.job import job
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        fit_basis(snakemake.input.descriptions, snakemake.output.basis)

@@ -1,0 +1,14 @@
+"""Find candidates for copies of private images in one shard of a public set."""
+
+from dpstudy.dedup.jobs import Shard, search_shard
+from dpstudy.job import job
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        params = snakemake.params
+        search_shard(
+            Shard(*params.public),
+            [(name, Shard(*shard)) for name, *shard in params.private],
+            snakemake.input.basis,
+            snakemake.output.found,
+        )
