@@ -42,7 +42,7 @@ class Rule:
 
     threshold: float = 0.997
     possible: float = 0.95
-    margin: float = 0.15
+    margin: float = 0.12
 
     def __post_init__(self):
         if not 0 < self.possible <= self.threshold <= 1:
@@ -128,9 +128,7 @@ class _Sets:
         parts = range(0, max(1, len(asked)), _PAIRS)
         templates = torch.cat([align.prepare_private(_planes(self._sides[1][asked[at : at + _PAIRS]])) for at in parts])
         scores, starts = np.empty(len(rows), np.float32), torch.empty(len(rows), 2, dtype=torch.long)
-        order = np.argsort(
-            rows, kind="stable"
-        )  # each public picture, whose windows are large, is prepared once or twice
+        order = np.argsort(rows, kind="stable")  # a public picture, whose windows are large, is prepared once or twice
         for at in range(0, len(rows), _PAIRS):
             few = order[at : at + _PAIRS]
             used, which = np.unique(rows[few], return_inverse=True)
