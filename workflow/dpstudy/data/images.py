@@ -14,12 +14,17 @@ _COLOUR_MODES = ("RGB", "RGBA", "RGBX", "P", "PA", "CMYK", "YCbCr")
 MOSAIC_COLUMNS = 10
 
 
+class UnreadableImageError(StudyError):
+    """An image file that is missing or damaged: the only mistake that `unreadable` tolerates."""
+
+
 @contextlib.contextmanager
 def opened(path: Path, where: str) -> Iterator:
     """Open an image file with Pillow (its header only, until the pixels are used).
 
     Raises:
-        StudyError: opening or decoding fails: no such file, no image, damaged, or of a size meant to exhaust memory.
+        UnreadableImageError: opening or decoding fails: no such file, no image, damaged, or of a size meant to exhaust
+        memory.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -31,24 +36,28 @@ def opened(path: Path, where: str) -> Iterator:
     except StudyError:
         raise
     except FileNotFoundError:
-        raise StudyError(f"{where}: no such file: {path}") from None
+        raise UnreadableImageError(f"{where}: no such file: {path}") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise StudyError(f"{where}: {path} is refused as a decompression bomb ({error})") from None
+        raise UnreadableImageError(f"{where}: {path} is refused as a decompression bomb ({error})") from None
     except UnidentifiedImageError:
-        raise StudyError(f"{where}: {path} is not an image, or is damaged") from None
+        raise UnreadableImageError(f"{where}: {path} is not an image, or is damaged") from None
     except Exception as error:  # decoders raise almost anything on damaged bytes
-        raise StudyError(f"{where}: {path} cannot be decoded ({error or type(error).__name__})") from None
+        raise UnreadableImageError(f"{where}: {path} cannot be decoded ({error or type(error).__name__})") from None
 
 
-def decode(path: Path, where: str, size: tuple[int, int] | None, channels: int | None) -> np.ndarray:
-    """One image as (H, W, C) uint8, resized (bilinear, aspect not kept) to `size` and converted to `channels`.
+def decode(
+    path: Path, where: str, size: tuple[int, int] | None, channels: int | None, crop: bool = False
+) -> np.ndarray:
+    """One image as (H, W, C) uint8, resized (bilinear) to `size` and converted to `channels`.
 
-    Where `size` or `channels` is None, the image keeps its own; transparency is dropped.
+    Where `size` or `channels` is None, the image keeps its own; transparency is dropped. With `crop` the aspect is
+    kept: the image is made as small as covers `size`, and its middle is taken; else it is stretched.
 
     Raises:
-        StudyError: the file is missing or damaged, or has more than 8 bits a channel.
+        UnreadableImageError: the file is missing or damaged.
+        StudyError: it has more than 8 bits a channel.
     """
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     with opened(path, where) as image:
         if image.mode not in _GREY_MODES + _COLOUR_MODES:
@@ -56,12 +65,16 @@ def decode(path: Path, where: str, size: tuple[int, int] | None, channels: int |
         grey = image.mode in _GREY_MODES if channels is None else channels == 1
         image = image.convert("L" if grey else "RGB")
         if size is not None and image.size != (size[1], size[0]):
-            image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+            wanted = size[1], size[0]
+            kind = Image.Resampling.BILINEAR
+            image = ImageOps.fit(image, wanted, kind) if crop else image.resize(wanted, kind)
         pixels = np.asarray(image)
     return pixels[..., np.newaxis] if grey else pixels
 
 
-def decode_all(paths: list[Path], where: list[str], size: tuple[int, int] | None, channels: int | None) -> np.ndarray:
+def decode_all(
+    paths: list[Path], where: list[str], size: tuple[int, int] | None, channels: int | None, crop: bool = False
+) -> np.ndarray:
     """Images of one shape as (n, H, W, C) uint8, n >= 1; arguments as for `decode`.
 
     Raises:
@@ -69,7 +82,7 @@ def decode_all(paths: list[Path], where: list[str], size: tuple[int, int] | None
     """
     images = None
     for row, (path, place) in enumerate(zip(paths, where, strict=True)):
-        image = decode(path, place, size, channels)
+        image = decode(path, place, size, channels, crop)
         if images is None:
             images = np.empty((len(paths), *image.shape), np.uint8)
         if image.shape != images.shape[1:]:

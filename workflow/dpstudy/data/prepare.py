@@ -1,12 +1,14 @@
 """From a data set's config entry to its shards: one call a shard, each a job of its own, then one for the manifest."""
 
 import contextlib
+import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
+from dpstudy.data.images import UnreadableImageError
 from dpstudy.data.names import splits_of
 from dpstudy.data.reader import Reader
 from dpstudy.data.readers import open_reader
@@ -51,7 +53,8 @@ def prepare_shard(
         rows = sum(len(indices) for _, indices in parts)
         if rows < count:
             raise StudyError(f"the split {split!r} has {rows} rows for {count} shards; lower `shards`")
-        records = _read(reader, parts, shard * rows // count, (shard + 1) * rows // count)
+        tolerated = options.get("unreadable", 0.0)
+        records = _read(reader, parts, shard * rows // count, (shard + 1) * rows // count, tolerated)
         write_shard(path, change(records) if change else records, private)
 
 
@@ -103,15 +106,38 @@ def _parts(reader: Reader, options: dict, split: str, private: bool) -> list[tup
     return parts[split]
 
 
-def _read(reader: Reader, parts: list[tuple[str, np.ndarray]], start: int, stop: int) -> Records:
-    """Rows `start` to `stop` - 1 of the parts put end to end, their labels checked."""
-    batches, first = [], 0
+def _read(reader: Reader, parts: list[tuple[str, np.ndarray]], start: int, stop: int, tolerated: float) -> Records:
+    """Rows `start` to `stop` - 1 of the parts put end to end, their labels checked; without the unreadable ones."""
+    batches, first, lost = [], 0, []
     for pool, indices in parts:
         chosen = indices[max(0, start - first) : max(0, stop - first)]
         if len(chosen):
-            batches.append(reader.read(pool, chosen))
+            batches += _readable(reader, pool, chosen, lost) if tolerated else [reader.read(pool, chosen)]
         first += len(indices)
+    if len(lost) > tolerated * (stop - start) or not batches:
+        raise StudyError(
+            f"{len(lost)} of {stop - start} images cannot be read, but `unreadable` is {tolerated}; the first:"
+            f" {lost[0]}"
+        )
     records = concatenate(batches)
     check = multi_labels if reader.multi_label else single_labels
     check(records.labels, reader.classes, "after splitting", first_row=start)
     return records
+
+
+def _readable(reader: Reader, pool: str, indices: np.ndarray, lost: list[str]) -> list[Records]:
+    """The rows whose images can be read, one by one where some cannot; what is wrong with the others goes to `lost`.
+
+    Which record is left out depends on its own file alone.
+    """
+    try:
+        return [reader.read(pool, indices)]
+    except UnreadableImageError:
+        found = []
+    for index in indices:
+        try:
+            found.append(reader.read(pool, np.array([index])))
+        except UnreadableImageError as error:
+            lost.append(str(error))
+            logging.getLogger("dpstudy").warning("left out: %s", error)
+    return found

@@ -20,7 +20,7 @@ def open(options: dict, data_root: Path) -> Reader:
 
     Options: `path_column` (needed without `mosaic`); `label_column` of class names, with `classes`, or `label_columns`,
     one 0/1 column a finding; `subject_column`; `group_columns`; `size` and `channels` (to resize and convert);
-    `mosaic` and `tile`: row i is tile i of that image.
+    `resize`; `mosaic` and `tile`: row i is tile i of that image.
 
     Raises:
         StudyError: a column is missing or has a missing value, a class is unknown, a path stands twice or leaves the
@@ -38,6 +38,7 @@ class _Table:
     def __init__(self, folder: Path, table: TextTable, options: dict):
         self._folder, self._table = folder, table
         self._size, self._channels = image_options(options)
+        self._crop = options.get("resize") == "crop"
         self.multi_label = options.get("label_columns") is not None
         if self.multi_label == (options.get("label_column") is not None):
             raise StudyError("reader 'image_table': give either `label_column` or `label_columns`")
@@ -73,7 +74,9 @@ class _Table:
         if self._mosaic is not None:
             return self._mosaic.read(indices)
         paths = [self._folder / self._paths[index] for index in indices]
-        return decode_all(paths, [self._table.where(index) for index in indices], self._size, self._channels)
+        return decode_all(
+            paths, [self._table.where(index) for index in indices], self._size, self._channels, self._crop
+        )
 
 
 def _tile(options: dict) -> tuple[int, int]:

@@ -1,0 +1,89 @@
+"""Data sets that are lists of image files with labels, subjects and groups."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data.images import decode_all, image_options
+from dpstudy.data.reader import Rows
+from dpstudy.data.records import Records
+from dpstudy.errors import StudyError
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The images of one pool.
+
+    Attributes:
+        ids: (n,) strings: their paths below `folder`.
+        folder: what they are relative to.
+        labels: (n,) int32 class indices, or (n, m) int8 of 0 and 1.
+        table: the file that lists them, for messages; "" where folders do.
+        subjects: (n,) strings, or None.
+        groups: name -> (n,) strings.
+    """
+
+    ids: np.ndarray
+    folder: Path
+    labels: np.ndarray
+    table: str = ""
+    subjects: np.ndarray | None = None
+    groups: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+class ListedImages:
+    """A reader of listings, one a pool.
+
+    Args:
+        options: `size`, `channels` and `resize` (stretch, or crop: the middle, with its aspect kept).
+        resize: what `resize` is where absent.
+    """
+
+    def __init__(self, listings: dict[str, Listing], classes: list[str], options: dict, resize: str = "stretch"):
+        self.classes, self.pools = classes, tuple(listings)
+        self.multi_label = next(iter(listings.values())).labels.ndim == 2
+        self._listings = listings
+        self._size, self._channels = image_options(options)
+        self._crop = options.get("resize", resize) == "crop"
+        for pool, listing in listings.items():
+            if not len(listing.ids):
+                raise StudyError(f"{listing.table or listing.folder}: no image in the pool {pool!r}")
+
+    def rows(self, pool: str) -> Rows:
+        """See `Reader`."""
+        return Rows(self._listings[pool].ids, self._listings[pool].subjects)
+
+    def read(self, pool: str, indices: np.ndarray) -> Records:
+        """See `Reader`."""
+        listing = self._listings[pool]
+        paths = [listing.folder / listing.ids[index] for index in indices]
+        where = [f"{listing.table}: row {index}" if listing.table else f"row {index} of {pool}" for index in indices]
+        return Records(
+            ids=listing.ids[indices],
+            images=decode_all(paths, where, self._size, self._channels, self._crop),
+            labels=listing.labels[indices],
+            subjects=None if listing.subjects is None else listing.subjects[indices],
+            groups={name: values[indices] for name, values in listing.groups.items()},
+        )
+
+
+def needs_size(reader: str, options: dict) -> None:
+    """Refuse images of many sizes without a size to bring them to.
+
+    Raises:
+        StudyError: `size` is absent.
+    """
+    if options.get("size") is None:
+        raise StudyError(f"reader {reader!r}: its images have many sizes; give `size` ([height, width])")
+
+
+def age_bands(ages: list[str]) -> np.ndarray:
+    """(n,) bands of ages in years (such as "57" or "057Y"): under 40, 40-59, 60-79, 80 and over, unknown."""
+    bands = []
+    for text in ages:
+        digits = text.strip().rstrip("Yy")
+        years = int(float(digits)) if digits.replace(".", "", 1).isdigit() else None
+        known = "under 40" if (years or 0) < 40 else "40-59" if years < 60 else "60-79" if years < 80 else "80 and over"
+        bands.append("unknown" if years is None or years > 120 else known)
+    return np.array(bands, dtype=object)

@@ -1,0 +1,90 @@
+"""CheXpert: `train.csv` and `valid.csv` with a column a finding (1, 0, -1 for uncertain, or empty), and the images.
+
+The subject is the patient, who stands in the path; groups are sex, age band and view. `valid.csv` serves as the split
+test.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data.listed import ListedImages, Listing, age_bands, needs_size
+from dpstudy.data.reader import Reader
+from dpstudy.data.source import inside, location
+from dpstudy.data.table import TextTable, read_text_table
+from dpstudy.errors import StudyError
+
+FINDINGS = ("Atelectasis", "Cardiomegaly", "Consolidation", "Edema", "Pleural Effusion")  # those that are ranked
+_LISTS = {"train": "train.csv", "test": "valid.csv"}
+_VIEWS = ("frontal", "lateral", "all")
+_UNCERTAIN = ("zeros", "ones", "ignore")
+_PATIENT = re.compile(r"(?:^|/)(patient[0-9]+)/")
+_MEANINGS = {"1": 1, "0": 0, "": 0, "-1": -1}
+
+
+def open(options: dict, data_root: Path) -> Reader:
+    """List the images of `location`, the folder that holds the tables.
+
+    Options: `size` (needed), `channels` (1 where absent), `resize` (stretch where absent), `findings` (the five that
+    are ranked, where absent), `uncertain` (zeros where absent; ones; or ignore, which leaves out a record with any),
+    `views` (frontal where absent, lateral, all). An empty field counts as 0: the finding is not mentioned.
+
+    Raises:
+        StudyError: a table or a column is missing, a value is none of these, or a path names no patient.
+    """
+    folder = location(options, data_root)
+    needs_size("chexpert", options)
+    views, uncertain = options.get("views", "frontal"), options.get("uncertain", "zeros")
+    for key, value, known in (("views", views, _VIEWS), ("uncertain", uncertain, _UNCERTAIN)):
+        if value not in known:
+            raise StudyError(f"reader 'chexpert': {key} is {value!r}; it must be one of {', '.join(known)}")
+    findings = [str(name) for name in options.get("findings") or FINDINGS]
+    listings = {pool: _list(folder, name, findings, views, uncertain) for pool, name in _LISTS.items()}
+    return ListedImages(listings, findings, {"channels": 1} | options)
+
+
+def _list(folder: Path, name: str, findings: list[str], views: str, uncertain: str) -> Listing:
+    table = read_text_table(folder / name)
+    labels = np.stack([_labels(table, finding) for finding in findings], axis=1)
+    view = table.column("Frontal/Lateral")
+    kept = np.ones(table.rows, bool) if views == "all" else np.char.lower(view.astype(str)) == views
+    if uncertain == "ignore":
+        kept &= (labels >= 0).all(1)
+    labels = np.where(labels < 0, int(uncertain == "ones"), labels).astype(np.int8)
+    rows = np.flatnonzero(kept)
+    paths = table.column("Path")
+    ids = np.array([_path(folder, str(paths[row]), table.where(row)) for row in rows], dtype=object)
+    groups = {
+        "sex": table.column("Sex")[rows].astype(object),
+        "age": age_bands([str(age) for age in table.column("Age")[rows]]),
+        "view": view[rows].astype(object),
+    }
+    patients = np.array([_patient(path, table.where(row)) for path, row in zip(ids, rows, strict=True)], dtype=object)
+    return Listing(ids, folder, labels[rows], str(table.path), patients, groups)
+
+
+def _labels(table: TextTable, finding: str) -> np.ndarray:
+    if finding not in table.columns:
+        raise StudyError(f"{table.path}: no column {finding!r}; there are {', '.join(table.columns)}")
+    values = []
+    for row, text in enumerate(table.columns[finding]):
+        meaning = _MEANINGS.get(text.removesuffix(".0"))
+        if meaning is None:
+            raise StudyError(f"{table.where(row)}: {text!r} in the column {finding!r}; it must be 1, 0, -1 or empty")
+        values.append(meaning)
+    return np.array(values, np.int8)
+
+
+def _path(folder: Path, text: str, where: str) -> str:
+    """Below `folder`: the tables' paths begin with the name of the unpacked archive, whatever it is called now."""
+    parts = text.split("/", 1)
+    below = parts[1] if len(parts) == 2 and parts[0].lower().startswith("chexpert") else text
+    return inside(folder, below, where).relative_to(folder).as_posix()
+
+
+def _patient(path: str, where: str) -> str:
+    found = _PATIENT.search(path)
+    if not found:
+        raise StudyError(f"{where}: the path {path!r} names no patient (patient00001/...)")
+    return found[1]

@@ -1,0 +1,88 @@
+"""Downsampled ImageNet (16, 32 or 64 pixels a side): `train_data_batch_1.npz` to `_10.npz`, and `val_data.npz`.
+
+Each file has `data`, (n, 3 S S) uint8, the red plane first, and `labels`, 1 to 1,000. Its `mean` is not used. One
+file is held at a time. The validation images serve as the split test.
+"""
+
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.records import Records
+from dpstudy.data.source import class_names, location, single_labels
+from dpstudy.errors import StudyError
+
+_CLASSES = 1000
+
+
+def open(options: dict, data_root: Path) -> Reader:
+    """Open the files in `location`.
+
+    Options: `classes` (a list, or their number; 1,000 where absent).
+
+    Raises:
+        StudyError: a file is missing or damaged, or its arrays do not fit together.
+    """
+    folder = location(options, data_root)
+    training = sorted(folder.glob("train_data_batch_*.npz"), key=lambda path: (len(path.name), path.name))
+    if not training:
+        raise StudyError(f"{folder / 'train_data_batch_1.npz'}: no such file")
+    classes = class_names(options, [str(label) for label in range(_CLASSES)])
+    return _Batches({"train": training, "test": [folder / "val_data.npz"]}, classes)
+
+
+class _Batches:
+    multi_label = False
+
+    def __init__(self, files: dict[str, list[Path]], classes: list[str]):
+        self.classes, self.pools = classes, tuple(files)
+        self._files = files
+        self._labels = {pool: [_labels(path, classes) for path in paths] for pool, paths in files.items()}
+        self._held: tuple[Path, np.ndarray] | None = None
+
+    def rows(self, pool: str) -> Rows:
+        return Rows(numbered_ids(pool, sum(map(len, self._labels[pool]))))
+
+    def read(self, pool: str, indices: np.ndarray) -> Records:
+        images, first = None, 0
+        for path, labels in zip(self._files[pool], self._labels[pool], strict=True):
+            here = np.flatnonzero((indices >= first) & (indices < first + len(labels)))
+            if len(here):
+                pixels = self._pixels(path, len(labels))
+                if images is None:
+                    images = np.empty((len(indices), *pixels.shape[1:]), np.uint8)
+                images[here] = pixels[indices[here] - first]
+            first += len(labels)
+        return Records(self.rows(pool).ids[indices], images, np.concatenate(self._labels[pool])[indices])
+
+    def _pixels(self, path: Path, rows: int) -> np.ndarray:
+        """(n, S, S, 3) of one file."""
+        if self._held is None or self._held[0] != path:
+            data = _array(path, "data")
+            side = round((data.shape[1] / 3) ** 0.5) if data.ndim == 2 else 0
+            if data.dtype != np.uint8 or len(data) != rows or not side or data.shape[1] != 3 * side * side:
+                raise StudyError(f"{path}: `data` is {data.dtype} of shape {data.shape}, not uint8 of ({rows}, 3 S S)")
+            self._held = path, data.reshape(rows, 3, side, side).transpose(0, 2, 3, 1)
+        return self._held[1]
+
+
+def _labels(path: Path, classes: list[str]) -> np.ndarray:
+    values = _array(path, "labels")
+    return single_labels(
+        values.astype(np.int64) - 1 if values.dtype.kind in "iu" else values, classes, f"{path} (less 1)"
+    )
+
+
+def _array(path: Path, name: str) -> np.ndarray:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return arrays[name]
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except KeyError:
+        raise StudyError(f"{path}: it holds no array {name!r}") from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise StudyError(f"{path}: damaged or truncated .npz file ({error}); fetch it again") from None

@@ -1,0 +1,90 @@
+"""NIH ChestX-ray14: `Data_Entry_2017*.csv`, the images in `images*/`, and the lists of its split where they are there.
+
+The subject is the patient; groups are sex, age band and view. With `train_val_list.txt` and `test_list.txt` the pools
+are train and test (they share no patient), else all.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data.listed import ListedImages, Listing, age_bands, needs_size
+from dpstudy.data.reader import Reader
+from dpstudy.data.source import location, read_text
+from dpstudy.data.table import TextTable, read_text_table
+from dpstudy.errors import StudyError
+
+FINDINGS = (
+    "Atelectasis", "Cardiomegaly", "Consolidation", "Edema", "Effusion", "Emphysema", "Fibrosis", "Hernia",
+    "Infiltration", "Mass", "Nodule", "Pleural_Thickening", "Pneumonia", "Pneumothorax",
+)  # fmt: skip
+_NONE = "No Finding"
+_LISTS = {"train": "train_val_list.txt", "test": "test_list.txt"}
+_SEX = ("Patient Sex", "Patient Gender")  # its name in the tables of 2020 and 2017
+
+
+def open(options: dict, data_root: Path) -> Reader:
+    """List the images of `location`, the folder that holds the table.
+
+    Options: `size` (needed), `channels` (1 where absent), `resize` (stretch where absent), `findings` (all fourteen
+    where absent).
+
+    Raises:
+        StudyError: the table, a column or an image is missing, a finding is unknown, or a list names an image that the
+            table has not.
+    """
+    folder = location(options, data_root)
+    needs_size("nih", options)
+    tables = sorted(folder.glob("Data_Entry_2017*.csv"))
+    if len(tables) != 1:
+        raise StudyError(f"{folder}: it must hold one table Data_Entry_2017*.csv; there are {len(tables)}")
+    table = read_text_table(tables[0])
+    findings = [str(name) for name in options.get("findings") or FINDINGS]
+    names = table.column("Image Index")
+    places = {str(name): row for row, name in enumerate(names)}
+    files = {path.name: path.relative_to(folder).as_posix() for path in folder.glob("images*/**/*.png")}
+    if all((folder / name).is_file() for name in _LISTS.values()):
+        rows = {pool: _rows(folder / name, places) for pool, name in _LISTS.items()}
+    else:
+        rows = {"all": np.arange(table.rows)}
+    labels = _labels(table, findings)
+    listings = {pool: _list(table, folder, files, labels, chosen) for pool, chosen in rows.items()}
+    return ListedImages(listings, findings, {"channels": 1} | options)
+
+
+def _rows(path: Path, places: dict[str, int]) -> np.ndarray:
+    rows = []
+    for number, line in enumerate(read_text(path).split(), start=1):
+        if line not in places:
+            raise StudyError(f"{path}: line {number}: the image {line!r} does not stand in the table")
+        rows.append(places[line])
+    return np.array(rows, np.int64)
+
+
+def _list(table: TextTable, folder: Path, files: dict[str, str], labels: np.ndarray, rows: np.ndarray) -> Listing:
+    names = table.column("Image Index")
+    missing = next((row for row in rows if str(names[row]) not in files), None)
+    if missing is not None:
+        raise StudyError(f"{table.where(missing)}: no image {names[missing]} in {folder}/images*/")
+    sex = next((column for column in _SEX if column in table.columns), _SEX[0])
+    groups = {
+        "sex": table.column(sex)[rows].astype(object),
+        "age": age_bands([str(age) for age in table.column("Patient Age")[rows]]),
+        "view": table.column("View Position")[rows].astype(object),
+    }
+    ids = np.array([files[str(names[row])] for row in rows], dtype=object)
+    patients = table.column("Patient ID")[rows].astype(object)
+    return Listing(ids, folder, labels[rows], str(table.path), patients, groups)
+
+
+def _labels(table: TextTable, findings: list[str]) -> np.ndarray:
+    """(n, m) of 0 and 1: which findings each line names."""
+    known = {*FINDINGS, *findings, _NONE}
+    labels = np.zeros((table.rows, len(findings)), np.int8)
+    for row, text in enumerate(table.column("Finding Labels")):
+        for name in str(text).split("|"):
+            if name not in known:
+                raise StudyError(f"{table.where(row)}: unknown finding {name!r}; there are {', '.join(sorted(known))}")
+            if name in findings:
+                labels[row, findings.index(name)] = 1
+    return labels

@@ -1,0 +1,53 @@
+"""Places-365 (standard, 256 pixels): lists of paths and labels, and the images in `data_256/` and `val_256/`.
+
+The lists are `places365_train_standard.txt`, `places365_val.txt` and `categories_places365.txt`. The validation images
+serve as the split test.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.data.listed import ListedImages, Listing, needs_size
+from dpstudy.data.reader import Reader
+from dpstudy.data.source import class_names, inside, location, read_text, single_labels
+from dpstudy.errors import StudyError
+
+_LISTS = {"train": ("places365_train_standard.txt", "data_256"), "test": ("places365_val.txt", "val_256")}
+
+
+def open(options: dict, data_root: Path) -> Reader:
+    """List the images below `location`.
+
+    Options: `size` (needed), `channels`, `resize` (crop where absent: the middle, with its aspect kept).
+
+    Raises:
+        StudyError: a list is missing, or a line is not a path and a label.
+    """
+    folder = location(options, data_root)
+    needs_size("places365", options)
+    names = [name for name, _ in _lines(folder / "categories_places365.txt")]
+    classes = class_names(options, [name.strip("/").split("/", 1)[-1] for name in names])
+    listings = {pool: _list(folder, *files, classes) for pool, files in _LISTS.items()}
+    return ListedImages(listings, classes, {"channels": 3} | options, "crop")
+
+
+def _list(folder: Path, name: str, images: str, classes: list[str]) -> Listing:
+    lines = _lines(folder / name)
+    paths = [
+        inside(folder / images, path.lstrip("/"), f"{folder / name}: line {row + 1}")
+        for row, (path, _) in enumerate(lines)
+    ]
+    ids = np.array([path.relative_to(folder).as_posix() for path in paths], dtype=object)
+    labels = single_labels(np.array([label for _, label in lines], np.int64), classes, str(folder / name))
+    return Listing(ids, folder, labels, str(folder / name))
+
+
+def _lines(path: Path) -> list[tuple[str, int]]:
+    found = []
+    for row, line in enumerate(read_text(path).splitlines(), start=1):
+        words = line.split()
+        if len(words) != 2 or not words[1].isdigit():
+            raise StudyError(f"{path}: line {row}: {line[:60]!r} is not a path and a label")
+        found.append((words[0], int(words[1])))
+    return found
