@@ -178,3 +178,55 @@ def test_shards_and_their_manifest_say_which_file_made_them(weights, make_record
     extract(1, RANDOM)  # as if the file had changed in between
     with pytest.raises(StudyError, match="part-00001.parquet: its .* network differ"):
         prepare_manifest("tiny", folder, paths, out / "manifest.json", private=True)
+
+
+def test_the_middle_of_enlarged_images_is_taken(weights):
+    """As mehta2023 D.1 has it: enlarge, then crop."""
+    image = random_images(1)
+    extractor = open_extractor(FILE | {"size": [36, 40], "crop": [30, 20]}, data_root=weights)
+    whole = open_extractor(FILE | {"size": [36, 40]}, data_root=weights)
+    extractor._network = whole._network = torch.nn.Identity()
+    np.testing.assert_array_equal(extractor(image), whole(image)[:, :, 3:33, 10:30])
+    with pytest.raises(StudyError, match="crop: 64x64 does not fit into images of 36x40"):
+        open_extractor(FILE | {"size": [36, 40], "crop": [64, 64]}, data_root=weights).shape((24, 24, 3))
+
+
+def test_tokens_are_pooled_as_told():
+    images = random_images(2, (160, 160, 3))
+    options = RANDOM | {"model": "test_vit"}
+    token, mean = (open_extractor(options | {"pool": pool}) for pool in ("token", "mean"))
+    tokens = token._network.forward_features((torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.5)
+    np.testing.assert_allclose(token(images), tokens[:, 0].detach().numpy(), rtol=1e-4, atol=1e-5)
+    assert not np.allclose(token(images), mean(images))
+    own = open_extractor(options)(images)
+    assert np.allclose(own, token(images)) or np.allclose(own, mean(images))
+    with pytest.raises(StudyError, match=f"pool: model '{TINY}' does not take 'token'"):
+        open_extractor(RANDOM | {"pool": "token"})
+
+
+def test_weights_from_the_hub_are_those_of_a_file(weights, monkeypatch):
+    asked = []
+
+    def download(*names):
+        asked.append(names)
+        return str(weights / "tiny.safetensors")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    hub = open_extractor(FILE | {"weights": "hub"}, data_root=weights)
+    assert asked == [(f"timm/{TINY}.r160_in1k", "model.safetensors")]
+    assert hub.made_from == open_extractor(FILE, data_root=weights).made_from
+    assert (hub(random_images(2)) == open_extractor(FILE, data_root=weights)(random_images(2))).all()
+
+
+def test_weights_that_cannot_be_fetched_are_named_with_the_place_for_them(monkeypatch):
+    def download(*names):
+        raise OSError("no route to host\nand more")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    with pytest.raises(StudyError) as caught:
+        open_extractor(FILE | {"weights": "hub"})
+    assert str(caught.value) == (
+        f"model '{TINY}': its weights cannot be fetched (no route to host); on a machine with a network fetch"
+        f" https://huggingface.co/timm/{TINY}.r160_in1k/resolve/main/model.safetensors, place it under data_root as"
+        f" weights/{TINY}.safetensors, and write `weights: weights/{TINY}.safetensors`"
+    )

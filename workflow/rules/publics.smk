@@ -41,7 +41,7 @@ def not_accounted(wildcards):
             f"The weights {start['weights']!r} that training starts from were trained elsewhere: what they were "
             "trained on was not compared with the private records."
         )
-    if study_config.weights_file(STUDY, options):
+    if options.get("weights", "random") != "random":
         sentences.append(
             f"The network {options['model']!r} that made the features was trained elsewhere: what it was trained on was "
             "not compared with the private records."

@@ -31,6 +31,31 @@ def check_file(path: str | os.PathLike, expected: str | None = None) -> str:
     return found
 
 
+def fetched(model: str, facts: dict) -> Path:
+    """The weights of one of timm's networks, from the hub or from where an earlier fetch left them.
+
+    Args:
+        facts: timm's about the network, with `hf_hub_id`.
+
+    Raises:
+        StudyError: they are not published there, or cannot be fetched; the sentence says which file to place where.
+    """
+    from huggingface_hub import hf_hub_download
+
+    published = facts.get("hf_hub_id")
+    if not published:
+        raise StudyError(f"model {model!r}: timm names no weights for it on the hub; give a file in `weights`")
+    try:
+        return Path(hf_hub_download(published, "model.safetensors"))
+    except Exception as error:  # no network, no such file, no room: each library below has its own
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise StudyError(
+            f"model {model!r}: its weights cannot be fetched ({reason}); on a machine with a network fetch"
+            f" https://huggingface.co/{published}/resolve/main/model.safetensors, place it under data_root as"
+            f" weights/{model}.safetensors, and write `weights: weights/{model}.safetensors`"
+        ) from None
+
+
 def load_weights(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> None:
     """Fill a torch network with the tensors of a file: every one of its parameters and buffers, and nothing else.
 

@@ -264,9 +264,9 @@ def data_root(config: dict) -> str:
 
 
 def weights_file(config: dict, features: dict) -> Path | None:
-    """The file of a feature set's network, or of a start; None where it has none, or random weights."""
+    """The file of a feature set's network, or of a start; None where it has none, or fetches them, or draws them at random."""
     weights = features.get("weights", "random")
-    return None if weights == "random" else Path(data_root(config)) / weights
+    return None if weights in ("random", "hub") else Path(data_root(config)) / weights
 
 
 def check_locations(config: dict) -> None:
