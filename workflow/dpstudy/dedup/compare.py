@@ -41,7 +41,7 @@ class Rule:
     """
 
     threshold: float = 0.997
-    possible: float = 0.95
+    possible: float = 0.93
     margin: float = 0.12
 
     def __post_init__(self):

@@ -264,7 +264,7 @@ def data_root(config: dict) -> str:
 
 
 def weights_file(config: dict, features: dict) -> Path | None:
-    """The file of a feature set's network, or of a start; None where its weights are fetched or drawn, or it has none."""
+    """The file of a feature set's network, or of a start; None where its weights are fetched or drawn, or none."""
     weights = features.get("weights", "random")
     return None if weights in ("random", "hub") else Path(data_root(config)) / weights
 

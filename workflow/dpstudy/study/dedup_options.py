@@ -21,9 +21,9 @@ def check_dedup(config: dict) -> None:
                     f"dedup.{key}: the method {options['method']!r} does not take this key; `aligned` does"
                 )
         return
-    if options.get("possible", 0.95) > options.get("threshold", 0.997):
+    if options.get("possible", 0.93) > options.get("threshold", 0.997):
         raise StudyError(
-            f"dedup.possible: {options.get('possible', 0.95)} is above the threshold,"
+            f"dedup.possible: {options.get('possible', 0.93)} is above the threshold,"
             f" {options.get('threshold', 0.997)}; it is where a copy may begin, so it must be at most that"
         )
     if "embedding" in options:
