@@ -13,10 +13,11 @@ from dpstudy.data.records import Records
 from dpstudy.dedup import align
 from dpstudy.dedup.basis import fit, fit_basis
 from dpstudy.dedup.calibrate import calibrate
-from dpstudy.dedup.compare import Rule, compare
+from dpstudy.dedup.compare import compare
 from dpstudy.dedup.describe import DEFAULT_EMBEDDING, VARIANTS, Description, describe_all, describe_shard
 from dpstudy.dedup.distort import changed, changes
 from dpstudy.dedup.jobs import Shard, align_shard, merge, search_shard
+from dpstudy.dedup.rule import Rule
 from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
 from dpstudy.files import read_table

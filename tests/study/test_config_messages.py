@@ -173,7 +173,7 @@ MISTAKES = [
     ("noise", "sceure", "noise: 'sceure' is not one of 'seeded', 'secure' (did you mean 'secure'?)"),
     # de-duplication
     ("dedup/method", "square", "dedup.method: 'square' is not one of 'aligned', 'squares' (did you mean 'squares'?)"),
-    ("dedup/possible", 0.999, "dedup.possible: 0.999 is above the threshold, 0.997; it is where a copy may begin, so it must be at most that"),
+    ("dedup/possible", 0.999, "dedup: possible is 0.999 and threshold 0.997; it must be 0 < possible <= threshold <= 1"),
     ("dedup", {"method": "squares", "margin": 0.1}, "dedup.margin: the method 'squares' does not take this key; `aligned` does"),
     ("dedup/embedding", "pixel", "dedup.embedding: unknown feature set 'pixel' (did you mean 'pixels'?); there is *"),
     ("dedup/embedding", "pixels", "dedup.embedding: feature set 'pixels' has the extractor 'pixels', which embeds no image; it must be one of scatternet, random_patches, backbone, timm"),

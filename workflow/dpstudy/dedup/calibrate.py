@@ -7,9 +7,10 @@ import numpy as np
 
 from dpstudy.data import shards
 from dpstudy.dedup.basis import read_basis
-from dpstudy.dedup.compare import Rule, compare
+from dpstudy.dedup.compare import compare
 from dpstudy.dedup.describe import DEFAULT_EMBEDDING, Description, describe_all
 from dpstudy.dedup.distort import changed, changes
+from dpstudy.dedup.rule import Rule
 from dpstudy.dedup.thumbnails import grey
 from dpstudy.features import open_extractor
 from dpstudy.files import write_json

@@ -18,40 +18,13 @@ from dpstudy.dedup import align
 from dpstudy.dedup.basis import Basis
 from dpstudy.dedup.candidates import Candidates, Index, among_best, form_of
 from dpstudy.dedup.describe import Description
+from dpstudy.dedup.rule import Rule
 from dpstudy.dedup.thumbnails import grey
-from dpstudy.errors import StudyError
 
 _LOOKED_AT = 8  # candidates of a private image that are aligned finely
 _REFERENCE = 4  # which of them, in the sample, an image that is no copy is measured by
 _COARSE = 0.7  # correlation below which a candidate is not aligned finely
 _PAIRS, _FINE_PAIRS = 4096, 1024  # at once: memory, not results, depends on them
-
-
-@dataclass(frozen=True)
-class Rule:
-    """When two aligned images are copies.
-
-    Attributes:
-        threshold: correlation from which they always are.
-        possible: correlation from which they are if they stand out.
-        margin: how small a part of the reference's distance theirs must then be.
-
-    Raises:
-        StudyError: they are not 0 < possible <= threshold <= 1 and 0 <= margin < 1.
-    """
-
-    threshold: float = 0.997
-    possible: float = 0.93
-    margin: float = 0.12
-
-    def __post_init__(self):
-        if not 0 < self.possible <= self.threshold <= 1:
-            raise StudyError(
-                f"dedup: possible is {self.possible} and threshold {self.threshold}; it must be 0 < possible <="
-                " threshold <= 1"
-            )
-        if not 0 <= self.margin < 1:
-            raise StudyError(f"dedup: margin is {self.margin}; it must be at least 0 and below 1")
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ import pyarrow as pa
 from dpstudy.data import shards
 from dpstudy.dedup.basis import read_basis
 from dpstudy.dedup.candidates import Candidates, Index, best
-from dpstudy.dedup.compare import Matches, Rule, equal, judge
+from dpstudy.dedup.compare import Matches, equal, judge
 from dpstudy.dedup.describe import Description
 from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve
+from dpstudy.dedup.rule import Rule
 from dpstudy.files import atomic, read_json, read_table, read_tensors, write_json, write_table, write_tensors
 from dpstudy.progress import progress
 

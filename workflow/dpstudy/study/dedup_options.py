@@ -1,5 +1,6 @@
 """The config's `dedup`: what goes together."""
 
+from dpstudy.dedup.rule import Rule
 from dpstudy.errors import StudyError
 from dpstudy.study.messages import check_known
 
@@ -21,11 +22,7 @@ def check_dedup(config: dict) -> None:
                     f"dedup.{key}: the method {options['method']!r} does not take this key; `aligned` does"
                 )
         return
-    if options.get("possible", 0.93) > options.get("threshold", 0.997):
-        raise StudyError(
-            f"dedup.possible: {options.get('possible', 0.93)} is above the threshold,"
-            f" {options.get('threshold', 0.997)}; it is where a copy may begin, so it must be at most that"
-        )
+    Rule(**{key: options[key] for key in ("threshold", "possible", "margin") if key in options})
     if "embedding" in options:
         _check_embedding(options["embedding"], config)
 

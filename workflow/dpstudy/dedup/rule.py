@@ -1,0 +1,32 @@
+"""When two aligned images are copies: thresholds, and what they default to."""
+
+from dataclasses import dataclass
+
+from dpstudy.errors import StudyError
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When two aligned images are copies.
+
+    Attributes:
+        threshold: correlation from which they always are.
+        possible: correlation from which they are if they stand out.
+        margin: how small a part of the reference's distance theirs must then be.
+
+    Raises:
+        StudyError: they are not 0 < possible <= threshold <= 1 and 0 <= margin < 1.
+    """
+
+    threshold: float = 0.997
+    possible: float = 0.93
+    margin: float = 0.12
+
+    def __post_init__(self):
+        if not 0 < self.possible <= self.threshold <= 1:
+            raise StudyError(
+                f"dedup: possible is {self.possible} and threshold {self.threshold}; it must be 0 < possible <="
+                " threshold <= 1"
+            )
+        if not 0 <= self.margin < 1:
+            raise StudyError(f"dedup: margin is {self.margin}; it must be at least 0 and below 1")
