@@ -20,7 +20,6 @@ rule describe_images:
         mem_mb=memory(2500, 30),
         runtime=240,
     params:
-        folder="results/data/{source}/{split}",
         private=lambda wildcards: wildcards.source in STUDY["datasets"],
         embedding=embedding_options(),
         backbone=backbone_folder(embedding_options() or {}),
@@ -135,7 +134,6 @@ rule calibrate_dedup:
         mem_mb=4000,
         runtime=120,
     params:
-        folder="results/data/{dataset}/train",
         rule=rule_options(),
         sample=STUDY["dedup"].get("sample", 200),
         embedding=embedding_options(),

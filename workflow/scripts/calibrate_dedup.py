@@ -8,7 +8,7 @@ if __name__ == "__main__":
     with job(snakemake.log[0]):
         params, inputs = snakemake.params, snakemake.input
         calibrate(
-            params.folder,
+            f"results/data/{snakemake.wildcards.dataset}/train",
             inputs.private,
             inputs.public,
             inputs.basis,

@@ -6,10 +6,10 @@ from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        params = snakemake.params
+        params, wildcards = snakemake.params, snakemake.wildcards
         describe_shard(
-            params.folder,
-            int(snakemake.wildcards.shard),
+            f"results/data/{wildcards.source}/{wildcards.split}",
+            int(wildcards.shard),
             snakemake.output.description,
             private=params.private,
             embedding=params.embedding,
