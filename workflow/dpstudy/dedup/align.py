@@ -133,9 +133,9 @@ def _improve(
         gain = view.gain.clamp_min(0.2)
         jacobian = torch.stack([*_derivatives(view, pose, mirrored, gain), view.public.flatten(1)], 1)
         rest = (view.private - gain.view(-1, 1, 1, 1) * view.public).flatten(1)
-        normal = jacobian @ jacobian.transpose(1, 2)
-        ridge = torch.diag_embed(normal.diagonal(dim1=1, dim2=2) * damping[:, None] + 1e-6)
-        step = torch.linalg.solve(normal + ridge, jacobian @ rest[..., None])[:, :5, 0].clamp(-0.15, 0.15)
+        curvature = jacobian @ jacobian.transpose(1, 2)
+        ridge = torch.diag_embed(curvature.diagonal(dim1=1, dim2=2) * damping[:, None] + 1e-6)
+        step = torch.linalg.solve(curvature + ridge, jacobian @ rest[..., None])[:, :5, 0].clamp(-0.15, 0.15)
         tried = torch.maximum(torch.minimum(pose + step, limits), -limits)
         looked = _View(planes, private, tried, mirrored)
         better = looked.score > view.score
