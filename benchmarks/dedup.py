@@ -45,17 +45,15 @@ def run(threads: int, repeats: int) -> None:
             shard, seconds = describe(f"web-{number}", pictures(SHARD, random), False)
             describing += seconds
             shards.append(("train", shard))
-            if number == 1:
+            if number == 0:
                 fit_basis([each.description for _, each in shards], folder / "basis.safetensors")
-            if number < 1:
-                continue
             for _, each in shards[len(found) :]:
                 started = time.perf_counter()
                 found.append(folder / f"found-{len(found)}.safetensors")
                 search_shard(each, [("own", mine)], folder / "basis.safetensors", found[-1])
                 searching += time.perf_counter() - started
             rows = len(shards) * SHARD
-            if rows in SIZES or rows == 2 * SHARD:
+            if rows in SIZES:
                 started = time.perf_counter()
                 align_shard(shards, found, ("own", "train"), "own", mine, folder / "basis.safetensors", folder / "part")
                 aligning = time.perf_counter() - started
