@@ -71,7 +71,7 @@ def test_copies_in_another_size_or_colour_are_found(own, basis):
 
 
 def test_a_decision_is_about_one_record_and_public_ones_alone(own, web, basis):
-    """So dropping private records costs no privacy: who else is private changes nothing, to the last bit."""
+    """So dropping private records costs no privacy: who else is private changes nothing but rounding."""
     copies = changed(own[:30], changes()["jpeg-50"], 0)
     public = described(np.concatenate([web, copies]), False)
     loose = Rule(possible=0.6, margin=0.6)
@@ -203,7 +203,7 @@ def test_shards_are_compared_one_by_one_and_put_together(files):
     said = json.loads(out["report_path"].read_text())
     assert said["method"] == "aligned" and said["threshold"] == 0.997 and "private records" in said["publish"]
     assert [(each["dataset"], each["dropped"]) for each in said["sets"]] == [("web", 0), ("own", 10)]
-    for name in ("matches_path", "kept_path", "picture_path"):
+    for name in ("matches_path", "kept_path", "report_path", "picture_path"):
         assert out[name].stat().st_mode & 0o077 == 0
     page = np.asarray(Image.open(out["picture_path"]))
     assert page.shape[1] > 600 and (page != 255).any()
@@ -230,6 +230,7 @@ def test_calibration_counts_the_copies_that_are_found(files):
     web_file, path = files / "images" / "web" / "0.safetensors", files / "calibration.json"
     calibrate(folder, own_file, web_file, files / "basis.safetensors", path, sample=20)
     said = json.loads(path.read_text())
+    assert path.stat().st_mode & 0o077 == 0
     assert said["sample"] == 20 and said["unplanted"] == 0 and set(said["changes"]) == set(changes())
     assert all(counts["found"] >= 19 and counts["mistaken"] == 0 for counts in said["changes"].values())
     calibrate(

@@ -166,7 +166,7 @@ def test_files_say_what_was_done_and_hide_private_ids(tmp_path, make_images):
     ]
     assert len(shards.keep(labels_only, kept, "bare", "train")) == 10
     assert len(read_table(matches)) == 2
-    assert matches.stat().st_mode & 0o077 == 0 and kept.stat().st_mode & 0o077 == 0
+    assert not any(path.stat().st_mode & 0o077 for path in (matches, kept, report))
     said = json.loads(report.read_text())
     assert said["drop"] == "private" and said["threshold"] == DEFAULT_THRESHOLD and "private records" in said["publish"]
     counts = {

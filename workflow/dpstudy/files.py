@@ -62,10 +62,13 @@ def _clear_disk_errors(path: Path) -> Iterator[None]:
         raise
 
 
-def write_json(path: str | os.PathLike, content: object) -> None:
-    """Write `content` as indented JSON; NaN and infinities are refused (ValueError)."""
+def write_json(path: str | os.PathLike, content: object, private: bool = False) -> None:
+    """Write `content` as indented JSON; NaN and infinities are refused (ValueError).
+
+    With `private`, the file is readable by its owner alone.
+    """
     text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
-    with atomic(path) as temporary:
+    with atomic(path, private) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 

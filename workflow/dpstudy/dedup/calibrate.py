@@ -65,7 +65,7 @@ def calibrate(
         counts[name] = {"found": int(own.sum()), "mistaken": len(np.unique(found.private[planted & ~own]))}
     unplanted = len(np.unique(compare(public, private, measured, rule).private))
     content = {"dataset": manifest["dataset"], "sample": len(rows), "changes": counts, "unplanted": unplanted}
-    write_json(path, content | {"among": len(public)})
+    write_json(path, content | {"among": len(public)}, private=True)
 
 
 def _like(images: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:

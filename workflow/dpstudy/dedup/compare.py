@@ -5,8 +5,8 @@ and stand out: if what they lack to 1 is at most `margin` of what the private on
 sample of public images. Pen strokes resemble each other much more than photographs do; the second rule lets photographs
 match through compression and cropping at correlations at which strokes are merely alike.
 
-Each decision depends on one private image and on fixed public ones alone, so that dropping a private record is a rule
-about that record.
+Each decision depends on one private image and on fixed public ones alone, but for the rounding of products of matrices,
+so that dropping a private record is a rule about that record.
 """
 
 from dataclasses import dataclass

@@ -194,7 +194,7 @@ def merge(
     _draw(found, picture_path)
     told = {"method": "aligned", **asdict(Rule(**(rule or {}))), "drawn": drawn}
     content = report(matches, *sides, drop, told) | {"calibration": [read_json(path) for path in calibrations]}
-    write_json(report_path, content)
+    write_json(report_path, content, private=True)
 
 
 def _rows(folder: str | os.PathLike, compared: bool) -> Rows:

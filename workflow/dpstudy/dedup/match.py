@@ -82,4 +82,4 @@ def deduplicate(
     write_table(matches_path, matches, private=True)
     write_table(kept_path, kept, private=True)
     sides = [{place: Rows(each.ids, each.images is not None) for place, each in side.items()} for side in sides]
-    write_json(report_path, report(matches, *sides, drop, {"method": "squares", "threshold": threshold}))
+    write_json(report_path, report(matches, *sides, drop, {"method": "squares", "threshold": threshold}), private=True)
