@@ -70,7 +70,7 @@ def test_each_record_has_the_features_it_has_alone_and_a_second_run_the_same_byt
     alone = np.concatenate([extractor(images[row : row + 1]) for row in range(9)])
     np.testing.assert_allclose(features, alone, rtol=1e-4, atol=1e-5)
     assert (open_extractor(FILE, data_root=weights)(images) == features).all()
-    monkeypatch.setattr("dpstudy.features.timm._PIXELS", {"cpu": 2 * 24 * 24, "cuda": 2 * 24 * 24})
+    monkeypatch.setattr("dpstudy.features.network_input._PIXELS", {"cpu": 2 * 24 * 24, "cuda": 2 * 24 * 24})
     np.testing.assert_allclose(extractor(images), features, rtol=1e-4, atol=1e-5)
 
 
@@ -191,7 +191,7 @@ def test_the_middle_of_enlarged_images_is_taken(weights):
         open_extractor(FILE | {"size": [36, 40], "crop": [64, 64]}, data_root=weights).shape((24, 24, 3))
 
 
-def test_tokens_are_pooled_as_told():
+def test_tokens_are_pooled_as_told(tmp_path):
     images = random_images(2, (160, 160, 3))
     options = RANDOM | {"model": "test_vit"}
     token, mean = (open_extractor(options | {"pool": pool}) for pool in ("token", "mean"))
@@ -200,7 +200,11 @@ def test_tokens_are_pooled_as_told():
     assert not np.allclose(token(images), mean(images))
     own = open_extractor(options)(images)
     assert np.allclose(own, token(images)) or np.allclose(own, mean(images))
-    with pytest.raises(StudyError, match=f"pool: model '{TINY}' does not take 'token'"):
+    weights = open_extractor(options | {"pool": "model"})._network.state_dict()  # a file's, as the network was trained
+    save_file(weights, tmp_path / "vit.safetensors")
+    brought = {"weights": "vit.safetensors", "pool": "mean"}
+    np.testing.assert_array_equal(open_extractor(options | brought, data_root=tmp_path)(images), mean(images))
+    with pytest.raises(StudyError, match="pool: a ResNet has no tokens to choose from"):
         open_extractor(RANDOM | {"pool": "token"})
 
 

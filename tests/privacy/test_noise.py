@@ -124,7 +124,7 @@ NOT_FOR_RELEASES = {  # jitter of public data
     "data/readers/cutouts.py",
     "data/readers/scenes.py",
     "data/plant.py",
-    "features/recipe.py",
+    "pretraining/pictures.py",
     "features/random_patches.py",  # filters, which are public
     "methods/network_check.py",  # pictures to try a network with
     "models/wide_resnet.py",  # weights before training

@@ -78,6 +78,11 @@ MISTAKES = [
     ("features/net", {"extractor": "timm", "model": "resnet50"}, "features.net: the extractor 'timm' needs the key 'weights'"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "a.safetensors", "seed": 1}, "features.net.seed: does not go with weights 'a.safetensors'; leave it out"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "sha256": "0" * 64}, "features.net.sha256: does not go with weights 'random'; leave it out"),
+    ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "a.safetensors"}, "features.net: what its weights were trained on was never compared with the private records; list the public sets in `trained_on`*or write `trained_on: unmatched`*"),
+    ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "hub", "trained_on": ["glyph"]}, "features.net.trained_on: unknown public data set 'glyph' (did you mean 'glyphs'?)*"),
+    ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "hub", "trained_on": "nothing"}, "features.net.trained_on: *"),
+    ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "trained_on": ["glyphs"]}, "features.net.trained_on: does not go with weights 'random'; leave it out"),
+    ("public/glyphs/matched", "no", "public.glyphs.matched: *"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "a.safetensors", "sha256": "abc"}, "features.net.sha256: 'abc' must be the 64 lower-case hexadecimal digits *"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "size": "big"}, "features.net.size: 'big' is neither *"),
     ("fits/pca/mirror", True, "fits.pca.mirror: the extractor 'pixels' does not take this key"),
@@ -135,7 +140,10 @@ MISTAKES = [
     ("datasets/digits/raeder", "x", "datasets.digits.raeder: unknown key (did you mean 'reader'?); allowed here: *delta*reader*"),
     ("datasets/digits/splits/tset", 0.1, "datasets.digits.splits.tset: unknown key (did you mean 'test'?); allowed here: left_out, records, test, validation"),
     ("public/glyphs/cuont", 3, "public.glyphs.cuont: unknown key (did you mean 'count'?); allowed here: *count*plant*"),
-    ("backbones/glyph-cnn/widht", 3, "backbones.glyph-cnn.widht: unknown key (did you mean 'width'?); allowed here: *width"),
+    ("backbones/glyph-cnn/mixup", -1, "backbones.glyph-cnn.mixup: *"),
+    ("backbones/glyph-cnn", {"architecture": "wrn-16-4", "public": "glyphs", "width": 3}, "backbones.glyph-cnn: backbone: unknown key 'width' of architecture 'wrn-16-4'; it has *"),
+    ("backbones/glyph-cnn/augmentation", "contrast", "backbones.glyph-cnn: *objective 'contrast' and augmentation*"),
+    ("backbones/glyph-cnn/widht", 3, "backbones.glyph-cnn.widht: unknown key (did you mean 'width'?); allowed here: *width*"),
     ("features/pixels/dtpye", "float16", "features.pixels.dtpye: unknown key (did you mean 'dtype'?); allowed here: *dtype*"),
     ("methods/ls/clipping", 1.0, "methods.ls.clipping: unknown key (did you mean 'clipping_norm'?); allowed here: *clipping_norm*"),
     ("methods/dp-sgd/normalisation", {"mean_clip": 1, "square_clip": 1, "noise_multipler": 1}, "methods.dp-sgd.normalisation.noise_multipler: unknown key (did you mean 'noise_multiplier'?); allowed here: *"),
@@ -231,7 +239,12 @@ def test_a_missing_folder_names_the_key_and_the_path(monkeypatch, tmp_path):
 def test_missing_weights_are_named_with_what_to_put_where(monkeypatch, tmp_path):
     monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
     (tmp_path / "letters").mkdir()
-    config = load(changed("features/net", {"extractor": "timm", "model": "resnet50", "weights": "nets/a.safetensors"}))
+    config = load(
+        changed(
+            "features/net",
+            {"extractor": "timm", "model": "resnet50", "weights": "nets/a.safetensors", "trained_on": "unmatched"},
+        )
+    )
     assert config["features"]["net"]["scaling"] == "model" and config["features"]["pixels"]["scaling"] == "unit"
     with pytest.raises(StudyError, match=f"features.net.weights: {tmp_path}/nets/a.safetensors .* of 'resnet50' there"):
         check_locations(config)

@@ -99,7 +99,10 @@ def test_the_start_is_de_duplicated_and_its_network_checked(finished):
     result = finished.snakemake("-n")
     words = "methods.tuned.start: the backbone 'wrn' is a wrn-10-1, not a wrn-16-1"
     assert result.returncode and words in result.stdout
-    config["methods"]["tuned"] |= {"network": "nf-resnet-26", "start": {"weights": "nf.safetensors"}}
+    config["methods"]["tuned"] |= {
+        "network": "nf-resnet-26",
+        "start": {"weights": "nf.safetensors", "trained_on": "unmatched"},
+    }
     finished.write_config(config)
     result = finished.snakemake("-n")
     assert result.returncode and "methods.tuned.start.weights: data/nf.safetensors does not exist" in result.stdout

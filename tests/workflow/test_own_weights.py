@@ -14,7 +14,15 @@ MODEL, LEDGER = "test_resnet", "results/cells/digits/own/ls/eps=1/ledger.json"
 CONFIG = {
     "study": "own-weights",
     "datasets": {"digits": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}},
-    "features": {"own": {"extractor": "timm", "model": MODEL, "size": [16, 16], "weights": "net.safetensors"}},
+    "features": {
+        "own": {
+            "extractor": "timm",
+            "model": MODEL,
+            "size": [16, 16],
+            "weights": "net.safetensors",
+            "trained_on": "unmatched",
+        }
+    },
     "methods": {"ls": {"method": "least_squares"}},
     "epsilons": ["1"],
     "seeds": [0],
@@ -61,3 +69,26 @@ def test_another_file_makes_the_features_anew_and_a_missing_one_is_named(finishe
     result = study.snakemake("--dry-run", LEDGER)
     assert result.returncode != 0
     assert "features.own.weights: data/gone.safetensors does not exist" in result.stdout + result.stderr
+
+
+def test_weights_of_a_named_origin_are_matched_and_an_unmatched_set_is_told(finished_own):
+    study = finished_own
+    write_weights(study.path / "data" / "net.safetensors", 0)
+    config = copy.deepcopy(CONFIG)
+    config["dedup"] = {"method": "squares"}
+    config["public"] = {"glyphs": {"reader": "glyphs", "count": 40, "plant": {"dataset": "digits", "count": 3}}}
+    config["features"]["own"]["trained_on"] = ["glyphs"]
+    study.write_config(config)
+    rules = {rule for rule, _ in study.planned(LEDGER)}
+    assert "match_public" in rules and "train_closed_form" in rules
+    result = study.snakemake(LEDGER)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (sentence,) = json.loads((study.path / LEDGER).read_text())["not_accounted"]
+    assert sentence.startswith(f"That the network '{MODEL}' was trained on 'glyphs' alone is the config's word")
+    config["public"]["glyphs"]["matched"] = False
+    study.write_config(config)
+    assert {rule for rule, _ in study.planned(LEDGER)} == {"sum_statistics", "train_closed_form"}
+    result = study.snakemake(LEDGER)
+    assert result.returncode == 0, result.stdout + result.stderr
+    sentences = json.loads((study.path / LEDGER).read_text())["not_accounted"]
+    assert any("was trained on 'glyphs', which was not compared with the private records" in one for one in sentences)

@@ -16,6 +16,8 @@ from dpstudy.job import name_workflow
 from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
 from dpstudy.study.code import closure
+from dpstudy.study.origins import publics_trained_on
+from dpstudy.study.outside import outside_ledger
 from dpstudy.study.provenance import cell_fingerprint, config_hash, library_hash
 from dpstudy.study.schema import method_schema
 from dpstudy.tables.claims.names import roles_of

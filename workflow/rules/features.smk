@@ -19,7 +19,7 @@ rule extract_shard:
         runtime=240,
         gpu=extraction_gpu,
     params:
-        options=lambda wildcards: STUDY["features"][wildcards.features],
+        options=extraction_options,
         backbone=lambda wildcards: backbone_folder(STUDY["features"][wildcards.features]),
         fit=lambda wildcards: fit_folder(STUDY["features"][wildcards.features]),
     script:

@@ -36,8 +36,9 @@ def planted_from(wildcards):
 
 
 def reading_options(source):
-    """What a reader is told of a data set: not what only cells need, so that another delta reads nothing anew."""
-    return {key: value for key, value in SOURCES[source].items() if key not in ("delta", "positives", "not_accounted")}
+    """What a reader is told of a data set: not what only others need, so that another delta reads nothing anew."""
+    others = ("delta", "positives", "not_accounted", "matched")
+    return {key: value for key, value in SOURCES[source].items() if key not in others}
 
 
 def reader_modules(source):
@@ -60,58 +61,6 @@ def with_images(dataset):
     return STUDY["datasets"][dataset]["reader"] != "labels"
 
 
-def rule_options():
-    """The thresholds of de-duplication that the config sets."""
-    return {key: STUDY["dedup"][key] for key in ("threshold", "possible", "margin") if key in STUDY["dedup"]}
-
-
-def embedding_options():
-    """The feature set that finds candidates for de-duplication, or None for the default."""
-    name = STUDY["dedup"].get("embedding")
-    return STUDY["features"][name] if name else None
-
-
-def embedding_files(wildcards):
-    """The files of its network, where it has one."""
-    options = embedding_options() or {}
-    return [*backbone_files(options), *weights_files(options)]
-
-
-def embedding_module():
-    """Its extractor's module."""
-    return f"dpstudy.features.{(embedding_options() or {'extractor': 'scatternet'})['extractor']}"
-
-
-def descriptions(source, splits=None):
-    """What de-duplication knows of the images of each split of a data set."""
-    return [
-        f"results/dedup/images/{source}/{split}/part-{shard:05d}.safetensors"
-        for split in splits or splits_of(source)
-        for shard in range(SOURCES[source]["shards"])
-    ]
-
-
-def shards_of(source):
-    """(split, shard) of every shard of a data set, in order."""
-    return [(split, shard) for split in splits_of(source) for shard in range(SOURCES[source]["shards"])]
-
-
-def described(source, split, shard):
-    """A shard's folder of images, its number, and the file that describes it."""
-    path = f"results/dedup/images/{source}/{split}/part-{shard:05d}.safetensors"
-    return [f"results/data/{source}/{split}", shard, path]
-
-
-def private_images():
-    """Every private data set that brings images."""
-    return [dataset for dataset in STUDY["datasets"] if with_images(dataset)]
-
-
-def drawn(public):
-    """Whether a program drew a public set without seeing an image, so that it has no copies of any."""
-    return SOURCES[public]["reader"] in DRAWN and public not in PLANTED
-
-
 def all_splits(sources):
     """Manifests and shards of every split of these data sets."""
     return [
@@ -130,6 +79,11 @@ def extraction_inputs(wildcards):
     fit = [f"{fit}/{name}" for name in ("projection.safetensors", "card.json")] if fit else []
     shard = [f"{folder}/manifest.json", f"{folder}/part-{wildcards.shard}.parquet"]
     return [*shard, *backbone_files(options), *weights_files(options), *fit]
+
+
+def extraction_options(wildcards):
+    """What an extraction is told of a feature set: not what only ledgers say."""
+    return {key: value for key, value in STUDY["features"][wildcards.features].items() if key != "trained_on"}
 
 
 def extraction_memory(wildcards, input):

@@ -5,7 +5,7 @@ rule pretrain_backbone:
     input:
         public=lambda wildcards: all_splits([STUDY["backbones"][wildcards.backbone]["public"]]),
         kept=lambda wildcards: kept_for_training(STUDY["backbones"][wildcards.backbone]["public"]),
-        code=code("pretrain_backbone.py"),
+        code=code("pretrain_backbone.py", "dpstudy.pretraining.rank"),
     output:
         model="results/backbones/{backbone}/model.safetensors",
         card="results/backbones/{backbone}/card.json",
@@ -15,13 +15,14 @@ rule pretrain_backbone:
         "results/benchmarks/pretrain_backbone/{backbone}.tsv"
     conda:
         "../../envs/study.yaml"
-    threads: 1
+    threads: pretraining_threads
     resources:
-        mem_mb=memory(3000, 4),
-        runtime=240,
-        gpu=gpu(),
+        mem_mb=pretraining_memory,
+        runtime=1440,
+        gpu=lambda wildcards: pretraining_devices(wildcards) * gpu(),
     params:
         options=lambda wildcards: STUDY["backbones"][wildcards.backbone],
-        drop=STUDY["dedup"]["drop"],
+        dedup=lambda wildcards: matching_of(STUDY["backbones"][wildcards.backbone]["public"]),
+        checkpoint=lambda wildcards: f"results/backbones/{wildcards.backbone}/checkpoint.safetensors",
     script:
         "../scripts/pretrain_backbone.py"

@@ -21,57 +21,59 @@ def publics_of(features, start=None):
     options = STUDY["features"][features]
     sources = {"backbone": "backbones", "fit": "fits"}
     named = [STUDY[kind][options[key]]["public"] for key, kind in sources.items() if key in options]
-    named += [STUDY["backbones"][start]["public"]] if isinstance(start, str) else []
-    return list(dict.fromkeys(named))
+    named += [STUDY["backbones"][start]["public"]] if isinstance(start, str) else publics_trained_on(start)
+    return list(dict.fromkeys([*named, *publics_trained_on(options)]))
+
+
+def is_matched(public):
+    """Whether de-duplication compares a public set with the private records."""
+    return SOURCES[public]["matched"]
 
 
 def kept_for(features, start=None):
     """What de-duplication kept, where private records that match a public set are dropped; else nothing."""
     if STUDY["dedup"]["drop"] != "private":
         return []
-    return [f"results/dedup/{public}/kept.parquet" for public in publics_of(features, start)]
+    return [f"results/dedup/{public}/kept.parquet" for public in publics_of(features, start) if is_matched(public)]
 
 
 def not_accounted(wildcards):
     """What a cell does outside its ledger."""
-    options, start = STUDY["features"][wildcards.features], start_of(wildcards)
-    sentences = []
-    if isinstance(start, dict):
-        sentences.append(
-            f"The weights {start['weights']!r} that training starts from were trained elsewhere: what they were "
-            "trained on was not compared with the private records."
-        )
-    if options.get("weights", "random") != "random":
-        sentences.append(
-            f"The network {options['model']!r} that made the features was trained elsewhere: what it was trained on was "
-            "not compared with the private records."
-        )
-    if options["extractor"] == "precomputed":
-        sentences.append("The features were brought: what they were made with is not known to this ledger.")
-    if options["scaling"] == "cifar" or (options.get("model"), options["scaling"]) == ("resnext29-cifar", "model"):
-        sentences.append(
-            "Inputs are scaled by the printed channel means and deviations of CIFAR-10's training images, which depend on "
-            "the private records where those are CIFAR-10's."
-        )
-    for public in publics_of(wildcards.features, start):
-        if STUDY["dedup"]["drop"] == "public":
-            sentences.append(
-                f"What made the features, or training starts from, was trained on images of {public!r} that were chosen by comparing them with "
-                "private records (de-duplication with drop: public)."
-            )
-        plant = STUDY["public"][public].get("plant")
-        if plant and plant["split"] != "test":
-            sentences.append(
-                f"Copies of private records were planted in {public!r} for demonstration: what made the features, or what "
-                "training starts from, saw them, and which records were dropped depends on them."
-            )
-    return sentences
+    return outside_ledger(
+        STUDY, wildcards.features, start_of(wildcards), publics_of(wildcards.features, start_of(wildcards))
+    )
 
 
 def kept_for_training(public):
     """What de-duplication kept of a public set; nothing where it drops private records: then what is trained or fitted
     on the set does not depend on them at all."""
-    return [] if STUDY["dedup"]["drop"] == "private" else [f"results/dedup/{public}/kept.parquet"]
+    if STUDY["dedup"]["drop"] == "private" or not is_matched(public):
+        return []
+    return [f"results/dedup/{public}/kept.parquet"]
+
+
+def matching_of(public):
+    """How a public set was matched before a network is trained on it, for the network's card; None: it was not."""
+    if not is_matched(public):
+        return None
+    return {"drop": "private"} if STUDY["dedup"]["drop"] == "private" else STUDY["dedup"]
+
+
+def pretraining_devices(wildcards):
+    """How many processes share a pre-training."""
+    return STUDY["backbones"][wildcards.backbone].get("devices", 1)
+
+
+def pretraining_threads(wildcards):
+    """One each, and one for each process that makes pictures."""
+    return pretraining_devices(wildcards) * (1 + STUDY["backbones"][wildcards.backbone].get("workers", 0))
+
+
+def pretraining_memory(wildcards, input):
+    """mem_mb of a pre-training: each process holds the images, up to a limit, and what they become."""
+    shards = [path for path in input.public if path.endswith(".parquet")]
+    held = min(sum(map(os.path.getsize, shards)) / 1e6 if all(map(os.path.exists, shards)) else 0, 2048)
+    return int(pretraining_threads(wildcards) * (3000 + 4 * held))
 
 
 def backbone_folder(options):
@@ -94,3 +96,55 @@ def weights_files(options):
     """The file of a public network that the user brings: another one makes the features anew."""
     path = study_config.weights_file(STUDY, options)
     return [str(path)] if path else []
+
+
+def rule_options():
+    """The thresholds of de-duplication that the config sets."""
+    return {key: STUDY["dedup"][key] for key in ("threshold", "possible", "margin") if key in STUDY["dedup"]}
+
+
+def embedding_options():
+    """The feature set that finds candidates for de-duplication, or None for the default."""
+    name = STUDY["dedup"].get("embedding")
+    return STUDY["features"][name] if name else None
+
+
+def embedding_files(wildcards):
+    """The files of its network, where it has one."""
+    options = embedding_options() or {}
+    return [*backbone_files(options), *weights_files(options)]
+
+
+def embedding_module():
+    """Its extractor's module."""
+    return f"dpstudy.features.{(embedding_options() or {'extractor': 'scatternet'})['extractor']}"
+
+
+def descriptions(source, splits=None):
+    """What de-duplication knows of the images of each split of a data set."""
+    return [
+        f"results/dedup/images/{source}/{split}/part-{shard:05d}.safetensors"
+        for split in splits or splits_of(source)
+        for shard in range(SOURCES[source]["shards"])
+    ]
+
+
+def shards_of(source):
+    """(split, shard) of every shard of a data set, in order."""
+    return [(split, shard) for split in splits_of(source) for shard in range(SOURCES[source]["shards"])]
+
+
+def described(source, split, shard):
+    """A shard's folder of images, its number, and the file that describes it."""
+    path = f"results/dedup/images/{source}/{split}/part-{shard:05d}.safetensors"
+    return [f"results/data/{source}/{split}", shard, path]
+
+
+def private_images():
+    """Every private data set that brings images."""
+    return [dataset for dataset in STUDY["datasets"] if with_images(dataset)]
+
+
+def drawn(public):
+    """Whether a program drew a public set without seeing an image, so that it has no copies of any."""
+    return SOURCES[public]["reader"] in DRAWN and public not in PLANTED

@@ -1,17 +1,25 @@
 """Pre-train a network on a public data set."""
 
-from dpstudy.features.pretrain import pretrain
+from dpstudy import torchrun
 from dpstudy.job import job
+from dpstudy.pretraining.pretrain import pretrain
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        params = snakemake.params
-        pretrain(
-            snakemake.wildcards.backbone,
-            params.options,
-            f"results/data/{params.options['public']}",
-            snakemake.output.model,
-            snakemake.output.card,
-            kept=next(iter(snakemake.input.get("kept", [])), None),
-            drop=params.drop,
-        )
+        params, output = snakemake.params, snakemake.output
+        arguments = {
+            "name": snakemake.wildcards.backbone,
+            "options": params.options,
+            "public_folder": f"results/data/{params.options['public']}",
+            "out_model": output.model,
+            "out_card": output.card,
+            "kept": next(iter(snakemake.input.get("kept", [])), None),
+            "dedup": params.dedup,
+            "checkpoint": params.checkpoint,
+        }
+        devices = params.options.get("devices", 1)
+        if devices > 1:
+            content = {"arguments": arguments, "log": snakemake.log[0]}
+            torchrun.run("dpstudy.pretraining.rank", content, devices, snakemake.threads)
+        else:
+            pretrain(**arguments)

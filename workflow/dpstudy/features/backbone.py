@@ -3,62 +3,69 @@
 import os
 from pathlib import Path
 
-import numpy as np
-
 from dpstudy.errors import StudyError
-from dpstudy.features.scaling import scale
+from dpstudy.features.network_input import NetworkInput
 from dpstudy.files import read_json, read_tensors
 
 
-class Backbone:
+class Backbone(NetworkInput):
     """Features (d,) of a pre-trained network: the centred unit embeddings of a small CNN (models.small_cnn), or what
-    the classifier of a Wide ResNet would see."""
+    the classifier of another network would see."""
 
-    def __init__(self, folder: str | os.PathLike):
+    def __init__(self, folder: str | os.PathLike, options: dict | None = None):
         import torch
 
-        from dpstudy.models.backbones import build
+        from dpstudy.models import backbones
+        from dpstudy.models.small_cnn import Centred, SmallCNN
 
+        options = options or {}
         self.card = read_json(Path(folder) / "card.json")
-        options = self.card["options"]
-        network = build(options, self.card["image_shape"], len(self.card["classes"]))
+        trained = self.card["options"]
+        self._trained = tuple(self.card["image_shape"])
+        network = backbones.build(trained, self._trained, len(self.card["classes"]))
+        head = backbones.classifier(network)
+        network = backbones.body(network)
         tensors = read_tensors(Path(folder) / "model.safetensors")
+        found = {key: torch.from_numpy(value) for key, value in tensors.items() if not key.startswith(f"{head}.")}
         try:
-            network.load_state_dict({name: torch.from_numpy(value) for name, value in tensors.items()})
+            network.load_state_dict(found)
         except RuntimeError:
             raise StudyError(f"{folder}: model.safetensors and card.json do not fit; delete both") from None
-        network.eval()
-        self._scaling = options.get("scaling", "unit")
-        small = options["architecture"] == "small_cnn"
-        self._features, self._dim = (
-            (network.features, options["embedding"]) if small else (network[:-1], network[-1].in_features)
+        if options.get("pool", "model") != "model":
+            network = backbones.body(network, options["pool"])
+        network = Centred(network) if isinstance(network, SmallCNN) else network
+        size = options.get("size", "model" if trained.get("size") else "native")
+        self._as_trained = size == "native" and "crop" not in options
+        super().__init__(
+            network,
+            self._trained[2],
+            trained.get("scaling", "unit"),
+            self._trained[:2] if size == "model" else None if size == "native" else size,
+            options.get("crop"),
+            f"backbone {self.card['backbone']!r}",
         )
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:
-        """(d,), for images of the shape that the network was trained on."""
-        trained = tuple(self.card["image_shape"])
-        if tuple(image_shape) != trained:
+        """(d,), for images of the shape that the network was trained on, unless they are resized.
+
+        Raises:
+            StudyError: such images do not suit the network.
+        """
+        if self._as_trained and tuple(image_shape) != self._trained:
             raise StudyError(
-                f"backbone {self.card['backbone']!r} was trained on images (H, W, C) of {trained}, not"
-                f" {tuple(image_shape)}; choose a public set of the same size"
+                f"backbone {self.card['backbone']!r} was trained on images (H, W, C) of {self._trained}, not"
+                f" {tuple(image_shape)}; choose a public set of the same size, or give `size`: they are resized to it"
             )
-        return (self._dim,)
-
-    def __call__(self, images: np.ndarray) -> np.ndarray:
-        """(n, H, W, C) uint8 to (n, d) float32."""
-        import torch
-
-        planes = np.ascontiguousarray(scale(images, self._scaling).transpose(0, 3, 1, 2))
-        with torch.inference_mode():
-            return self._features(torch.from_numpy(planes)).numpy()
+        return super().shape(image_shape)
 
 
 def open(options: dict, *, backbone_folder: str | os.PathLike | None = None, data_root=None) -> Backbone:
-    """The extractor; `backbone_folder` holds model.safetensors and card.json.
+    """The extractor; `backbone_folder` holds model.safetensors and card.json. Options `size` ([H, W]; model, what it
+    was trained on; or native, the images as they are), `crop` and `pool`, as the extractor timm has them.
 
     Raises:
         StudyError: no folder is given, or its files are missing or damaged.
     """
     if backbone_folder is None:
         raise StudyError("extractor 'backbone' needs the folder of a pre-trained network (results/backbones/NAME)")
-    return Backbone(backbone_folder)
+    return Backbone(backbone_folder, options)

@@ -41,3 +41,25 @@ def scale(images: np.ndarray, scaling: str) -> np.ndarray:
         return (scaled - 0.5) / 0.25 @ _OPPONENT.T
     mean, std = (np.array(values, np.float32) for values in CONSTANTS[scaling])
     return (scaled - mean) / std
+
+
+def standardised(planes, scaling):
+    """Planes (n, C, H, W) of a torch tensor in [0, 1], as `scale` makes them of grey levels.
+
+    Args:
+        scaling: a name, or the means and the standard deviations of the channels.
+    """
+    import torch
+
+    def constant(values):
+        return torch.tensor(values, dtype=planes.dtype, device=planes.device)
+
+    if scaling == "unit":
+        return planes
+    if scaling == "opponent":
+        check_scaling(scaling, planes.shape[1])
+        return torch.einsum("ac,nchw->nahw", constant(_OPPONENT), (planes - 0.5) / 0.25)
+    if isinstance(scaling, str):
+        check_scaling(scaling, planes.shape[1])
+    mean, std = CONSTANTS[scaling] if isinstance(scaling, str) else scaling
+    return (planes - constant(mean).view(-1, 1, 1)) / constant(std).view(-1, 1, 1)

@@ -51,6 +51,13 @@ class Ranks:
             distributed.reduce(flat, 0)
             _spread(flat, tensors)
 
+    def totalled(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Add up tensors over processes, in place; every process has the sums."""
+        if self.size > 1:
+            flat = torch.cat([value.flatten() for value in tensors.values()])
+            distributed.all_reduce(flat)
+            _spread(flat, tensors)
+
     def same(self, tensors: dict[str, torch.Tensor]) -> None:
         """Give every process the first one's tensors, in place."""
         if self.size > 1:

@@ -3,7 +3,7 @@
 from torch import nn
 
 from dpstudy.errors import StudyError
-from dpstudy.models import lenet, tanh_cnn, timm_network, wide_resnet
+from dpstudy.models import lenet, names, tanh_cnn, timm_network, wide_resnet
 
 
 def check(architecture: str) -> None:
@@ -17,7 +17,7 @@ def check(architecture: str) -> None:
 
 def is_foreign(architecture: str) -> bool:
     """Whether what the network computes is not this library's own: it is then checked before it is trained."""
-    return timm_network.is_timm_network(architecture)
+    return names.is_timm_network(architecture)
 
 
 def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -40,9 +40,9 @@ def _family(architecture: str):
         return tanh_cnn
     if architecture == "lenet":
         return lenet
-    if wide_resnet.is_wide_resnet(architecture):
+    if names.is_wide_resnet(architecture):
         return wide_resnet
-    if timm_network.is_timm_network(architecture):
+    if names.is_timm_network(architecture):
         return timm_network
     raise StudyError(
         f"network {architecture!r}: there is none of that name; one of {', '.join(tanh_cnn.LAYERS)}, lenet, a Wide "

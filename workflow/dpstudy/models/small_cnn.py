@@ -55,3 +55,15 @@ class SmallCNN(nn.Module):
         norm; it costs no privacy, since the mean is that of public records.
         """
         return functional.normalize(self.embed(images) - self.centre, dim=1)
+
+
+class Centred(nn.Module):
+    """The features of a small CNN as a module: images (n, C, H, W) to unit vectors (n, embedding)."""
+
+    def __init__(self, network: SmallCNN):
+        super().__init__()
+        self.network = network
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """The features (n, embedding)."""
+        return self.network.features(images)

@@ -9,24 +9,17 @@ Weights start at random; timm fetches nothing.
 
 import logging
 import math
-import re
 
 import torch
 from torch import nn
 
 from dpstudy.errors import StudyError
+from dpstudy.models.names import NF_RESNET, NFNET, TIMM
 from dpstudy.models.standardised_conv import ScaledConv2d
 
 _NF_RESNETS = {26: (2, 2, 2, 2), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 200: (3, 24, 36, 3)}
-_NF_RESNET, _NFNET = re.compile(r"nf-resnet-(\d+)"), re.compile(r"nfnet-f([0-6])")
-_TIMM = re.compile(r"timm:([A-Za-z0-9_.]+)(\+gn)?")
 _GROUPS = 32  # at most, in place of batch normalisation
 _log = logging.getLogger("dpstudy")
-
-
-def is_timm_network(architecture: str) -> bool:
-    """Whether a name is of this family; `build` may still refuse it."""
-    return any(pattern.fullmatch(architecture) for pattern in (_NF_RESNET, _NFNET, _TIMM))
 
 
 def build(architecture: str, shape: tuple[int, ...], classes: int, **overlay) -> nn.Module:
@@ -40,16 +33,16 @@ def build(architecture: str, shape: tuple[int, ...], classes: int, **overlay) ->
     """
     if len(shape) != 3:
         raise StudyError(f"network {architecture!r}: needs images (C, H, W), not records of shape {tuple(shape)}")
-    if found := _NF_RESNET.fullmatch(architecture):
+    if found := NF_RESNET.fullmatch(architecture):
         depth = int(found[1])
         if depth not in _NF_RESNETS:
             raise StudyError(f"network {architecture!r}: there are depths {', '.join(map(str, _NF_RESNETS))}")
         network = _create("nf_resnet50", shape, classes, **{"depths": _NF_RESNETS[depth], "skipinit": True} | overlay)
         _start_branches(network)
-    elif found := _NFNET.fullmatch(architecture):
+    elif found := NFNET.fullmatch(architecture):
         network = _create(f"dm_nfnet_f{found[1]}", shape, classes, **overlay)
     else:
-        name, converted = _TIMM.fullmatch(architecture).groups()
+        name, converted = TIMM.fullmatch(architecture).groups()
         network = _create(name, shape, classes, **overlay)
         if converted:
             _without_batch_normalisation(architecture, network)

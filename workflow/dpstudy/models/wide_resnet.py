@@ -10,21 +10,14 @@ Named "wrn-16-4"; for the ablation "wrn-16-4-gn" has no weight standardisation, 
 either. There is no dropout.
 """
 
-import re
-
 import torch
 from torch import nn
 
 from dpstudy.errors import StudyError
+from dpstudy.models.names import WIDE_RESNET
 from dpstudy.models.standardised_conv import StandardisedConv2d
 
-_NAME = re.compile(r"wrn-(\d+)-(\d+)(?:-(gn|plain))?")
 _STEM, _GROUPS = 16, 16
-
-
-def is_wide_resnet(architecture: str) -> bool:
-    """Whether a name is of this family; `build` may still refuse its depth."""
-    return _NAME.fullmatch(architecture) is not None
 
 
 class Block(nn.Module):
@@ -53,7 +46,7 @@ def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Sequent
     Raises:
         StudyError: no such architecture, or records that it cannot take.
     """
-    named = _NAME.fullmatch(architecture)
+    named = WIDE_RESNET.fullmatch(architecture)
     depth, width = (int(named[1]), int(named[2])) if named else (0, 0)
     if not width or depth < 10 or (depth - 4) % 6:
         raise StudyError(f"network {architecture!r}: write wrn-D-W, with D = 10, 16, 22, ... layers and W at least 1")

@@ -11,6 +11,7 @@ from dpstudy.study.cells import hyperparameters, matching, unfold
 from dpstudy.study.dedup_options import check_dedup
 from dpstudy.study.messages import check_known as _known
 from dpstudy.study.messages import explain, suggestion
+from dpstudy.study.origins import check_backbone, check_backbones, check_origin, check_start
 from dpstudy.study.schema import fill_defaults, method_names, method_schema, schema
 from dpstudy.study.selection import axes_of as _axes
 from dpstudy.study.selection import check_selection
@@ -133,18 +134,19 @@ def _check_references(config: dict) -> None:
         plant = config["public"][name].get("plant")
         if plant:
             _known(f"public.{name}.plant.dataset", plant["dataset"], config["datasets"], "data set")
-    for name, backbone in config["backbones"].items():
-        _known(f"backbones.{name}.public", backbone["public"], config["public"], "public data set")
+    check_backbones(config)
     for name, fit in config["fits"].items():
         _known(f"fits.{name}.public", fit["public"], config["public"], "public data set")
         taken = schema("config")["$defs"]["features"]["x-extractors"][fit["extractor"]]
         for key in ("mirror", "root", "deskew"):
             if key in fit and key not in taken:
                 raise StudyError(f"fits.{name}.{key}: the extractor {fit['extractor']!r} does not take this key")
-        _check_backbone(f"fits.{name}", fit, config)
+        check_backbone(f"fits.{name}", fit, config)
     for name, features in config["features"].items():
         _check_extractor(f"features.{name}", features)
-        _check_backbone(f"features.{name}", features, config)
+        check_backbone(f"features.{name}", features, config)
+        if features.get("weights", "random") != "random":
+            check_origin(f"features.{name}", features, config)
         if "fit" in features:
             _known(f"features.{name}.fit", features["fit"], config["fits"], "fit")
             for key in ("extractor", "scaling", "backbone", "mirror", "root", "deskew"):
@@ -181,18 +183,9 @@ def _check_extractor(place: str, options: dict) -> None:
     if options["scaling"] == "model" and extractor != "timm":
         raise StudyError(f"{place}.scaling: 'model' is for the extractor 'timm'; choose unit, imagenet or cifar")
     drawn = options.get("weights") == "random"
-    for key in ("sha256",) if drawn else ("seed",) if extractor == "timm" else ():
+    for key in ("sha256", "trained_on") if drawn else ("seed",) if extractor == "timm" else ():
         if key in options:
             raise StudyError(f"{place}.{key}: does not go with weights {options['weights']!r}; leave it out")
-
-
-def _check_backbone(place: str, options: dict, config: dict) -> None:
-    if options["extractor"] == "backbone":
-        if "backbone" not in options:
-            raise StudyError(f"{place}: the extractor 'backbone' needs the key 'backbone'")
-        _known(f"{place}.backbone", options["backbone"], config["backbones"], "backbone")
-    elif "backbone" in options:
-        raise StudyError(f"{place}.backbone: the extractor {options['extractor']!r} does not take this key")
 
 
 def _check_numbers(config: dict) -> None:
@@ -239,7 +232,7 @@ def _check_overrides(config: dict) -> None:
         if key not in seen:
             seen.add(key)
             _validate_entry(options, f"methods.{cell.entry} (with overrides)")
-            _check_start(f"methods.{cell.entry}.start", options, config)
+            check_start(f"methods.{cell.entry}.start", options, config)
         if "tuning" in options:
             check_tuned(cell, options, config)
         if options["sanitise"] != "full" and cell.epsilon != "inf":
@@ -247,15 +240,6 @@ def _check_overrides(config: dict) -> None:
                 f"overrides: {cell.path}: sanitise {options['sanitise']!r} gives no guarantee, "
                 "so it fits epsilon 'inf' only"
             )
-
-
-def _check_start(place: str, options: dict, config: dict) -> None:
-    start = options.get("start")
-    if isinstance(start, str):
-        _known(place, start, config["backbones"], "backbone")
-        trained = config["backbones"][start]["architecture"]
-        if trained != options["network"]:
-            raise StudyError(f"{place}: the backbone {start!r} is a {trained}, not a {options['network']}")
 
 
 def data_root(config: dict) -> str:

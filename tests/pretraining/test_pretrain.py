@@ -8,23 +8,13 @@ import torch
 from dpstudy.data.readers import open_reader
 from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
-from dpstudy.features.pretrain import pretrain
-from dpstudy.features.recipe import Recipe
 from dpstudy.files import read_tensors, write_table
 from dpstudy.models import networks
 from dpstudy.models.small_cnn import SmallCNN
+from dpstudy.pretraining.pretrain import pretrain
 
-DIGITS = [str(digit) for digit in range(10)]
 TINY = {"public": "glyphs", "width": 8, "embedding": 16, "epochs": 2, "batch_size": 64, "learning_rate": 0.01}
 WIDE = {"public": "glyphs", "architecture": "wrn-10-1", "epochs": 6, "batch_size": 64}
-
-
-@pytest.fixture
-def public(make_folder):
-    """400 glyphs to train on and 100 to validate with."""
-    records = open_reader("glyphs", {"count": 500}, ".").read("all", np.arange(500))
-    make_folder(records.take(np.arange(400, 500)), "glyphs", "validation", private=False, classes=DIGITS)
-    return make_folder(records.take(np.arange(400)), "glyphs", "train", private=False, classes=DIGITS).parent
 
 
 def run(public, out, options=TINY, **more):
@@ -78,15 +68,18 @@ def test_rows_that_were_dropped_are_not_trained_on(public, tmp_path):
     kept = {"dataset": ["glyphs"] * 480, "split": ["train"] * 390 + ["validation"] * 90, "id": ids[10:400] + ids[410:]}
     write_table(tmp_path / "kept.parquet", pa.table(kept))
     whole = run(public, tmp_path / "whole")
-    card = run(public, tmp_path / "less", kept=tmp_path / "kept.parquet", drop="public")
-    assert (card["rows_used"], card["validation_rows"], card["drop"]) == (390, 90, "public")
+    settings = {"drop": "public", "method": "squares"}
+    card = run(public, tmp_path / "less", kept=tmp_path / "kept.parquet", dedup=settings)
+    assert (card["rows_used"], card["validation_rows"], card["dedup"]["drop"]) == (390, 90, "public")
+    other = run(public, tmp_path / "else", kept=tmp_path / "kept.parquet", dedup=settings | {"threshold": 0.9})
+    assert card["dedup"]["sha256"] != other["dedup"]["sha256"] and whole["dedup"] is None
     assert card["rows_sha256"] != whole["rows_sha256"] and card["sha256"] != whole["sha256"]
     # In the mode `private`, kept.parquet also lists private rows: they must change neither weights nor card.
     cards = []
     for mine in (["p1", "p2"], ["p1"]):
         lists = {"dataset": kept["dataset"] + ["own"] * len(mine), "split": kept["split"] + ["train"] * len(mine)}
         write_table(tmp_path / "kept.parquet", pa.table(lists | {"id": kept["id"] + mine}))
-        cards.append(run(public, tmp_path / "free", kept=tmp_path / "kept.parquet", drop="private"))
+        cards.append(run(public, tmp_path / "free", kept=tmp_path / "kept.parquet", dedup={"drop": "private"}))
     assert cards[0] == cards[1]
 
 
@@ -108,7 +101,10 @@ def test_weights_that_do_not_fit_the_card_are_refused(public, tmp_path):
     ("options", "words"),
     [
         (TINY | {"epoch": 3}, "'epoch'"),
-        (TINY | {"schedule": "steps"}, "unknown key 'schedule' of architecture 'small_cnn'"),
+        (TINY | {"objective": "contrast", "mixup": 0.1}, "mixup does not go with objective 'contrast'"),
+        (TINY | {"augmentation": "contrast"}, "objective 'contrast' and augmentation 'contrast' go together"),
+        (TINY | {"rand_augment": {"layers": 1, "magnitude": 9}}, "goes with augmentation 'inception' alone"),
+        ({"public": "glyphs", "architecture": "timm:no_such_network"}, "'no_such_network' is not one of timm"),
         (WIDE | {"width": 3}, "unknown key 'width' of architecture 'wrn-10-1'"),
         (WIDE | {"schedule": "saw"}, "schedule 'saw' does not exist"),
         (TINY | {"architecture": "big_cnn"}, "'big_cnn' does not exist"),
@@ -123,7 +119,7 @@ def test_an_option_that_does_not_work_is_named_and_nothing_is_written(public, tm
 
 def test_several_labels_a_record_are_refused(tmp_path, make_records, make_folder):
     folder = make_folder(make_records(8, multi_label=True), "many", private=False)
-    with pytest.raises(StudyError, match="one label each"):
+    with pytest.raises(StudyError, match="one label a record"):
         run(folder.parent, tmp_path)
 
 
@@ -145,14 +141,3 @@ def test_a_wide_resnet_learns_and_gives_what_its_classifier_sees(public, tmp_pat
         run(public, tmp_path / name, WIDE | {"epochs": 1})
         weights.append((tmp_path / name / "model.safetensors").read_bytes())
     assert weights[0] == weights[1]
-
-
-def test_the_rates_of_de2022s_recipes():
-    """C.3: 100K steps with a tenth at 50K and at 75K; or constant."""
-    steps = Recipe(1, 128, 0.1, steps=100_000, schedule="steps")
-    rates = [steps.rate(step, steps.total(45_000)) for step in (0, 49_999, 50_000, 74_999, 75_000, 99_999)]
-    assert rates == pytest.approx([0.1, 0.1, 0.01, 0.01, 0.001, 0.001])
-    assert Recipe(1, 1024, 0.3, schedule="constant").rate(7, 10) == 0.3
-    cosine = Recipe(2, 10, 0.2)
-    assert cosine.total(95) == 20 and cosine.rate(0, 1000) == pytest.approx(0.2 / 50)
-    assert cosine.rate(500, 1000) == pytest.approx(0.1) and cosine.rate(999, 1000) < 1e-6

@@ -1,0 +1,1 @@
+"""Training networks on public images, before any private record is touched."""

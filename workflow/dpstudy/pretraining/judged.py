@@ -1,0 +1,70 @@
+"""How well a pre-trained network does on public rows that it has not seen, and what else its card counts."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import torch
+from torch import nn
+
+from dpstudy.features.network_input import NetworkInput
+from dpstudy.features.scaling import standardised
+from dpstudy.models.small_cnn import SmallCNN
+from dpstudy.pretraining.pictures import planes_of, resized
+from dpstudy.pretraining.rows import PublicRows
+
+_ROWS = 512  # at once
+_NEIGHBOURS, _COMPARED = 20, 10_000  # for a network without classifier: rows that vote, of so many of the training set
+
+
+@torch.inference_mode()
+def mean_embedding(network: SmallCNN, rows: PublicRows, scaling: str, size: tuple[int, int]) -> torch.Tensor:
+    """The mean embedding (embedding,) of public rows."""
+    total = torch.zeros(network.centre.shape, dtype=torch.float64)
+    for records in rows.batches(_ROWS):
+        planes = standardised(resized(planes_of(records.images), size), scaling)
+        total += network.embed(planes).double().sum(0)
+    return (total / len(rows)).float()
+
+
+def validation(
+    network: nn.Module, train: PublicRows, held_out: PublicRows | None, options: Mapping, size: tuple[int, int]
+) -> dict:
+    """validation_rows, and validation_accuracy in percent (null where there are none, or no single labels):
+    validation_by "classifier", or for a network that has none "20 nearest neighbours" among training rows."""
+    if not held_out or not len(held_out) or held_out.manifest["multi_label"]:
+        return {"validation_rows": 0, "validation_accuracy": None, "validation_by": None}
+    if options["objective"] == "labels":
+        right = sum(
+            int((scores.argmax(1) == labels).sum()) for scores, labels in _outputs(network, held_out, options, size)
+        )
+        by = "classifier"
+    else:
+        right, by = _by_neighbours(network, train, held_out, options, size), f"{_NEIGHBOURS} nearest neighbours"
+    accuracy = round(100 * right / len(held_out), 3)
+    return {"validation_rows": len(held_out), "validation_accuracy": accuracy, "validation_by": by}
+
+
+def _by_neighbours(network, train: PublicRows, held_out: PublicRows, options: Mapping, size) -> int:
+    """How many rows have the label that most of their neighbours have, by the cosine of their features."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    known, labels = [], []
+    for features, own in _outputs(network, train, options, size):
+        known.append(features)
+        labels.append(own)
+        if sum(map(len, labels)) >= _COMPARED:
+            break
+    labels = np.concatenate(labels)[:_COMPARED]
+    votes = KNeighborsClassifier(min(_NEIGHBOURS, len(labels)), metric="cosine")
+    votes.fit(np.concatenate(known)[:_COMPARED], labels)
+    return sum(
+        int((votes.predict(features) == own).sum()) for features, own in _outputs(network, held_out, options, size)
+    )
+
+
+def _outputs(network: nn.Module, rows: PublicRows, options: Mapping, size) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """What the network gives for the rows, some at a time, and their labels."""
+    seen = NetworkInput(network, rows.manifest["image_shape"][2], options["scaling"], size)
+    for records in rows.batches(_ROWS):
+        yield seen(records.images), records.labels
+    network.cpu()

@@ -1,0 +1,25 @@
+"""One of the processes that share a pre-training, run by torchrun: python -m dpstudy.pretraining.rank TASK"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from dpstudy.job import job
+from dpstudy.progress import SHOWN
+
+
+def main(task: str) -> None:
+    """Do what the job's script wrote into the file `task`: the arguments of `pretrain`, and the job's `log`."""
+    from dpstudy.methods.ranks import joined
+    from dpstudy.pretraining.pretrain import pretrain
+
+    content = json.loads(Path(task).read_text(encoding="utf-8"))
+    with joined() as ranks, job(content["log"] if ranks.first else f"{task}.{ranks.rank}.log", append=True):
+        if not ranks.first:
+            os.environ.pop(SHOWN, None)  # progress is told once
+        pretrain(**content["arguments"], ranks=ranks)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,151 @@
+"""A pre-training in progress: what one step does to a network, and what a checkpoint of it holds."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from dpstudy.errors import StudyError
+from dpstudy.methods.optimisers import MovingAverage
+from dpstudy.methods.ranks import Ranks
+from dpstudy.models import backbones
+from dpstudy.pretraining.objectives import Projected, contrast, mixed
+from dpstudy.pretraining.recipe import Recipe
+from dpstudy.pretraining.rows import draws
+
+_STATE, _AVERAGE, _OPTIMISER = "state.", "average.", "optimiser."
+
+
+class PretrainingRun:
+    """One network.
+
+    Args:
+        network: at its random start; trained in place, without its classifier where the objective is "contrast".
+        shape: (C, h, w) of the pictures.
+        classes: of the labels.
+        ranks: the processes that share the training.
+
+    Attributes:
+        done: steps taken.
+    """
+
+    def __init__(self, network: nn.Module, shape: tuple[int, int, int], classes: int, recipe: Recipe, ranks: Ranks):
+        self._recipe, self._classes, self._ranks, self.done = recipe, classes, ranks, 0
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if recipe.objective == "contrast":
+            network = backbones.body(network)
+            with torch.inference_mode():
+                dim = network.eval()(torch.zeros(1, *shape)).shape[1]
+            network = Projected(network, dim)
+        self._network = network.to(self.device).train()
+        self._weights = dict(self._network.named_parameters())
+        ranks.same(self._floats())
+        self._optimiser = recipe.make_optimiser(list(self._weights.values()))
+        self._average = MovingAverage(recipe.moving_average, self._floats()) if recipe.moving_average else None
+
+    def step(self, pictures: torch.Tensor, labels: torch.Tensor, rows: int, steps: int) -> None:
+        """Take one step.
+
+        Args:
+            pictures, labels: of the rows that this process has of the batch, maybe none.
+            rows: of the whole batch.
+            steps: of the whole training.
+        """
+        for group in self._optimiser.param_groups:
+            group["lr"] = self._recipe.rate(self.done, steps)
+        self._optimiser.zero_grad(set_to_none=False)
+        self._add_gradients(pictures, labels, rows)
+        for value in self._weights.values():
+            if value.grad is None:
+                value.grad = torch.zeros_like(value)
+        self._ranks.totalled({name: value.grad for name, value in self._weights.items()})
+        if self._recipe.clip_norm:
+            nn.utils.clip_grad_norm_(self._weights.values(), self._recipe.clip_norm)
+        self._optimiser.step()
+        self.done += 1
+        if self._average:
+            self._average.add(self._floats())
+
+    def _add_gradients(self, pictures: torch.Tensor, labels: torch.Tensor, rows: int) -> None:
+        """Of this process's share of the mean over the batch."""
+        recipe, own = self._recipe, len(labels)
+        if not own:
+            return
+        pictures, labels = pictures.to(self.device, non_blocking=True), labels.to(self.device, non_blocking=True)
+        if recipe.mixup:
+            seeds = draws(recipe.seed, "mixup", self.done, self._ranks.rank)
+            pictures, labels = mixed(pictures, labels, self._classes, recipe.mixup, seeds)
+        if recipe.objective == "contrast":
+            with self._precision():
+                projected = self._network(pictures)
+            (contrast(projected, recipe.temperature) * (own / rows)).backward()
+            return
+        block = recipe.micro_batch or own
+        for part, targets in zip(pictures.split(block), labels.split(block), strict=True):
+            with self._precision():
+                scores = self._network(part)
+            (functional.cross_entropy(scores.float(), targets, reduction="sum") / rows).backward()
+
+    def _precision(self):
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self._recipe.precision == "bfloat16")
+
+    def _floats(self) -> dict[str, torch.Tensor]:
+        """Parameters, and the statistics of batch normalisation."""
+        return {name: value for name, value in self._network.state_dict().items() if value.is_floating_point()}
+
+    def finished(self) -> nn.Module:
+        """The network in evaluation mode, on the CPU: its average where the recipe has one; without SimCLR's head.
+
+        Raises:
+            StudyError: training diverged.
+        """
+        if self._average:
+            self._network.load_state_dict(self._average.mean, strict=False)
+        network = self._network.body if isinstance(self._network, Projected) else self._network
+        network = network.eval().cpu()
+        for value in network.state_dict().values():
+            if not bool(torch.isfinite(value).all()):
+                raise StudyError(f"training diverged; lower learning_rate ({self._recipe.learning_rate})")
+        return network
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict]:
+        """The tensors and facts from which `restore` goes on."""
+        tensors = {f"{_STATE}{name}": _array(value) for name, value in self._network.state_dict().items()}
+        if self._average:
+            tensors |= {f"{_AVERAGE}{name}": _array(value) for name, value in self._average.mean.items()}
+        for number, held in self._optimiser.state_dict()["state"].items():
+            tensors |= {
+                f"{_OPTIMISER}{number}.{key}": _array(torch.as_tensor(value))
+                for key, value in held.items()
+                if value is not None
+            }
+        return tensors, {"done": self.done, "averaged": self._average.count if self._average else 0}
+
+    def restore(self, tensors: Mapping[str, np.ndarray], facts: Mapping) -> None:
+        """Go on from what `state` gave."""
+        self.done = facts["done"]
+        self._network.load_state_dict(_named(tensors, _STATE))
+        if self._average:
+            for name, value in _named(tensors, _AVERAGE).items():
+                self._average.mean[name].copy_(value)
+            self._average.count = facts["averaged"]
+        held: dict[int, dict[str, torch.Tensor]] = {}
+        for name, value in _named(tensors, _OPTIMISER).items():
+            number, _, key = name.partition(".")
+            held.setdefault(int(number), {})[key] = value
+        known = self._optimiser.state_dict()
+        self._optimiser.load_state_dict({"state": held, "param_groups": known["param_groups"]})
+
+
+def _named(tensors: Mapping[str, np.ndarray], prefix: str) -> dict[str, torch.Tensor]:
+    return {
+        name.removeprefix(prefix): torch.from_numpy(value.copy())
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+def _array(value: torch.Tensor) -> np.ndarray:
+    return value.detach().cpu().numpy().copy()
