@@ -15,8 +15,9 @@ BENCHMARKS = {
     "stream": "stream",
     "network": "network",
     "dedup": "dedup",
+    "extract": "extract",
 }
-LONG = {"stream", "network", "dedup"}  # only when named
+LONG = {"stream", "network", "dedup", "extract"}  # only when named
 
 
 def main() -> int:

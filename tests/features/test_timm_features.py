@@ -7,6 +7,7 @@ import pytest
 import torch
 from PIL import Image
 from safetensors.torch import save_file
+from timm.models.vision_transformer import checkpoint_filter_fn
 
 from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor, shards
@@ -90,11 +91,11 @@ def test_images_are_resized_as_pillow_does_and_scaled_as_told(weights):
         resized = np.asarray(Image.fromarray(image[0]).resize(size[::-1], Image.BICUBIC)) / 255
         for scaling, mean, std in (("model", 0.5, 0.5), ("imagenet", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225))):
             extractor = open_extractor(FILE | {"size": list(size), "scaling": scaling}, data_root=weights)
-            extractor._network = torch.nn.Flatten()
+            extractor.network = torch.nn.Flatten()
             expected = ((resized - mean) / std).transpose(2, 0, 1).reshape(1, -1)
             np.testing.assert_allclose(extractor(image), expected, atol=1.5 / 255 / 0.224)
     extractor = open_extractor(FILE | {"size": [48, 40], "scaling": "unit"}, data_root=weights)
-    extractor._network = torch.nn.Flatten()
+    extractor.network = torch.nn.Flatten()
     overshot = extractor(np.where(random_images(1, (24, 20, 3)) > 127, 255, 0).astype(np.uint8))
     assert overshot.min() == 0 and overshot.max() == 1
     own = open_extractor({key: value for key, value in FILE.items() if key != "size"}, data_root=weights)
@@ -185,7 +186,7 @@ def test_the_middle_of_enlarged_images_is_taken(weights):
     image = random_images(1)
     extractor = open_extractor(FILE | {"size": [36, 40], "crop": [30, 20]}, data_root=weights)
     whole = open_extractor(FILE | {"size": [36, 40]}, data_root=weights)
-    extractor._network = whole._network = torch.nn.Identity()
+    extractor.network = whole.network = torch.nn.Identity()
     np.testing.assert_array_equal(extractor(image), whole(image)[:, :, 3:33, 10:30])
     with pytest.raises(StudyError, match="crop: 64x64 does not fit into images of 36x40"):
         open_extractor(FILE | {"size": [36, 40], "crop": [64, 64]}, data_root=weights).shape((24, 24, 3))
@@ -195,12 +196,12 @@ def test_tokens_are_pooled_as_told(tmp_path):
     images = random_images(2, (160, 160, 3))
     options = RANDOM | {"model": "test_vit"}
     token, mean = (open_extractor(options | {"pool": pool}) for pool in ("token", "mean"))
-    tokens = token._network.forward_features((torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.5)
+    tokens = token.network.forward_features((torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.5)
     np.testing.assert_allclose(token(images), tokens[:, 0].detach().numpy(), rtol=1e-4, atol=1e-5)
     assert not np.allclose(token(images), mean(images))
     own = open_extractor(options)(images)
     assert np.allclose(own, token(images)) or np.allclose(own, mean(images))
-    weights = open_extractor(options | {"pool": "model"})._network.state_dict()  # a file's, as the network was trained
+    weights = open_extractor(options | {"pool": "model"}).network.state_dict()  # a file's, as the network was trained
     save_file(weights, tmp_path / "vit.safetensors")
     brought = {"weights": "vit.safetensors", "pool": "mean"}
     np.testing.assert_array_equal(open_extractor(options | brought, data_root=tmp_path)(images), mean(images))
@@ -234,3 +235,22 @@ def test_weights_that_cannot_be_fetched_are_named_with_the_place_for_them(monkey
         f" https://huggingface.co/timm/{TINY}.r160_in1k/resolve/main/model.safetensors, place it under data_root as"
         f" weights/{TINY}.safetensors, and write `weights: weights/{TINY}.safetensors`"
     )
+
+
+def test_a_transformer_takes_images_of_another_size(tmp_path):
+    """As mehta2023 D.1 has it: resized, and their middle cut out, of another size than the network was made for."""
+    import timm
+
+    network = timm.create_model("test_vit", pretrained=False, num_classes=5)
+    save_file(network.state_dict(), tmp_path / "vit.safetensors")
+    options = {"extractor": "timm", "model": "test_vit", "weights": "vit.safetensors"}
+    images = random_images(2, (32, 32, 3))
+    larger = open_extractor(options | {"size": [224, 224], "crop": [192, 192]}, data_root=tmp_path)
+    assert larger.shape((32, 32, 3)) == (64,)
+    made = timm.create_model("test_vit", pretrained=False, num_classes=0, img_size=192).eval()
+    state = checkpoint_filter_fn(dict(network.state_dict()), made)  # resamples the positions
+    made.load_state_dict({key: value for key, value in state.items() if not key.startswith("head")})
+    with torch.no_grad():
+        np.testing.assert_allclose(larger(images), made(larger.planes(images)).numpy(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(StudyError, match="network 'test_vit' cannot take images of 190x190"):
+        open_extractor(options | {"size": [190, 190]}, data_root=tmp_path).shape((32, 32, 3))

@@ -1,4 +1,5 @@
 import csv
+import statistics
 
 import matplotlib
 import pytest
@@ -55,6 +56,28 @@ def test_an_entry_keeps_its_colour_and_features_their_marker(study):
     assert styles["pixels", "ls"]["color"] == styles["scatternet", "ls"]["color"]
     assert styles["pixels", "ls"]["marker"] == styles["pixels", "dp-sgd"]["marker"]
     assert len({(s["color"], s["marker"]) for s in styles.values()}) == 4
+
+
+def test_a_gain_is_seed_by_seed_over_another_feature_set(study):
+    values = {
+        (row["features"], row["entry"], row["epsilon"], row["seed"]): row["value"]
+        for row in read_summary(study.summary)
+        if row["dataset"] == "mnist" and row["metric"] == "top1"
+    }
+    build(study, "a", {"dataset": "mnist", "gain_over": "pixels"})
+    with open(study.folder / "a.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows and {row["features"] for row in rows} == {"scatternet"}
+    for row in rows:
+        seeds = sorted({key[3] for key in values})
+        gains = [values["scatternet", row["entry"], row["epsilon"], seed] for seed in seeds]
+        gains = [
+            gain - values["pixels", row["entry"], row["epsilon"], seed] for gain, seed in zip(gains, seeds, strict=True)
+        ]
+        assert float(row["mean"]) == pytest.approx(sum(gains) / len(gains))
+        assert float(row["std"]) == pytest.approx(statistics.stdev(gains))
+    series = collect("f", {"gain_over": "scatternet", "features": ["pixels"]}, study.axes, read_summary(study.summary))
+    assert {line.label for line in series} == {"ls, pixels", "dp-sgd, pixels"}
 
 
 @pytest.mark.parametrize("epsilons", [["inf"], ["2"], ["2", "inf"]])

@@ -18,13 +18,16 @@ class NetworkInput:
         size: (H, W) that images are resized to; None: as they are.
         crop: (h, w) of the middle that is then taken; None: all.
         name: of the network, for messages.
+
+    Attributes:
+        network: on the device where it runs.
     """
 
     def __init__(self, network, channels: int, scaling, size=None, crop=None, name: str = ""):
         import torch
 
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._network = network.eval().requires_grad_(False).to(self._device)
+        self.network = network.eval().requires_grad_(False).to(self._device)
         self._channels, self._scaling, self._name = channels, scaling, name
         self._size, self._crop = size and tuple(size), crop and tuple(crop)
 
@@ -49,15 +52,26 @@ class NetworkInput:
         import torch
 
         height, width = self._crop or self._size or images.shape[1:3]
-        block = max(1, _PIXELS[self._device.type] // (height * width))
+        self._suit(height, width)
+        block = self.block(height, width)
         # exact float32 and the same algorithm every time, also on a GPU
         exact = {"enabled": True, "benchmark": False, "deterministic": True, "allow_tf32": False}
         with torch.inference_mode(), torch.backends.cudnn.flags(**exact):
             found = [
-                self._network(self.planes(images[start : start + block])).float().cpu().numpy()
+                self.network(self.planes(images[start : start + block])).float().cpu().numpy()
                 for start in range(0, len(images), block)
             ]
         return np.concatenate(found)
+
+    def block(self, height: int, width: int) -> int:
+        """How many images of what the network gets go through it at once."""
+        return max(1, _PIXELS[self._device.type] // (height * width))
+
+    def _suit(self, height: int, width: int) -> None:
+        """Give a transformer made for images of another size one position for each patch: resampled, as timm does."""
+        made_for = getattr(getattr(self.network, "patch_embed", None), "img_size", None)
+        if made_for and tuple(made_for) != (height, width) and hasattr(self.network, "set_input_size"):
+            self.network.set_input_size((height, width))
 
     def planes(self, images: np.ndarray):
         """What the network gets: (n, C, h, w) float32 on its device."""

@@ -55,6 +55,10 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
         _check_rows(place, spec, parts)
     elif "groups" in spec and "features" in spec:
         raise StudyError(f"{place}: give either 'features' or 'groups', which name features with labels")
+    if "gain_over" in spec:
+        check_known(f"{place}.gain_over", spec["gain_over"], config["features"], "feature set")
+        if "published" in spec or "counterparts" in spec:
+            raise StudyError(f"{place}.gain_over: published values are no gains; leave one of the two out")
     _check_lines(place, spec, config)
     _check_noise(place, spec)
     _check_searches(place, spec, config)

@@ -69,7 +69,7 @@ def build_figure(
     Args:
         name: its key under `figures`.
         spec: its value there: dataset or datasets (a panel each), groups or features, entries, epsilons, metric,
-            title, published, counterparts. Absent features, entries and epsilons: the study's.
+            title, published, counterparts, gain_over. Absent features, entries and epsilons: the study's.
         study_axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
         summary_path: summary.csv or summary.parquet.
         pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
@@ -87,7 +87,11 @@ def build_figure(
     write_csv(csv_path, CSV_HEADER, rows)
     # The style "default" first: a user's matplotlibrc must not change the bytes.
     with matplotlib.style.context(["default", RC]):
-        save(draw(series, study_axes, metric, spec.get("title", "")), pdf_path, png_path)
+        save(draw(series, study_axes, _axis(metric, spec), spec.get("title", "")), pdf_path, png_path)
+
+
+def _axis(metric: str, spec: dict) -> str:
+    return f"{METRICS[metric]}, gain over {spec['gain_over']}" if "gain_over" in spec else METRICS[metric]
 
 
 def save(figure: Figure, pdf_path: str | os.PathLike, png_path: str | os.PathLike) -> None:
@@ -109,6 +113,7 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
         ("features", [group["features"] for group in groups], "features"),
         ("entry", entries, "entries"),
         ("epsilon", epsilons, "epsilons"),
+        ("features", [spec["gain_over"]] if "gain_over" in spec else [], "features"),
     ):
         check_names(where, what, names, axes[known])
     values = values_by_cell(summary, metric)
@@ -117,7 +122,7 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
         for group in (group for group in groups if group.get("dataset", dataset) == dataset):
             features, kind = group["features"], group.get("label", group["features"])
             for entry in entries:
-                runs = {epsilon: values.get(cell_name(dataset, features, entry, epsilon)) for epsilon in epsilons}
+                runs = {e: _values(values, dataset, features, entry, e, spec.get("gain_over")) for e in epsilons}
                 points = tuple((e, *mean_median_std(v)[::2], len(v)) for e, v in runs.items() if v)
                 label = kind if "groups" in spec and len(entries) == 1 else f"{entry}, {kind}"
                 if points:
@@ -128,6 +133,19 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
     return ours + published
 
 
+def _values(
+    values: dict, dataset: str, features: str, entry: str, epsilon: str, base: str | None
+) -> list[float] | None:
+    """A cell's values, seed by seed; what they have more than those of the feature set `base`, where there is one."""
+    found = values.get(cell_name(dataset, features, entry, epsilon))
+    if base is None or found is None:
+        return found
+    other = values.get(cell_name(dataset, base, entry, epsilon))
+    if features == base or other is None:
+        return None
+    return [mine - its for mine, its in zip(found, other, strict=True)]
+
+
 def _published(filters: dict | None, kind: str, dataset: str, epsilons: list[str], metric: str) -> list[Series]:
     if filters is None:
         return []
@@ -136,8 +154,8 @@ def _published(filters: dict | None, kind: str, dataset: str, epsilons: list[str
     return [Series(f"published: {kind}", kind, dataset, "", "", points, published=True)]
 
 
-def draw(series: list[Series], axes: Mapping[str, list[str]], metric: str, title: str) -> Figure:
-    """The figure: one panel per data set, on a logarithmic axis that breaks before epsilon = inf."""
+def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, title: str) -> Figure:
+    """What is measured, one panel per data set, on a logarithmic axis that breaks before epsilon = inf."""
     datasets = list(dict.fromkeys(line.dataset for line in series))
     columns = min(len(datasets), _COLUMNS)
     rows = -(-len(datasets) // columns)
@@ -148,7 +166,7 @@ def draw(series: list[Series], axes: Mapping[str, list[str]], metric: str, title
         _draw_panel(panel, [line for line in series if line.dataset == dataset], styles)
         if len(datasets) > 1:  # narrow: the labels of 0.05 and 0.1 would touch
             panel.tick_params(axis="x", labelsize=6.5, labelrotation=60)
-        _finish(panel, metric if i % columns == 0 else None, dataset if len(datasets) > 1 else title)
+        _finish(panel, measure if i % columns == 0 else None, dataset if len(datasets) > 1 else title)
     for panel in panels[len(datasets) :]:
         panel.set_axis_off()
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
@@ -218,12 +236,12 @@ def _mark_epsilons(panel: Axes, positions: dict[str, float]) -> None:
             panel.plot([x], [0], transform=panel.get_xaxis_transform(), clip_on=False, linestyle="none", **slashes)
 
 
-def _finish(panel: Axes, metric: str | None, title: str) -> None:
+def _finish(panel: Axes, measure: str | None, title: str) -> None:
     panel.margins(x=0.04)
     panel.grid(axis="y", color="0.9", linewidth=0.5)
     panel.set_axisbelow(True)
     panel.set_xlabel("privacy budget ε")
-    if metric:
-        panel.set_ylabel(METRICS[metric])
+    if measure:
+        panel.set_ylabel(measure)
     if title:
         panel.set_title(title, loc="left")
