@@ -1,3 +1,4 @@
+import copy
 import json
 import subprocess
 import sys
@@ -11,9 +12,10 @@ from dpstudy.files import read_tensors
 from dpstudy.methods.keeper import Keeper
 from dpstudy.models import backbones
 from dpstudy.pretraining.options import complete
+from dpstudy.pretraining.pictures import Pictures
 from dpstudy.pretraining.pretrain import pretrain
 from dpstudy.pretraining.recipe import Recipe
-from dpstudy.pretraining.rows import PublicRows
+from dpstudy.pretraining.rows import Order, PublicRows
 from dpstudy.pretraining.train import train
 
 TINY = {
@@ -93,6 +95,39 @@ def test_micro_batches_give_the_gradient_of_the_whole(public):
         torch.testing.assert_close(parts[name], value, rtol=1e-3, atol=1e-5)
     changed = [float((rough[name] - value).norm() / value.norm()) for name, value in whole.items() if value.norm()]
     assert 0 < max(changed) < 0.5
+
+
+def test_steps_are_those_of_plain_loops_in_float64(public):
+    """Clipped gradients, momentum, weight decay, warm-up and the moving average, each written out."""
+    options = complete(
+        TINY
+        | {"augmentation": "none", "optimiser": "momentum", "weight_decay": 0.1, "clip_norm": 0.05, "warm_up": 3}
+        | {"moving_average": 0.3, "steps": 5, "schedule": "linear", "learning_rate": 0.2}
+    )
+    recipe, rows = Recipe.of(options), PublicRows(public / "train")
+    torch.manual_seed(0)
+    network = backbones.build(options, (8, 8, 1), 10)
+    slow = copy.deepcopy(network).double()
+    found = train(network, rows, recipe, "unit", (8, 8)).state_dict()
+    order = Order.of(recipe.seed, rows, 64)
+    pictures = Pictures(rows, order, recipe, "unit", (8, 8), (0, 1))
+    weights = dict(slow.named_parameters())
+    velocity = {name: torch.zeros_like(value) for name, value in weights.items()}
+    mean = {name: value.detach().clone() for name, value in weights.items()}
+    for step, rate in enumerate([0.2 / 3, 0.4 / 3, 0.2, 0.2, 0.1]):
+        seen, labels = pictures[step]
+        loss = -torch.log_softmax(slow(seen.double()), 1)[torch.arange(len(labels)), labels].mean()
+        gradients = dict(zip(weights, torch.autograd.grad(loss, list(weights.values())), strict=True))
+        norm = sum(float((value**2).sum()) for value in gradients.values()) ** 0.5
+        keep = min(0.3, (1 + step) / (10 + step))
+        with torch.no_grad():
+            for name, value in weights.items():
+                gradient = gradients[name] * min(1, 0.05 / norm) + 0.1 * value
+                velocity[name] = 0.9 * velocity[name] + gradient
+                value -= rate * velocity[name]
+                mean[name] = keep * mean[name] + (1 - keep) * value
+    for name, value in mean.items():
+        np.testing.assert_allclose(found[name].numpy(), value.numpy(), rtol=1e-3, atol=1e-5, err_msg=name)
 
 
 def test_pictures_of_workers_are_the_same(public, tmp_path):

@@ -13,6 +13,7 @@ rule pretrain_backbone:
         "results/logs/pretrain_backbone/{backbone}.log",
     benchmark:
         "results/benchmarks/pretrain_backbone/{backbone}.tsv"
+    priority: 1  # the longest jobs first
     conda:
         "../../envs/study.yaml"
     threads: pretraining_threads
