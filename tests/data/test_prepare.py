@@ -64,7 +64,8 @@ def test_pools_that_share_subjects_are_merged_over_all_shards(tmp_path):
         write_table(tmp_path / f"{pool}.parquet", pa.table(columns))
     options = {"reader": "labels", "location": ".", "classes": 2, "shards": 4, "splits": {"test": 0.4}}
     train, test = (
-        prepare(tmp_path / "out", {**options, "unit": "subject"}, tmp_path, split) for split in ("train", "test")
+        prepare(tmp_path / "out", {**options, "unit": "subject", "per_subject": 4}, tmp_path, split)
+        for split in ("train", "test")
     )
     names = [*train.ids, *test.ids]
     assert len(names) == len(set(names)) == 85

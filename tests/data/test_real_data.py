@@ -30,6 +30,7 @@ NIH = {
     "group_columns": ["patient_gender"],
     "splits": {"test": 0.2, "validation": 0.1},
     "unit": "subject",
+    "per_subject": 1000,
     "shards": 2,
 }
 
@@ -87,6 +88,8 @@ def test_nih_by_subject_end_to_end(real_data, tmp_path):
             prepare_shard("nih", NIH, real_data, split, shard, path, True)
         prepare_manifest("nih", NIH, real_data, split, paths, tmp_path / split / "manifest.json", True)
         splits[split] = shards.load(tmp_path / split)
+        manifest = shards.read_manifest(tmp_path / split)
+        assert manifest["subjects"] == len(set(splits[split].subjects))
     assert sum(len(records) for records in splits.values()) == 1000
     subjects = [set(records.subjects) for records in splits.values()]
     assert sum(len(names) for names in subjects) == len(set.union(*subjects)) == 264

@@ -63,6 +63,33 @@ def test_a_subject_is_never_in_two_splits():
     assert {split for splits in seen.values() for split in splits} == {"train", "validation", "test"}
 
 
+def test_a_subject_keeps_at_most_so_many_records_and_nobody_else_decides_which():
+    rng = np.random.default_rng(0)
+    owners = [f"p{i}" for i in rng.integers(0, 60, 400)]
+    source = {"all": rows((f"id{i}" for i in range(400)), owners)}
+    whole, capped = (assign(source, FRACTIONS, "s", cap) for cap in (None, 2))
+    kept = {}
+    for split in ("train", "validation", "test"):
+        (_, indices), (_, all_of_it) = capped[split][0], whole[split][0]
+        assert set(indices) <= set(all_of_it) and (np.diff(indices) > 0).all()
+        counts = {owner: [owners[i] for i in indices].count(owner) for owner in {owners[i] for i in all_of_it}}
+        if split == "test":
+            assert len(indices) == len(all_of_it)
+        else:
+            wanted = {owner: min(2, [owners[i] for i in all_of_it].count(owner)) for owner in counts}
+            assert counts == wanted
+            kept |= {owner: {i for i in indices if owners[i] == owner} for owner in counts}
+    # without one subject, the others keep the same records
+    left = [i for i in range(400) if owners[i] != "p7"]
+    fewer = assign({"all": rows((f"id{i}" for i in left), [owners[i] for i in left])}, FRACTIONS, "s", 2)
+    for split in ("train", "validation"):
+        for place in fewer[split][0][1]:
+            assert left[place] in kept[owners[left[place]]]
+    assert sum(len(fewer[split][0][1]) for split in ("train", "validation")) == sum(
+        len(rows) for owner, rows in kept.items() if owner != "p7"
+    )
+
+
 def test_own_test_pool_is_kept_and_validation_comes_from_train():
     source = {"train": rows(f"a{i}" for i in range(200)), "test": rows(f"b{i}" for i in range(50))}
     placed = split_of(source, {"validation": 0.3})

@@ -28,7 +28,8 @@ def make_split(tmp_path, make_records):
         folder, paths, start = tmp_path / "features" / split, [], 0
         for number, count in enumerate(rows):
             part = records.take(np.arange(start, start + count))
-            table = shards.FeatureTable(part.ids, features[start : start + count], part.labels, shape=(DIM,))
+            own = features[start : start + count]
+            table = shards.FeatureTable(part.ids, own, part.labels, part.subjects, shape=(DIM,))
             paths.append(folder / f"part-{number:05d}.parquet")
             shards.write_shard(paths[-1], table, private=True)
             start += count
@@ -192,3 +193,16 @@ def test_a_file_of_another_layout_is_decoded(make_split):
     )  # fmt: skip
     assert [entry["runs"] for entry in shards.read_manifest(folder)["shards"]] == [None, None]
     np.testing.assert_array_equal(joined(ShardBatches([folder]))[0], table.features)
+
+
+@pytest.mark.parametrize("kept_share", [1, 3])
+def test_subjects_are_those_of_the_rows_that_a_pass_gives(make_split, tmp_path, kept_share):
+    (folder, table), (other, more) = make_split("train"), make_split("validation", (5,), seed=2)
+    kept = [name for row, name in enumerate([*table.ids, *more.ids]) if row % kept_share == 0]
+    splits = ["train" if name in set(table.ids) else "validation" for name in kept]
+    write_table(tmp_path / "kept.parquet", pa.table({"dataset": ["toy"] * len(kept), "split": splits, "id": kept}))
+    source = ShardBatches([folder, other], [tmp_path / "kept.parquet"])
+    features, _ = joined(source)
+    owners = dict(zip([*table.ids, *more.ids], [*table.subjects, *more.subjects], strict=True))
+    assert source.subjects().tolist() == [owners[name] for name in kept] and len(features) == len(kept)
+    assert len(set(source.subjects())) > 3

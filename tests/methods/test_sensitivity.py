@@ -167,7 +167,7 @@ def test_private_normalisation(shape):
     rng = generator()
     normalisation = Normalisation(mean_clip=0.7, square_clip=1.9, noise_multiplier=8.0)
     problem = Problem(BASE, shape, CLASSES, Budget("1", 1e-5))
-    events = {event.name: event for event in private_normalisation.events(normalisation)}
+    events = {event.name: event for event in private_normalisation.events(normalisation, problem)}
     rows = base_rows(rng, problem.dim)
 
     def sums(x):
@@ -249,7 +249,7 @@ def test_the_noise_that_the_normalisation_adds_is_what_its_ledger_says():
     center, scale = private_normalisation.release(sums, normalisation, problem, source())
     mean = center.astype(np.float64) * problem.n
     square = (scale.astype(np.float64) ** -2 + center.astype(np.float64) ** 2) * problem.n - level
-    first, second = private_normalisation.events(normalisation)
+    first, second = private_normalisation.events(normalisation, problem)
     assert mean.std() == pytest.approx(first.noise_multiplier * first.sensitivity, rel=0.05)
     assert square.std() == pytest.approx(second.noise_multiplier * second.sensitivity, rel=0.05)
     assert abs(np.corrcoef(mean, square)[0, 1]) < 6 / math.sqrt(channels)

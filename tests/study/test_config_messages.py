@@ -170,7 +170,8 @@ MISTAKES = [
     ("figures/main/dataset", GONE, "figures.main: give exactly one of 'dataset', 'datasets', 'panels', 'noise'"),
     ("overrides", [{"match": {"entry": "ls"}}], "overrides[0]: the key 'set' is missing*"),
     # what has no meaning
-    ("datasets/digits/unit", "subject", "datasets.digits.unit: no method of this version bounds what a subject contributes*use 'record'"),
+    ("datasets/digits/per_subject", 3, "datasets.digits.per_subject: is for unit: subject; leave it out"),
+    ("datasets/digits", {"reader": "digits", "unit": "subject", "delta": "1e-4", "splits": {"test": 0.2, "records": 100}}, "datasets.digits.splits.records: does not go with unit: subject*"),
     ("datasets/digits/splits", {"test": 0.6, "validation": 0.5}, "datasets.digits.splits: test, validation and left_out leave nothing to train on"),
     ("datasets/digits/splits", {"test": 0.2, "left_out": 0.1, "records": 50}, "datasets.digits.splits: give either 'left_out', a fraction, or 'records', a number"),
     ("datasets/digits/splits", {"test": 0.2, "records": 0}, "datasets.digits.splits.records: 0 must be at least 1"),

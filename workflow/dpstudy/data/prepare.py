@@ -100,7 +100,8 @@ def _parts(reader: Reader, options: dict, split: str, private: bool) -> list[tup
         raise StudyError(f"unit: {unit!r} does not exist; it is record or subject")
     if unit == "subject" and any(rows.subjects is None for rows in rows_by_pool.values()):
         raise StudyError("unit is subject, but no subject is known of the records; give `subject_column`")
-    parts = assign(rows_by_pool, splits_of(options, private), _SALT)
+    per_subject = options.get("per_subject", 1) if unit == "subject" else None
+    parts = assign(rows_by_pool, splits_of(options, private), _SALT, per_subject)
     if split not in parts:
         raise StudyError(f"there is no split {split!r}; there are {', '.join(parts)}")
     return parts[split]

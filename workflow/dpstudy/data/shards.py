@@ -70,7 +70,7 @@ def write_manifest(
     Raises:
         StudyError: the shards differ in columns or image shape, or an id stands twice in the split.
     """
-    shards, schema, seen = [], None, set()
+    shards, schema, seen, subjects = [], None, set(), set()
     for shard in map(Path, shard_paths):
         content = _read_bytes(shard)
         table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
@@ -81,12 +81,15 @@ def write_manifest(
         twice = next((name for name in ids if name in seen or seen.add(name)), None)
         if twice is not None:
             raise StudyError(f"{shard}: the id {twice!r} stands twice in {dataset}/{split}; ids must be unique")
+        if "subject" in table.column_names:
+            subjects.update(table.column("subject").to_pylist())
         shards.append({"file": shard.name, "rows": len(ids), "sha256": hashlib.sha256(content).hexdigest()})
     columns = {column.name: str(column.type) for column in schema}
     manifest = {
         "dataset": dataset,
         "split": split,
         "rows": len(seen),
+        "subjects": len(subjects) if "subject" in columns else None,
         "classes": list(classes),
         "multi_label": "labels" in columns,
         "image_shape": json.loads(schema.metadata[b"image_shape"]),

@@ -24,7 +24,7 @@ _HASH_BYTES = 8
 Parts = list[tuple[str, np.ndarray]]  # (pool, indices of its rows, ascending)
 
 
-def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str) -> dict[str, Parts]:
+def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str, per_subject: int | None = None) -> dict[str, Parts]:
     """Which rows belong to each split: train, validation (if its fraction is not 0), test (unless it is 0), in order.
 
     A source with the pool "all" needs the fraction `test`. A source with pools train and test keeps its own test
@@ -38,6 +38,8 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str) -> dict[str, 
             are left out belong to no split. Instead of "left_out", "records" says how many train and validation have
             together.
         salt: goes into the hash, so that splits for different purposes are independent.
+        per_subject: of the rows of each subject in train and validation, so many are kept, those of the lowest hashes
+            of their ids: which, depends on the subject's own rows alone. None: all.
 
     Raises:
         StudyError: `test` is missing or superfluous, the source's pools share a subject, an id stands twice, a split is
@@ -59,6 +61,9 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str) -> dict[str, 
     elif test is None:
         raise StudyError("splits: this data set has no test split of its own; give the fraction `test`, such as 0.2")
     parts = _hash_parts({pool: rows_by_pool[pool] for pool in hashed}, fractions, salt)
+    if per_subject is not None:
+        for name in parts.keys() - {"test"}:
+            parts[name] = _at_most(rows_by_pool, parts[name], per_subject, salt)
     if EXTRA in rows_by_pool:
         parts["train"].append((EXTRA, np.arange(len(rows_by_pool[EXTRA]))))
     if fixed_test:
@@ -115,6 +120,20 @@ def lowest(ids: np.ndarray, count: int, salt: str, where: str) -> np.ndarray:
     if count > len(ids):
         raise StudyError(f"{where}: records is {count}, but there are only {len(ids)} rows to choose from")
     return np.sort(np.argsort(_uniform(ids, f"{salt}, records"), kind="stable")[:count])
+
+
+def _at_most(rows_by_pool: dict[str, Rows], parts: Parts, per_subject: int, salt: str) -> Parts:
+    """Of the rows of a split, at most so many of each subject, in all pools together."""
+    places = [(pool, index) for pool, indices in parts for index in indices.tolist()]
+    hashes = [_uniform(rows_by_pool[pool].ids[indices], f"{salt}, per subject") for pool, indices in parts]
+    seen, kept = {}, {pool: [] for pool, _ in parts}
+    for place in np.argsort(np.concatenate(hashes), kind="stable"):
+        pool, index = places[place]
+        subject = rows_by_pool[pool].subjects[index]
+        seen[subject] = seen.get(subject, 0) + 1
+        if seen[subject] <= per_subject:
+            kept[pool].append(index)
+    return [(pool, np.sort(np.array(kept[pool], np.intp))) for pool, _ in parts]
 
 
 def _uniform(keys: np.ndarray, salt: str) -> np.ndarray:

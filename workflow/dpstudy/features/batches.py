@@ -66,6 +66,21 @@ class ShardBatches:
         """How many batches a pass has."""
         return len(self._shards)
 
+    def subjects(self) -> np.ndarray:
+        """(rows,) whose each record is that a pass gives, in order; after a first pass.
+
+        Raises:
+            StudyError: a shard is missing, damaged or has changed, or does not say.
+        """
+        found = [np.empty(0, object)]
+        for shard in self._shards:
+            _check_unchanged(shard.path, shard.state or _state(shard.path))
+            if "subject" not in shard.manifest["columns"]:
+                raise StudyError(f"{shard.path}: no column 'subject'; delete the folder and run the study again")
+            names = np.array(read_table(shard.path, ["subject"]).column("subject").to_pylist(), object)
+            found.append(names if shard.mask is None else names[shard.mask])
+        return np.concatenate(found)
+
     def __iter__(self) -> Iterator[Batch]:
         """One pass.
 

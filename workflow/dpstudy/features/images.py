@@ -86,6 +86,17 @@ class ImageBatches:
         """How many batches a pass has."""
         return self._shards
 
+    def subjects(self) -> np.ndarray:
+        """(rows,) whose each record is that a pass gives, in order.
+
+        Raises:
+            StudyError: as `iterate`, or the records do not say.
+        """
+        found = [table.subjects for folder in self._folders for table in iterate(folder, self._kept)]
+        if any(names is None for names in found):
+            raise StudyError(f"{self._folders[0]}: no column 'subject'; delete the folder and run the study again")
+        return np.concatenate(found)
+
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """One pass.
 

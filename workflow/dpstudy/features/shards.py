@@ -112,13 +112,15 @@ def write_manifest(
     Raises:
         StudyError: a shard is missing or damaged, or the shards differ in columns, layout or type.
     """
-    entries, schema = [], None
+    entries, schema, subjects = [], None, set()
     for shard in map(Path, shard_paths):
         content = _read_bytes(shard)
         table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
         schema = schema or table.schema
         if not table.schema.equals(schema, check_metadata=True):
             raise StudyError(f"{shard}: its columns, layout, type or network differ from those of {shard_paths[0]}")
+        if "subject" in table.column_names:
+            subjects.update(table.column("subject").to_pylist())
         digest = hashlib.sha256(content).hexdigest()
         runs = plain.locate(content, "features", _flat(table, "features"))
         entries.append({"file": shard.name, "rows": table.num_rows, "sha256": digest, "runs": runs})
@@ -128,6 +130,7 @@ def write_manifest(
         "features": features,
         "split": split,
         "rows": sum(entry["rows"] for entry in entries),
+        "subjects": len(subjects) if "subject" in columns else None,
         "dim": schema.field("features").type.list_size,
         "shape": json.loads(schema.metadata[b"shape"]),
         "dtype": schema.metadata[b"dtype"].decode(),

@@ -177,22 +177,24 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     """The releases with a multiplier of 1 each (published), or a total mu of 1 (improved)."""
-    steps = parameters.total_steps(problem)
+    steps, records = parameters.total_steps(problem), problem.unit_records
     if parameters.variant == "published":
         return (
-            Event(GRAM, "gaussian", 1.0, parameters.covariance_norm**2),
-            Event(GRADIENT, "gaussian", 1.0, parameters.clipping_norm, steps),
+            Event(GRAM, "gaussian", 1.0, records * parameters.covariance_norm**2),
+            Event(GRADIENT, "gaussian", 1.0, records * parameters.clipping_norm, steps),
         )
     shares = {"mean": parameters.mean_share, "gram": parameters.gram_share, "start": parameters.start_share}
     rest = 1 - sum(shares.values())
     if not steps:  # all of it goes to the least-squares start
         shares["start"] += rest
-    events = [private_mean.event(shares["mean"])] if shares["mean"] else []
-    events.append(Event(GRAM, "gaussian", shares["gram"] ** -0.5, 1.0))
+    events = [private_mean.event(shares["mean"], problem)] if shares["mean"] else []
+    events.append(Event(GRAM, "gaussian", shares["gram"] ** -0.5, records))
     if shares["start"]:
-        events.append(Event(TARGETS, "gaussian", shares["start"] ** -0.5, math.sqrt(problem.positives)))
+        bound = records * math.sqrt(problem.positives)
+        events.append(Event(TARGETS, "gaussian", shares["start"] ** -0.5, bound))
     if steps:
-        events.append(Event(GRADIENT, "gaussian", math.sqrt(steps / rest), parameters.clipping_norm, steps))
+        bound = records * parameters.clipping_norm
+        events.append(Event(GRADIENT, "gaussian", math.sqrt(steps / rest), bound, steps))
     return tuple(events)
 
 

@@ -22,6 +22,7 @@ from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records
 from dpstudy.methods.sampling import batches as sampled_batches
 from dpstudy.methods.schedule import GRADIENT, Schedule, plan, prepared_by, spent
+from dpstudy.methods.units import Units, units_of
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.noise import NoiseSource
 
@@ -63,6 +64,7 @@ class TrainingSet:
     """Private records, and the private sums over them that a normalisation shares between seeds (or None)."""
 
     records: Records
+    units: Units
     sums: ChannelSums | None
 
 
@@ -70,7 +72,8 @@ def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in; non-finite records become zero and take no part. Mini-batches are picked
     from memory, full batches read anew from the shards where the features are many."""
     records = Records.read(batches, problem.classes, problem.positives, parameters.hold)
-    return TrainingSet(records, private_normalisation.shared_sums(records, parameters.normalisation, problem))
+    units = units_of(batches, records.rows, problem, needed=parameters.batch_size != "full")
+    return TrainingSet(records, units, private_normalisation.shared_sums(records, parameters.normalisation, problem))
 
 
 def fit(
@@ -98,9 +101,9 @@ def fit(
     average = TailAverage(steps) if parameters.average else None
     generator = source.sampling("batches") if rate < 1.0 else None
     sampler = sampled_batches(
-        records.rows, rate, steps, parameters.sampling, generator, problem.n, parameters.largest_batch
+        data.units.count, rate, steps, parameters.sampling, generator, problem.n, parameters.largest_batch
     )
-    for step, index in enumerate(sampler, start=1):
+    for step, index in enumerate(map(data.units.rows, sampler), start=1):
         gradient = clipped_sum(records, weights, head, index)
         if plan.events:
             noise = source.gaussian(GRADIENT, tuple(gradient.shape), plan.noise[GRADIENT], step=step)

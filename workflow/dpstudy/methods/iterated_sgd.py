@@ -28,6 +28,7 @@ from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.units import single_records
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.iteration import for_a_share
@@ -109,13 +110,14 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     facts = {"steps": steps, "sampling_rate": rate, "learning_rate_applied": parameters.step_size}
     if not problem.noised:
         return Plan((), {GRADIENT: 0.0}, facts)
+    single_records("iterated_sgd", problem, "iteration")
     largest = 4 / parameters.clipping_norm**2
     if parameters.step_size > largest:
         raise StudyError(
             f"iterated_sgd: a learning rate of {parameters.step_size:g} (as applied) is above 4/clipping_norm^2 = "
             f"{largest:g}: steps would not be contractions, and without those iteration amplifies nothing"
         )
-    fixed = private_normalisation.events(parameters.normalisation) if parameters.normalisation else ()
+    fixed = private_normalisation.events(parameters.normalisation, problem) if parameters.normalisation else ()
     bound, secret = parameters.lipschitz(problem), parameters.order == "secret"
     if secret and problem.budget.accounting != "certified":
         raise StudyError(f"iterated_sgd: accounting {problem.budget.accounting!r} knows no secret order; use certified")

@@ -99,17 +99,17 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     """The releases with a total mu of 1 (improved), or a multiplier of 1 each (published)."""
-    norm, root = parameters.clipping_norm, math.sqrt(problem.positives)
+    norm, root, records = parameters.clipping_norm, math.sqrt(problem.positives), problem.unit_records
     if parameters.variant == "published":
         return (
-            Event("gram", "gaussian", 1.0, norm**2),
-            Event("class_grams", "gaussian", 1.0, root * norm**2),
-            Event("targets", "gaussian", 1.0, root * norm),
+            Event("gram", "gaussian", 1.0, records * norm**2),
+            Event("class_grams", "gaussian", 1.0, records * root * norm**2),
+            Event("targets", "gaussian", 1.0, records * root * norm),
         )
     share = parameters.gram_share
     return (
-        Event("gram", "gaussian", 1 / math.sqrt(share), norm**2),
-        Event("targets", "gaussian", 1 / math.sqrt(1 - share), root * norm),
+        Event("gram", "gaussian", 1 / math.sqrt(share), records * norm**2),
+        Event("targets", "gaussian", 1 / math.sqrt(1 - share), records * root * norm),
     )
 
 

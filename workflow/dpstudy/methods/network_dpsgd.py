@@ -30,6 +30,7 @@ from dpstudy.methods.record_gradients import LOSSES, PRECISIONS
 from dpstudy.methods.records import Records
 from dpstudy.methods.sampling import batches as sampled_batches
 from dpstudy.methods.schedule import Schedule, prepared_by, spent
+from dpstudy.methods.units import Units, units_of
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
 from dpstudy.privacy.accounting import certify, rough_epsilon
@@ -104,6 +105,7 @@ class TrainingSet:
 
     records: Records
     rows: int
+    units: Units
     dealt: bool
     sums: ChannelSums | None
     start: dict[str, torch.Tensor] | None = None
@@ -144,12 +146,13 @@ def prepare(
     public = None if start is None else read_start(start, parameters.start)
     ranks = current()
     dealt = ranks.size > 1 and not parameters.normalisation  # which sums over all records
-    batches = Dealt(batches, ranks) if dealt else batches
-    records = Records.read(batches, problem.classes, problem.positives, parameters.hold)
-    rows = batches.rows if dealt else records.rows
+    own = Dealt(batches, ranks) if dealt else batches
+    records = Records.read(own, problem.classes, problem.positives, parameters.hold)
+    rows = own.rows if dealt else records.rows
+    units = units_of(batches, rows, problem, needed=parameters.batch_size != "full")
     sums = private_normalisation.shared_sums(records, parameters.normalisation, problem)
     scaled = constants(scaling, problem.shape) if scaling else None
-    return TrainingSet(records, rows, dealt, sums, start=public, scaled=scaled)
+    return TrainingSet(records, rows, units, dealt, sums, start=public, scaled=scaled)
 
 
 def fit(
@@ -180,11 +183,11 @@ def fit(
     stops, taken = parameters.stops(steps), run.done
     generator = source.sampling("batches") if rate < 1.0 else None
     sampler = sampled_batches(
-        data.rows, rate, steps, parameters.sampling, generator, problem.n, parameters.largest_batch
+        data.units.count, rate, steps, parameters.sampling, generator, problem.n, parameters.largest_batch
     )
     copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
     note = _note(plan, problem, rate * problem.n * copies, taken, bool(plan.events) and not source.shared)
-    for step, index in enumerate(progress(sampler, " ".join(source.key), steps, note), start=1):
+    for step, index in enumerate(progress(map(data.units.rows, sampler), " ".join(source.key), steps, note), start=1):
         if step <= taken:
             continue  # drawn again, so that the batches to come are those that would have come
         run.step(index, plan, source)

@@ -122,16 +122,17 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     """The releases with a multiplier of 1 each (published), or a total mu of 1 (softmax)."""
     norm, steps, root = parameters.clipping_norm, parameters.steps, math.sqrt(problem.classes)
+    records = problem.unit_records
     if parameters.variant == "published":
         return (
-            Event(GRADIENT, "gaussian", 1.0, root * norm, steps),
-            Event(HESSIAN, "gaussian", 1.0, root * norm**2 / 4, steps),
+            Event(GRADIENT, "gaussian", 1.0, records * root * norm, steps),
+            Event(HESSIAN, "gaussian", 1.0, records * root * norm**2 / 4, steps),
         )
     share = parameters.hessian_share
     bound = math.sqrt(4 / 27) if parameters.preconditioner == "per-class" else 1 - 1 / problem.classes
     return (
-        Event(GRADIENT, "gaussian", math.sqrt(steps / (1 - share)), math.sqrt(2) * norm, steps),
-        Event(HESSIAN, "gaussian", math.sqrt(steps / share), bound * norm**2, steps),
+        Event(GRADIENT, "gaussian", math.sqrt(steps / (1 - share)), records * math.sqrt(2) * norm, steps),
+        Event(HESSIAN, "gaussian", math.sqrt(steps / share), records * bound * norm**2, steps),
     )
 
 

@@ -16,9 +16,9 @@ from dpstudy.privacy.noise import NoiseSource
 MEAN = "mean"
 
 
-def event(share: float) -> Event:
+def event(share: float, problem: Problem) -> Event:
     """The release, with the noise that spends a mu^2 of `share`."""
-    return Event(MEAN, "gaussian", share**-0.5, 1.0)
+    return Event(MEAN, "gaussian", share**-0.5, problem.unit_records)
 
 
 def release(records: Records, problem: Problem, plan: Plan, source: NoiseSource) -> np.ndarray:

@@ -26,6 +26,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.clipping import clip_rows
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.units import single_records
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
 
@@ -87,12 +88,19 @@ def check_whole(method: str, normalisation: Normalisation | None) -> None:
         )
 
 
-def events(normalisation: Normalisation) -> tuple[Event, ...]:
-    """The two releases."""
+def events(normalisation: Normalisation, problem: Problem) -> tuple[Event, ...]:
+    """The two releases.
+
+    Raises:
+        StudyError: a sample is drawn of the records of units that may have several.
+    """
+    if normalisation.sampled:
+        single_records("normalisation", problem, "sampling_rate")
     sampling = "poisson" if normalisation.sampled else "none"
     bounds = {MEAN: normalisation.mean_clip, SQUARE: normalisation.square_clip}
+    multiplier = normalisation.noise_multiplier
     return tuple(
-        Event(name, "gaussian", normalisation.noise_multiplier, bound, 1, sampling, normalisation.sampling_rate)
+        Event(name, "gaussian", multiplier, problem.unit_records * bound, 1, sampling, normalisation.sampling_rate)
         for name, bound in bounds.items()
     )
 
@@ -155,7 +163,7 @@ def release(
     """The noisy center and scale, each (d,) float32, of x -> (x - center) * scale."""
     mean, square = sums.mean, sums.square
     if problem.noised:
-        sigma = normalisation.noise_multiplier
+        sigma = normalisation.noise_multiplier * problem.unit_records
         mean = mean + source.gaussian(MEAN, mean.shape, sigma * normalisation.mean_clip, dtype=np.float64)
         square = square + source.gaussian(SQUARE, square.shape, sigma * normalisation.square_clip, dtype=np.float64)
     expected = problem.n * normalisation.sampling_rate
@@ -170,5 +178,6 @@ def _floor(normalisation: Normalisation, problem: Problem) -> float:
         return normalisation.variance_floor
     if not problem.noised:
         return _LEAST_VARIANCE
-    noise = normalisation.noise_multiplier * normalisation.square_clip / (problem.n * normalisation.sampling_rate)
+    std = normalisation.noise_multiplier * problem.unit_records * normalisation.square_clip
+    noise = std / (problem.n * normalisation.sampling_rate)
     return max(noise, _LEAST_VARIANCE)

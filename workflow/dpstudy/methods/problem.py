@@ -22,6 +22,7 @@ class Problem:
         classes: m.
         positives: the most positive labels a record may have (k).
         budget: target epsilon, delta, accounting.
+        unit_records: the most records that a unit of privacy has: 1, or where units are persons maybe more.
         sanitise: "full"; "clip" (clips, adds no noise) and "none" (neither) give no guarantee. An infinite
             target turns "full" into "none".
     """
@@ -32,8 +33,11 @@ class Problem:
     budget: Budget
     positives: int = 1
     sanitise: str = "full"
+    unit_records: int = 1
 
     def __post_init__(self):
+        if self.unit_records < 1:
+            raise StudyError(f"per_subject {self.unit_records!r}: must be at least 1")
         if self.sanitise not in SANITISE:
             raise StudyError(f"sanitise {self.sanitise!r}: one of {', '.join(SANITISE)}")
         if self.sanitise != "full" and self.budget.private:

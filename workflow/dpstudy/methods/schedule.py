@@ -12,6 +12,7 @@ from dpstudy.methods.optimisers import OPTIMISERS
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.records import HOLD_BYTES
+from dpstudy.methods.units import single_records
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.calibration import affordable, calibrate
 from dpstudy.privacy.events import TRUNCATED, Event
@@ -132,11 +133,13 @@ def prepared_by(parameters: Schedule) -> float:
 
 def plan(parameters: Schedule, problem: Problem) -> Plan:
     """Calibrate the gradient noise to what the normalisation leaves of the budget."""
-    rate, steps = parameters.rate(problem), parameters.total_steps(problem)
+    rate, steps, bound = parameters.rate(problem), parameters.total_steps(problem), _bound(parameters, problem)
     facts = {"steps": steps, "sampling_rate": rate, "learning_rate_applied": parameters.step_size(problem)}
     if not problem.noised:
         return Plan((), {GRADIENT: 0.0}, facts)
-    fixed = _fixed_events(parameters)
+    if parameters.sampling == "shuffle" and rate < 1.0:
+        single_records(parameters.METHOD, problem, "sampling: shuffle")
+    fixed = _fixed_events(parameters, problem)
 
     def events_at(scale: float) -> tuple[Event, ...]:
         return (*fixed, _gradients(parameters, problem, scale, steps))
@@ -149,13 +152,18 @@ def plan(parameters: Schedule, problem: Problem) -> Plan:
         passes = math.ceil(steps / (problem.n // parameters.batch_size))
         events = (
             *fixed,
-            Event(GRADIENT, "gaussian", scale, parameters.clipping_norm, steps, "shuffle", rate, epochs=passes),
+            Event(GRADIENT, "gaussian", scale, bound, steps, "shuffle", rate, epochs=passes),
         )
-    return Plan(events, {GRADIENT: scale * parameters.clipping_norm}, facts | {"noise_multiplier": scale})
+    return Plan(events, {GRADIENT: scale * bound}, facts | {"noise_multiplier": scale})
 
 
-def _fixed_events(parameters: Schedule) -> tuple[Event, ...]:
-    return private_normalisation.events(parameters.normalisation) if parameters.normalisation else ()
+def _bound(parameters: Schedule, problem: Problem) -> float:
+    """How much one unit changes a gradient sum."""
+    return problem.unit_records * parameters.clipping_norm
+
+
+def _fixed_events(parameters: Schedule, problem: Problem) -> tuple[Event, ...]:
+    return private_normalisation.events(parameters.normalisation, problem) if parameters.normalisation else ()
 
 
 def _gradients(parameters: Schedule, problem: Problem, scale: float, steps: int) -> Event:
@@ -164,7 +172,7 @@ def _gradients(parameters: Schedule, problem: Problem, scale: float, steps: int)
     cut = {}
     if parameters.largest_batch is not None:
         sampling, cut = TRUNCATED, {"largest": parameters.largest_batch, "units": problem.n}
-    return Event(GRADIENT, "gaussian", scale, parameters.clipping_norm, steps, sampling, rate, **cut)
+    return Event(GRADIENT, "gaussian", scale, _bound(parameters, problem), steps, sampling, rate, **cut)
 
 
 @lru_cache(maxsize=64)
@@ -174,7 +182,7 @@ def _affordable_steps(parameters: Schedule, problem: Problem) -> int:
             f"{parameters.METHOD}: noise_multiplier gives no number of steps where no noise is added; give `epochs` or "
             "`steps`"
         )
-    fixed, scale = _fixed_events(parameters), parameters.noise_multiplier
+    fixed, scale = _fixed_events(parameters, problem), parameters.noise_multiplier
     return affordable(lambda steps: (*fixed, _gradients(parameters, problem, scale, steps)), problem.budget)
 
 

@@ -197,10 +197,20 @@ def _check_numbers(config: dict) -> None:
             raise StudyError(f"datasets.{name}.splits: test, validation and left_out leave nothing to train on")
         if "left_out" in splits and "records" in splits:
             raise StudyError(f"datasets.{name}.splits: give either 'left_out', a fraction, or 'records', a number")
-        if dataset["unit"] == "subject":
+        _check_unit(f"datasets.{name}", dataset)
+
+
+def _check_unit(place: str, dataset: dict) -> None:
+    if dataset["unit"] != "subject":
+        if "per_subject" in dataset:
+            raise StudyError(f"{place}.per_subject: is for unit: subject; leave it out")
+        return
+    dataset.setdefault("per_subject", 1)
+    for key, there in (("splits.records", "records" in dataset["splits"]), ("extra", "extra" in dataset)):
+        if there:
             raise StudyError(
-                f"datasets.{name}.unit: no method of this version bounds what a subject contributes, so a guarantee "
-                "for 'subject' would be false; use 'record'"
+                f"{place}.{key}: does not go with unit: subject, whose records would push others out or belong to "
+                "nobody; leave it out"
             )
 
 

@@ -159,6 +159,10 @@ class TrainingRows:
         """How many batches a pass has."""
         return len(self._source)
 
+    def subjects(self) -> np.ndarray:
+        """(rows,) whose each record of a pass is, after a first pass; for units of several records."""
+        return self._source.subjects()
+
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         try:
             yield from self._source
@@ -167,15 +171,17 @@ class TrainingRows:
 
 
 def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
-    """The public facts of learning from these splits; n counts the rows of all, before any is dropped.
+    """The public facts of learning from these splits; n counts the units of all, before any record is dropped.
 
     Raises:
         StudyError: delta is not below 1/n on own data (elsewhere that is a warning).
     """
-    n, delta = sum(manifest["rows"] for manifest in manifests), float(request.dataset["delta"])
+    by_subject, delta = request.dataset["unit"] == "subject", float(request.dataset["delta"])
+    n = sum(manifest["subjects" if by_subject else "rows"] for manifest in manifests)
     if delta >= 1 / n:
         sentence = (
-            f"datasets.{request.cell.dataset}.delta: {request.dataset['delta']} is not below 1/n = 1/{n}; "
+            f"datasets.{request.cell.dataset}.delta: {request.dataset['delta']} is not below 1/n = 1/{n}"
+            f"{' for so many subjects' if by_subject else ''}; "
             f"a guarantee that weak permits publishing a record outright; choose at most {0.1 / n:.1g}"
         )
         if request.dataset["reader"] in OWN_DATA:
@@ -188,6 +194,7 @@ def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
         Budget(request.cell.epsilon, delta, request.options["accounting"]),
         request.dataset["positives"],
         request.options["sanitise"],
+        request.dataset.get("per_subject", 1) if by_subject else 1,
     )
 
 

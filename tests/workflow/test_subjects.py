@@ -1,0 +1,94 @@
+"""Persons as units of privacy, in the real workflow: how many there are, what a ledger says, what a cap reruns."""
+
+import copy
+import csv
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dpstudy.data import shards
+from tests.workflow.conftest import make_folder
+
+CELLS = "results/cells/clinic/pixels/{}/eps=2/ledger.json"
+
+CONFIG = {
+    "study": "subjects",
+    "datasets": {
+        "clinic": {
+            "reader": "image_table", "location": "clinic", "table": "table.csv", "label_column": "label",
+            "classes": ["a", "b"], "path_column": "path", "subject_column": "patient", "group_columns": ["sex"],
+            "size": [8, 8],
+            "channels": 1, "splits": {"test": 0.3}, "delta": "1e-3", "unit": "subject", "per_subject": 2, "shards": 2,
+        }
+    },
+    "features": {"pixels": {"extractor": "pixels", "normalise": "l2"}},
+    "methods": {
+        "least-squares": {"method": "least_squares"},
+        "dp-sgd": {
+            "method": "first_order", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 5, "batch_size": 20,
+            "tuned_on": "nothing",
+        },
+    },
+    "epsilons": ["2"],
+    "seeds": [0],
+    "noise": "secure",
+}  # fmt: skip
+
+
+def write_clinic(folder):
+    """160 images of 60 patients, one to five each."""
+    rng = np.random.default_rng(0)
+    (folder / "images").mkdir(parents=True)
+    rows, owners = [], np.repeat(np.arange(60), rng.integers(1, 6, 60))
+    for row, owner in enumerate(owners):
+        label = int(owner % 2)
+        picture = rng.integers(0, 128, (8, 8)).astype(np.uint8) + 100 * label
+        Image.fromarray(picture.astype(np.uint8)).save(folder / "images" / f"{row}.png")
+        rows.append({"path": f"images/{row}.png", "label": "ab"[label], "patient": f"P{owner}", "sex": "fm"[owner % 2]})
+    with open(folder / "table.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory):
+    study = make_folder(tmp_path_factory.mktemp("clinic") / "study")
+    write_clinic(study.path / "data" / "clinic")
+    study.write_config(CONFIG)
+    result = study.snakemake(*(CELLS.format(entry) for entry in ("least-squares", "dp-sgd")))
+    assert result.returncode == 0, result.stdout + result.stderr
+    return study
+
+
+def ledger(study, entry):
+    return json.loads((study.path / CELLS.format(entry)).read_text())
+
+
+def test_the_ledger_is_about_subjects_and_no_subject_has_more_than_its_share(clinic):
+    train, test = (shards.load(clinic.path / "results" / "data" / "clinic" / split) for split in ("train", "test"))
+    names, counts = np.unique(train.subjects.astype(str), return_counts=True)
+    assert counts.max() == 2 and not set(names) & set(test.subjects)
+    assert np.unique(test.subjects.astype(str), return_counts=True)[1].max() > 2  # all of the test split is scored
+    for entry, sensitivities in (("least-squares", [2, 2]), ("dp-sgd", [2])):
+        found = ledger(clinic, entry)
+        assert (found["unit"], found["n"], found["guarantee"]) == ("subject", len(names), "proved")
+        assert [event["sensitivity"] for event in found["events"]] == pytest.approx(sensitivities)
+        assert found["epsilon"] <= 2 and found["not_accounted"] == []
+    (event,) = ledger(clinic, "dp-sgd")["events"]
+    assert event["sampling"] == "poisson" and event["sampling_rate"] == pytest.approx(20 / len(names))
+
+
+def test_another_cap_reads_anew_and_a_weak_delta_is_refused_by_the_number_of_subjects(clinic):
+    config = copy.deepcopy(CONFIG)
+    config["datasets"]["clinic"]["per_subject"] = 1
+    clinic.write_config(config)
+    rules = {rule for rule, _ in clinic.planned(CELLS.format("dp-sgd"))}
+    assert {"prepare_shard", "extract_shard", "train_stepped"} <= rules
+    config["datasets"]["clinic"] |= {"per_subject": 2, "delta": "0.03"}
+    clinic.write_config(config)
+    result = clinic.snakemake(CELLS.format("least-squares"))
+    assert result.returncode and "0.03 is not below 1/n = 1/" in result.stderr and "so many subjects" in result.stderr
+    clinic.write_config(CONFIG)

@@ -1,0 +1,81 @@
+"""Units of privacy that have several records: persons with several images.
+
+Adding or removing a unit adds or removes all its records, at most `problem.unit_records` of them. A sum to which each
+record contributes at most C changes by at most unit_records x C, and that is the sensitivity of every release here.
+Where steps take a random part of the data, units are drawn, and all records of a drawn unit take part: the unit takes
+part with the public probability q, as the accountants have it for a record.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+
+from dpstudy.errors import StudyError
+from dpstudy.methods.problem import Problem
+
+
+class Units:
+    """Which rows belong to which unit.
+
+    Args:
+        rows: how many there are.
+        names: (rows,) the unit of each; None: each row is a unit.
+
+    Attributes:
+        count: of units (private, as the number of rows is).
+    """
+
+    def __init__(self, rows: int, names: np.ndarray | None = None):
+        self.count, self._order = rows, None
+        if names is not None:
+            if len(names) != rows:
+                raise ValueError(f"{rows} rows but the units of {len(names)}")
+            known, number = np.unique(names, return_inverse=True)
+            self.count = len(known)
+            self._order = np.argsort(number, kind="stable")
+            self._ends = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=self.count))])
+
+    @property
+    def largest(self) -> int:
+        """The most rows that a unit has."""
+        return 1 if self._order is None else int(np.diff(self._ends).max(initial=0))
+
+    def rows(self, index: torch.Tensor | None) -> torch.Tensor | None:
+        """The rows of the units `index`, ascending; None stands for all."""
+        if index is None or self._order is None:
+            return index
+        parts = [self._order[self._ends[unit] : self._ends[unit + 1]] for unit in index.tolist()]
+        return torch.from_numpy(np.sort(np.concatenate([self._order[:0], *parts])))
+
+
+def units_of(batches: Iterable, rows: int, problem: Problem, needed: bool) -> Units:
+    """The units of the rows that batches hold, in their order.
+
+    Args:
+        batches: has a method `subjects()` where units have several records.
+        needed: whether steps draw units; where all take part in every step it does not matter who is who.
+
+    Raises:
+        StudyError: nobody knows whose the records are, or a unit has more than the problem says.
+    """
+    if problem.unit_records == 1 or not needed:
+        return Units(rows)
+    if not hasattr(batches, "subjects"):
+        raise StudyError("mini-batches of persons need to know whose each record is; use full batches")
+    found = Units(rows, batches.subjects())
+    if found.largest > problem.unit_records:
+        raise StudyError(f"a subject has {found.largest} records, but per_subject is {problem.unit_records}")
+    return found
+
+
+def single_records(method: str, problem: Problem, what: str) -> None:
+    """Refuse units of several records where no bound is known.
+
+    Raises:
+        StudyError: they may have several.
+    """
+    if problem.unit_records > 1:
+        raise StudyError(
+            f"{method}: {what} has no bound for subjects with several records; set per_subject: 1 for the data set"
+        )
