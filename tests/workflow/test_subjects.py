@@ -92,3 +92,34 @@ def test_another_cap_reads_anew_and_a_weak_delta_is_refused_by_the_number_of_sub
     result = clinic.snakemake(CELLS.format("least-squares"))
     assert result.returncode and "0.03 is not below 1/n = 1/" in result.stderr and "so many subjects" in result.stderr
     clinic.write_config(CONFIG)
+
+
+def test_labels_beyond_the_most_are_refused_or_dropped_as_told(clinic):
+    """Two of three findings, in training alone; another number reads anew only where it cuts."""
+    config = copy.deepcopy(CONFIG)
+    table = clinic.path / "data" / "clinic" / "findings.csv"
+    rows = list(csv.DictReader(open(clinic.path / "data" / "clinic" / "table.csv", newline="")))
+    with open(table, "w", newline="") as file:
+        writer = csv.DictWriter(file, ["path", "patient", "a", "b", "c"])
+        writer.writeheader()
+        writer.writerows(
+            {"path": row["path"], "patient": row["patient"], "a": 1, "b": number % 2, "c": number % 3 // 2}
+            for number, row in enumerate(rows)
+        )
+    dataset = config["datasets"]["clinic"]
+    del dataset["label_column"], dataset["classes"], dataset["group_columns"]
+    dataset |= {"table": "findings.csv", "label_columns": ["a", "b", "c"], "positives": 2}
+    config["methods"].pop("dp-sgd")
+    config["evaluation"] = {"metrics": ["auc"]}
+    config["study"] = "findings"
+    clinic.write_config(config)
+    refused = clinic.snakemake(CELLS.format("least-squares"))
+    assert refused.returncode and "3 positive labels where at most 2 are declared" in refused.stdout + refused.stderr
+    dataset["beyond"] = "truncate"
+    clinic.write_config(config)
+    result = clinic.snakemake(CELLS.format("least-squares"))
+    assert result.returncode == 0, result.stdout + result.stderr
+    train, test = (shards.load(clinic.path / "results" / "data" / "clinic" / split) for split in ("train", "test"))
+    assert train.labels.sum(1).max() == 2 and test.labels.sum(1).max() == 3
+    (sentence,) = ledger(clinic, "least-squares")["not_accounted"]
+    assert sentence.startswith("Of a training record with more than 2 positive labels, 2 were kept")

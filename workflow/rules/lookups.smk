@@ -37,7 +37,8 @@ def planted_from(wildcards):
 
 def reading_options(source):
     """What a reader is told of a data set: not what only others need, so that another delta reads nothing anew."""
-    others = ("delta", "positives", "not_accounted", "matched")
+    cut = SOURCES[source].get("beyond") == "truncate"
+    others = ("delta", "not_accounted", "matched", *(() if cut else ("positives", "beyond")))
     return {key: value for key, value in SOURCES[source].items() if key not in others}
 
 

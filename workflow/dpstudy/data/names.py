@@ -9,6 +9,11 @@ CHOSEN = (
     "the data set of the chosen records; in the collection that they come from, adding one record may displace another."
 )
 
+TRUNCATED = (
+    "Of a training record with more than {0} positive labels, {0} were kept, by a hash of its id: a rule about each "
+    "record alone, which spends nothing."
+)
+
 
 class Fractions(NamedTuple):
     """A config's `splits`; test is None where it is not given. Records left out belong to no split.
@@ -73,7 +78,9 @@ def splits_of(options: dict, private: bool) -> dict:
 def caveats(options: dict) -> list[str]:
     """What the ledger of a cell must say of how its data set came about, a sentence each.
 
-    The config's own sentences (`not_accounted`), and one where a fixed number of records was chosen.
+    The config's own sentences (`not_accounted`), one where a fixed number of records was chosen, and one where labels
+    were dropped.
     """
     chosen = "records" in options.get("splits", {}) or "records" in options.get("extra", {})
-    return [*options.get("not_accounted", []), *([CHOSEN] if chosen else [])]
+    cut = [TRUNCATED.format(options["positives"])] if options.get("beyond") == "truncate" else []
+    return [*options.get("not_accounted", []), *([CHOSEN] if chosen else []), *cut]

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpstudy.data.images import UnreadableImageError
 from dpstudy.data.names import splits_of
+from dpstudy.data.positives import at_most
 from dpstudy.data.reader import Reader
 from dpstudy.data.readers import open_reader
 from dpstudy.data.records import Records, concatenate
@@ -55,6 +56,8 @@ def prepare_shard(
             raise StudyError(f"the split {split!r} has {rows} rows for {count} shards; lower `shards`")
         tolerated = options.get("unreadable", 0.0)
         records = _read(reader, parts, shard * rows // count, (shard + 1) * rows // count, tolerated)
+        if options.get("beyond") == "truncate" and split != "test":
+            records = at_most(records, options["positives"])
         write_shard(path, change(records) if change else records, private)
 
 

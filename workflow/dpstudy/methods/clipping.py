@@ -63,7 +63,7 @@ def checked_labels(labels: np.ndarray, classes: int, positives: int = 1) -> np.n
         if excess.size:
             raise StudyError(
                 f"row {excess[0]}: {int(labels[excess[0]].sum())} positive labels where at most {positives} are "
-                "declared (`positives`): raise it, or drop labels"
+                "declared (`positives`): raise it, or write `beyond: truncate` for the data set"
             )
         return labels
     if labels.dtype.kind not in "iu":
