@@ -1,0 +1,39 @@
+"""The subgroups that an evaluation compares, none smaller than it may be."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+OTHERS = "others"
+UNKNOWN = "unknown"  # an empty cell of the table
+SMALL = ("merge", "withhold")
+
+
+def members(columns: Mapping[str, np.ndarray], smallest: int, small: str = "merge") -> dict[str, np.ndarray]:
+    """Name such as "sex=F" -> (n,) whether each record of a split belongs, column by column, in order of names.
+
+    Args:
+        columns: name -> (n,) strings.
+        smallest: the fewest records that a group may have.
+        small: what becomes of smaller ones: "merge" makes them one group of the column, "others", which is withheld
+            if it is too small still; "withhold" leaves them out.
+    """
+    found = {}
+    for column, values in columns.items():
+        values = np.array([str(value) or UNKNOWN for value in values], dtype=object)
+        names, counts = np.unique(values.astype(str), return_counts=True)
+        large = [str(name) for name, count in zip(names, counts, strict=True) if count >= smallest]
+        for name in large:
+            found[f"{column}={name}"] = values == name
+        rest = ~np.isin(values.astype(str), large)
+        if small == "merge" and rest.sum() >= smallest:
+            found[f"{column}={OTHERS}"] = rest
+    return found
+
+
+def gap(values: Mapping[str, float]) -> tuple[float, str, str] | None:
+    """How far the best group is above the worst, and the names of the two; None for fewer than two groups."""
+    if len(values) < 2:
+        return None
+    best, worst = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
+    return values[best] - values[worst], best, worst

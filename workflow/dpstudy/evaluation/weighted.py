@@ -1,0 +1,81 @@
+"""Metrics under many weightings of the same records at once: what a bootstrap asks for, a few products in place of
+thousands of sorts."""
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+
+
+def auc(scores: np.ndarray, member: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The weighted area under the ROC curve; equal scores count half.
+
+    Args:
+        scores: (n,).
+        member: (n,) booleans.
+        weights: (R, n), at least 0.
+
+    Returns:
+        (R,) fractions; NaN where members, or the others, have no weight.
+    """
+    order = np.argsort(scores, kind="stable")
+    starts = _starts(scores[order])
+    inside, outside = (_of_runs(weights[:, order] * flag[order], starts) for flag in (member, ~member))
+    below = np.cumsum(outside, axis=1) - outside / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (inside * below).sum(1) / (inside.sum(1) * outside.sum(1))
+
+
+def average_precision(scores: np.ndarray, member: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The weighted average precision: the sum over thresholds of the recall gained there times the precision.
+
+    Args, Returns: as of `auc`; NaN where members have no weight.
+    """
+    order = np.argsort(-scores, kind="stable")
+    starts = _starts(scores[order])
+    inside, outside = (_of_runs(weights[:, order] * flag[order], starts) for flag in (member, ~member))
+    found, all_of_it = np.cumsum(inside, axis=1), np.cumsum(inside + outside, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision = np.where(all_of_it > 0, found / all_of_it, 0.0)
+        return (inside * precision).sum(1) / inside.sum(1)
+
+
+def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(R,) weighted means of (n,) values; NaN where nothing has weight."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return weights @ values.astype(np.float64) / weights.sum(1)
+
+
+def resamples(n: int, count: int, subjects: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
+    """(count, n) how often each record is in each of `count` bootstrap samples; all records of a subject together.
+
+    Args:
+        subjects: (n,) whose each record is: people are drawn, not pictures. None: records are.
+
+    Raises:
+        StudyError: there are no records.
+    """
+    if not n:
+        raise StudyError("evaluation: the split has no records; give it some in `splits`")
+    drawn = np.random.default_rng([seed, count, n])
+    number = np.arange(n) if subjects is None else np.unique(subjects.astype(str), return_inverse=True)[1]
+    units = int(number.max()) + 1
+    return drawn.multinomial(units, np.full(units, 1 / units), size=count)[:, number].astype(np.float64)
+
+
+def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float] | None:
+    """The percentile interval of bootstrap values, of those that are defined; None where half of them are not."""
+    known = values[np.isfinite(values)]
+    if 2 * len(known) < len(values):
+        return None
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _starts(ordered: np.ndarray) -> np.ndarray:
+    """Where runs of equal values begin."""
+    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+
+
+def _of_runs(weights: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """(R, runs) the weight of each run."""
+    return np.add.reduceat(weights, starts, axis=1)
