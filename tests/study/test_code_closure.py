@@ -64,7 +64,7 @@ snakemake = Names(
     output=outputs,
     params=Names(
         options=options, seeds=[0], noise="seeded", metrics=["top1"], not_accounted=[], library={library!r},
-        scaling=None,
+        scaling=None, evaluation={{}},
         dataset=dict(reader="digits", delta="1e-3", unit="record", positives=1),
     ),
 )

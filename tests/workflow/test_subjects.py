@@ -32,6 +32,7 @@ CONFIG = {
         },
     },
     "epsilons": ["2"],
+    "evaluation": {"metrics": ["top1", "auc"], "intervals": 50, "smallest_group": 5, "per_label": True},
     "seeds": [0],
     "noise": "secure",
 }  # fmt: skip
@@ -79,6 +80,17 @@ def test_the_ledger_is_about_subjects_and_no_subject_has_more_than_its_share(cli
         assert found["epsilon"] <= 2 and found["not_accounted"] == []
     (event,) = ledger(clinic, "dp-sgd")["events"]
     assert event["sampling"] == "poisson" and event["sampling_rate"] == pytest.approx(20 / len(names))
+
+
+def test_metrics_have_groups_labels_and_intervals(clinic):
+    test = shards.load(clinic.path / "results" / "data" / "clinic" / "test")
+    path = clinic.path / CELLS.format("least-squares").replace("ledger", "metrics")
+    (row,) = json.loads(path.read_text())["seeds"]
+    assert row["top1_low"] <= row["top1"] <= row["top1_high"] and "auc_low" in row
+    assert set(row["groups"]) == {"sex=f", "sex=m", "label=a", "label=b"}
+    for name in "fm":
+        assert row["groups"][f"sex={name}"]["n"] == (test.groups["sex"] == name).sum()
+    assert row["groups"]["label=a"]["n"] + row["groups"]["label=b"]["n"] == len(test)
 
 
 def test_another_cap_reads_anew_and_a_weak_delta_is_refused_by_the_number_of_subjects(clinic):

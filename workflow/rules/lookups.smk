@@ -195,8 +195,8 @@ def run_files(wildcards):
 
 def whole_fingerprint(cell):
     """The config hash of a cell with all its seeds."""
-    dataset, metrics = dataset_facts(cell.dataset), STUDY["evaluation"]["metrics"]
-    return cell_fingerprint(cell.options(STUDY), dataset, STUDY["seeds"], STUDY["noise"], metrics)
+    dataset = dataset_facts(cell.dataset)
+    return cell_fingerprint(cell.options(STUDY), dataset, STUDY["seeds"], STUDY["noise"], STUDY["evaluation"])
 
 
 def expected_makers():

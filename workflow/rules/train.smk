@@ -33,6 +33,7 @@ rule train_closed_form:
         seeds=STUDY["seeds"],
         noise=STUDY["noise"],
         metrics=STUDY["evaluation"]["metrics"],
+        evaluation=STUDY["evaluation"],
         not_accounted=not_accounted,
     script:
         "../scripts/train_cell.py"
@@ -83,6 +84,7 @@ use rule train_closed_form as train_seed with:
         seeds=lambda wildcards: [int(wildcards.seed)],
         noise=STUDY["noise"],
         metrics=STUDY["evaluation"]["metrics"],
+        evaluation=STUDY["evaluation"],
         not_accounted=not_accounted,
         checkpoint=lambda wildcards: f"{RUN}/checkpoint.safetensors".format(**wildcards),
 

@@ -22,6 +22,7 @@ if __name__ == "__main__":
             code=list(files.code),
             library=params.library,
             checkpoint=getattr(params, "checkpoint", None),
+            evaluation=params.evaluation,
         )
         inputs = CellInputs(
             train=tuple(os.path.dirname(path) for path in files.train if path.endswith("/manifest.json")),

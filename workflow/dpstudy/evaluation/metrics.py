@@ -1,7 +1,7 @@
 """Metrics of a classifier on a public test split.
 
 The labels that enter here are public by assumption: these functions add no noise and must not see private records.
-Accuracies are in percent; the area under the ROC curve is a fraction between 0 and 1.
+Accuracies are in percent; the area under the ROC curve and average precision are fractions between 0 and 1.
 """
 
 import numpy as np
@@ -14,6 +14,7 @@ METRICS = {
     "top5": "top-5 accuracy (%)",
     "balanced_accuracy": "balanced accuracy (%)",
     "auc": "area under the ROC curve",
+    "average_precision": "average precision",
 }
 PERCENT = frozenset({"top1", "top5", "balanced_accuracy"})
 
@@ -39,10 +40,12 @@ def evaluate(scores: np.ndarray, labels: np.ndarray, metrics: list[str], classes
     for name in METRICS:
         if name not in metrics or (name == "top5" and len(classes) <= 5):
             continue
-        if labels.ndim == 2 and name != "auc":
+        if labels.ndim == 2 and name not in ("auc", "average_precision"):
             raise StudyError(f"evaluation: {name!r} needs one label a record; use 'auc' for data with several labels")
         if name == "auc":
             result[name] = area_under_curve(scores, labels, classes)
+        elif name == "average_precision":
+            result[name] = mean_average_precision(scores, labels, classes)
         elif name == "balanced_accuracy":
             result[name] = balanced_accuracy(scores, labels)
         else:
@@ -57,10 +60,14 @@ def top_k(scores: np.ndarray, labels: np.ndarray, k: int) -> float:
         scores: (n, m).
         labels: (n,) class indices.
     """
+    return float(100.0 * np.mean(ranks(scores, labels) < k))
+
+
+def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(n,) how many classes stand before the true one, from 0; arguments as of `top_k`."""
     true = np.take_along_axis(scores, labels[:, None].astype(np.int64), axis=1)
     earlier = np.arange(scores.shape[1]) < labels[:, None]
-    rank = (scores > true).sum(axis=1) + ((scores == true) & earlier).sum(axis=1)
-    return float(100.0 * np.mean(rank < k))
+    return (scores > true).sum(axis=1) + ((scores == true) & earlier).sum(axis=1)
 
 
 def balanced_accuracy(scores: np.ndarray, labels: np.ndarray) -> float:
@@ -89,6 +96,17 @@ def area_under_curve(scores: np.ndarray, labels: np.ndarray, classes: list[str])
     """
     from sklearn.metrics import roc_auc_score
 
+    return _mean_over_classes("auc", roc_auc_score, scores, labels, classes)
+
+
+def mean_average_precision(scores: np.ndarray, labels: np.ndarray, classes: list[str]) -> float:
+    """Mean over classes of the average precision, a fraction; which classes, and what is raised, as of the area."""
+    from sklearn.metrics import average_precision_score
+
+    return _mean_over_classes("average_precision", average_precision_score, scores, labels, classes)
+
+
+def _mean_over_classes(name: str, score, scores: np.ndarray, labels: np.ndarray, classes: list[str]) -> float:
     if labels.ndim == 1 and len(classes) == 2:
         scores = scores[:, 1:] - scores[:, :1]
         member = labels[:, None] == 1
@@ -96,8 +114,8 @@ def area_under_curve(scores: np.ndarray, labels: np.ndarray, classes: list[str])
         member = labels != 0 if labels.ndim == 2 else labels[:, None] == np.arange(len(classes))
     mixed = [j for j in range(member.shape[1]) if 0 < member[:, j].sum() < len(member)]
     if not mixed:
-        raise StudyError("evaluation: 'auc' needs a class that some records of the split have and others do not")
-    return float(np.mean([roc_auc_score(member[:, j], scores[:, j]) for j in mixed]))
+        raise StudyError(f"evaluation: {name!r} needs a class that some records of the split have and others do not")
+    return float(np.mean([score(member[:, j], scores[:, j]) for j in mixed]))
 
 
 def _check(scores: np.ndarray, labels: np.ndarray, metrics: list[str], classes: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +42,7 @@ class CellRequest:
         code: source files that the cell runs on.
         library: their hash when the study was laid out.
         checkpoint: where a single seed keeps its checkpoint, or None.
+        evaluation: the config's, with intervals and groups; empty: metrics alone.
     """
 
     cell: Cell
@@ -54,6 +55,7 @@ class CellRequest:
     code: Sequence[str]
     library: str
     checkpoint: str | None = None
+    evaluation: dict = field(default_factory=dict)
 
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
         """The noise of one seed of this cell; `trial` tells apart the runs of a phase."""

@@ -18,10 +18,10 @@ def config_hash(options: Mapping) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def cell_fingerprint(options: Mapping, dataset: Mapping, seeds: list, noise: str, metrics: list) -> str:
+def cell_fingerprint(options: Mapping, dataset: Mapping, seeds: list, noise: str, evaluation: Mapping) -> str:
     """The config hash of a cell: all that its result depends on besides data and code."""
     return config_hash(
-        {"options": options, "dataset": dataset, "seeds": list(seeds), "noise": noise, "metrics": list(metrics)}
+        {"options": options, "dataset": dataset, "seeds": list(seeds), "noise": noise, "evaluation": evaluation}
     )
 
 

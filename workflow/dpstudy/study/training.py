@@ -9,6 +9,7 @@ import numpy as np
 
 from dpstudy import methods
 from dpstudy.allocator import keep_freed_memory
+from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.files import write_json, write_table
 from dpstudy.methods.problem import Plan, Problem
@@ -43,7 +44,13 @@ class _Outcome:
 def made_by(request: CellRequest, data: dict[str, str]) -> dict:
     """What made this cell; the summary compares it with today's config and library."""
     return {
-        "config": cell_fingerprint(request.options, request.dataset, request.seeds, request.noise, request.metrics),
+        "config": cell_fingerprint(
+            request.options,
+            request.dataset,
+            request.seeds,
+            request.noise,
+            dict(request.evaluation) | {"metrics": list(request.metrics)},
+        ),
         "library": request.library,
         "data": data,
         "versions": versions(),
@@ -126,8 +133,13 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
     if keeper:
         curve.extend(keeper.curve)
     seconds = keeper.seconds if keeper else time.monotonic() - started
-    scores = evaluate(fitted.model.scores(test.features), test.labels, list(request.metrics), classes)
-    outcome.rows.append({"seed": seed, "split": "test", **scores, "seconds": round(seconds, 3)})
+    given = fitted.model.scores(test.features)
+    scores = evaluate(given, test.labels, list(request.metrics), classes)
+    more = {}
+    if request.evaluation:
+        options = dict(request.evaluation) | {"metrics": request.metrics}
+        more = judge(given, test.labels, classes, options, test.groups, test.subjects)
+    outcome.rows.append({"seed": seed, "split": "test", **scores, **more, "seconds": round(seconds, 3)})
     _log.info("seed %s: %s in %.1f s", seed, scores, seconds)
     if outcome.first_model is None:
         outcome.first_model, outcome.repeatable = fitted.model, source.untouched

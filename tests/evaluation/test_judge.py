@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from dpstudy.evaluation.judge import judge
+from dpstudy.evaluation.metrics import evaluate
+
+OPTIONS = {"metrics": ["top1", "auc"], "intervals": 0, "smallest_group": 5, "small_groups": "merge", "per_label": False}
+CLASSES = ["a", "b", "c"]
+
+
+def rows(n=120, several=False, classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = (rng.random((n, classes)) < 0.3).astype(np.int8) if several else rng.integers(classes, size=n)
+    truth = labels if several else np.eye(classes)[labels]
+    scores = truth + rng.standard_normal((n, classes))
+    sex = np.array(["F", "M"], object)[rng.integers(2, size=n)]
+    return scores, labels, {"sex": sex}
+
+
+def test_groups_have_the_metrics_of_their_records_alone():
+    scores, labels, columns = rows()
+    found = judge(scores, labels, CLASSES, OPTIONS, columns)
+    assert found.keys() == {"groups"} and found["groups"].keys() == {"sex=F", "sex=M"}
+    for name in "FM":
+        mask = columns["sex"] == name
+        expected = evaluate(scores[mask], labels[mask], ["top1", "auc"], CLASSES)
+        entry = found["groups"][f"sex={name}"]
+        assert entry.pop("n") == mask.sum() and entry == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("metrics", [["top1"], ["balanced_accuracy"], ["auc"], ["average_precision"]])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_intervals_hold_the_value_and_shrink_with_the_records(metrics, classes):
+    widths = []
+    for n in (100, 2500):
+        scores, labels, _ = rows(n, classes=classes)
+        found = judge(scores, labels, CLASSES[:classes], OPTIONS | {"metrics": metrics, "intervals": 300})
+        value = evaluate(scores, labels, metrics, CLASSES[:classes])[metrics[0]]
+        low, high = (found[f"{metrics[0]}_{end}"] for end in ("low", "high"))
+        assert low < value < high
+        widths.append(high - low)
+    assert 3 < widths[0] / widths[1] < 8  # the root of 25, about
+
+
+def test_each_label_against_the_others():
+    scores, labels, _ = rows(several=True)
+    options = OPTIONS | {"metrics": ["auc", "average_precision"], "per_label": True, "intervals": 50}
+    found = judge(scores, labels, CLASSES, options)
+    for number, name in enumerate(CLASSES):
+        entry = found["groups"][f"label={name}"]
+        assert entry["n"] == labels[:, number].sum()
+        assert entry["auc"] == pytest.approx(roc_auc_score(labels[:, number], scores[:, number]))
+        assert entry["average_precision"] == pytest.approx(
+            average_precision_score(labels[:, number], scores[:, number])
+        )
+        assert entry["auc_low"] < entry["auc"] < entry["auc_high"]
+    assert found["auc_low"] < np.mean([found["groups"][f"label={name}"]["auc"] for name in CLASSES]) < found["auc_high"]
+    scores, labels, _ = rows()
+    single = judge(scores, labels, CLASSES, OPTIONS | {"per_label": True})["groups"]["label=b"]
+    right = (scores.argmax(1) == labels)[labels == 1]
+    assert single["n"] == len(right) and single["top1"] == pytest.approx(100 * right.mean())
+
+
+def test_persons_are_drawn_so_that_many_pictures_of_few_say_less():
+    scores, labels, _ = rows(600)
+    subjects = np.array([f"p{row // 30}" for row in range(600)], object)
+    blocks = np.repeat(np.arange(20), 30)
+    wrong = blocks % 2 == 0  # persons are right or wrong as a whole
+    scores = np.eye(3)[np.where(wrong, (labels + 1) % 3, labels)]
+    options = OPTIONS | {"metrics": ["top1"], "intervals": 400}
+    widths = [
+        found["top1_high"] - found["top1_low"]
+        for found in (judge(scores, labels, CLASSES, options, None, names) for names in (None, subjects))
+    ]
+    assert widths[1] > 3 * widths[0]
+
+
+def test_what_is_not_defined_is_left_out():
+    scores, labels, _ = rows(several=True)
+    columns = {"site": np.array(["x"] * 60 + ["y"] * 60, object)}
+    labels[:60] = 0  # no finding at the first site
+    found = judge(scores, labels, CLASSES, OPTIONS | {"metrics": ["auc"], "intervals": 20}, columns)
+    assert found["groups"]["site=x"] == {"n": 60} and "auc" in found["groups"]["site=y"]

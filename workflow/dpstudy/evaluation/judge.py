@@ -1,0 +1,117 @@
+"""What a test split says beyond its mean scores: intervals, subgroups and single labels.
+
+The records of the test split are public by assumption; nothing here adds noise.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dpstudy.evaluation import weighted
+from dpstudy.evaluation.groups import members
+from dpstudy.evaluation.metrics import METRICS, ranks
+
+LABEL = "label"  # the column that single labels stand under
+_AREAS = {"auc": weighted.auc, "average_precision": weighted.average_precision}
+
+
+def judge(
+    scores: np.ndarray,
+    labels: np.ndarray,
+    classes: Sequence[str],
+    options: Mapping,
+    columns: Mapping[str, np.ndarray] | None = None,
+    subjects: np.ndarray | None = None,
+) -> dict:
+    """What metrics.json has of a seed besides its metrics.
+
+    Args:
+        scores, labels, classes: as of `metrics.evaluate`.
+        options: the config's `evaluation`: metrics, intervals (bootstrap samples, 0 for none), smallest_group,
+            small_groups, per_label.
+        columns: name -> (n,) strings: what records are grouped by.
+        subjects: (n,) whose each record is: samples are drawn of persons then.
+
+    Returns:
+        {metric}_low and {metric}_high where there are intervals, and `groups` where there are groups: name (such as
+        "sex=F", or "label=Effusion") -> {"n", metric, {metric}_low, {metric}_high}; n counts the group's records, of
+        a label those that bear it. A metric that is not defined on a group is left out of it.
+    """
+    scores, labels = np.asarray(scores, np.float64), np.asarray(labels)
+    count = options.get("intervals", 0)
+    samples = weighted.resamples(len(labels), count, subjects) if count else np.empty((0, len(labels)))
+    weights = np.concatenate([np.ones((1, len(labels))), samples])
+    metrics = [name for name in METRICS if name in options["metrics"] and _applies(name, labels, classes)]
+    found = {
+        f"{name}_{end}": value
+        for name in metrics
+        for end, value in _ends(_under(name, scores, labels, classes, weights)[1:])
+    }
+    groups = {}
+    for name, mask in members(columns or {}, options["smallest_group"], options["small_groups"]).items():
+        groups[name] = {"n": int(mask.sum())}
+        for metric in metrics:
+            groups[name] |= _entry(metric, _under(metric, scores[mask], labels[mask], classes, weights[:, mask]))
+    if options.get("per_label"):
+        groups |= _labels(scores, labels, classes, metrics, weights, options["smallest_group"])
+    return found | ({"groups": groups} if groups else {})
+
+
+def _labels(scores, labels, classes: Sequence[str], metrics: list[str], weights: np.ndarray, smallest: int) -> dict:
+    """A group a label: its areas against all other records, and how many that bear it are classified rightly."""
+    found = {}
+    for number, name in enumerate(classes):
+        member = labels[:, number] != 0 if labels.ndim == 2 else labels == number
+        if member.sum() < smallest:
+            continue
+        entry = {"n": int(member.sum())}
+        for metric in metrics:
+            if metric in _AREAS:
+                entry |= _entry(metric, _AREAS[metric](scores[:, number], member, weights))
+            elif metric in ("top1", "top5"):
+                entry |= _entry(metric, _under(metric, scores[member], labels[member], classes, weights[:, member]))
+        found[f"{LABEL}={name}"] = entry
+    return found
+
+
+def _applies(name: str, labels: np.ndarray, classes: Sequence[str]) -> bool:
+    return name in _AREAS or (labels.ndim == 1 and (name != "top5" or len(classes) > 5))
+
+
+def _under(name: str, scores, labels, classes: Sequence[str], weights: np.ndarray) -> np.ndarray:
+    """(R,) a metric under each weighting."""
+    if name in _AREAS:
+        return _mean([_AREAS[name](own, member, weights) for own, member in _against_rest(scores, labels, classes)])
+    right = ranks(scores, labels) < (5 if name == "top5" else 1)
+    if name != "balanced_accuracy":
+        return 100 * weighted.mean(right, weights)
+    parts = [labels == label for label in np.unique(labels)]
+    return 100 * _mean([weighted.mean(right[part], weights[:, part]) for part in parts])
+
+
+def _against_rest(scores: np.ndarray, labels: np.ndarray, classes: Sequence[str]):
+    """(scores, membership) of each label; of two exclusive classes one pair, by the difference of their scores."""
+    if labels.ndim == 1 and len(classes) == 2:
+        yield scores[:, 1] - scores[:, 0], labels == 1
+        return
+    for number in range(len(classes)):
+        yield scores[:, number], labels[:, number] != 0 if labels.ndim == 2 else labels == number
+
+
+def _mean(parts: list[np.ndarray]) -> np.ndarray:
+    """The mean over what is defined."""
+    known = np.array(parts)
+    count = np.isfinite(known).sum(0)
+    return np.where(count > 0, np.nansum(known, axis=0) / np.maximum(count, 1), np.nan)
+
+
+def _entry(name: str, values: np.ndarray) -> dict[str, float]:
+    """A metric and its interval, from its value and those of the samples."""
+    if not np.isfinite(values[0]):
+        return {}
+    return {name: float(values[0])} | {f"{name}_{end}": value for end, value in _ends(values[1:])}
+
+
+def _ends(values: np.ndarray) -> list[tuple[str, float]]:
+    found = weighted.interval(values) if len(values) else None
+    return [] if found is None else list(zip(("low", "high"), found, strict=True))
