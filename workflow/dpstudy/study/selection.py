@@ -94,6 +94,7 @@ def _check_style(place: str, spec: dict) -> None:
         "claims": ("paper", *(() if spec.get("paper") in ROLES else ("methods",))),
         "search": ("searches",),
         "parameters": ("models",),
+        "disparity": ("rows", "column"),
         "curve": ("panels",),
         "noise": ("x", "noise"),
     }

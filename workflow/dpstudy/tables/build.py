@@ -7,6 +7,7 @@ from dpstudy.errors import StudyError
 from dpstudy.tables.best import best_sheet, build_best_table
 from dpstudy.tables.ceiling_table import build_ceiling_table, ceiling_sheet
 from dpstudy.tables.claims_table import build_claims_table, claims_sheet
+from dpstudy.tables.disparity import build_disparity_table, disparity_sheet
 from dpstudy.tables.grouped import build_grouped_table
 from dpstudy.tables.latex import build_table
 from dpstudy.tables.parameters import build_parameters_table, parameters_sheet
@@ -22,6 +23,7 @@ STYLES: dict[str, Callable[..., None]] = {
     "claims": build_claims_table,
     "search": build_search_table,
     "parameters": build_parameters_table,
+    "disparity": build_disparity_table,
 }
 
 
@@ -32,6 +34,7 @@ SHEETS: dict[str, Callable[..., Sheet]] = {
     "claims": claims_sheet,
     "search": search_sheet,
     "parameters": parameters_sheet,
+    "disparity": disparity_sheet,
 }
 
 
