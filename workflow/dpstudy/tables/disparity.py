@@ -25,7 +25,7 @@ _NAMES = {WHOLE: "all", GAP: "best less worst"}
 
 @dataclass(frozen=True)
 class Score:
-    """A metric on one group in one cell: mean and standard deviation over seeds, and the first seed's interval.
+    """A metric on one group in one cell: mean and standard deviation over seeds, and the mean ends of their intervals.
 
     `group`: WHOLE for the whole split; GAP for how far the best group is above the worst, in each seed.
     """
@@ -108,8 +108,9 @@ def _of_cell(place: tuple[str, str, str, str], seeds: list[dict], column: str, m
 
 def _score(place, group: str, n: int | None, entries: list[dict], metric: str) -> Score:
     mean, _, std = mean_median_std([entry[metric] for entry in entries])
-    first = entries[0]
-    return Score(place, group, n, mean, std, first.get(f"{metric}_low"), first.get(f"{metric}_high"), len(entries))
+    ends = [[entry[key] for entry in entries if key in entry] for key in (f"{metric}_low", f"{metric}_high")]
+    low, high = (mean_median_std(values)[0] if len(values) == len(entries) else None for values in ends)
+    return Score(place, group, n, mean, std, low, high, len(entries))
 
 
 def _sheet(name: str, spec: dict, scores: list[Score]) -> Sheet:
@@ -132,9 +133,10 @@ def _sheet(name: str, spec: dict, scores: list[Score]) -> Sheet:
         blocks.append(tuple(block))
     header = ("Method", spec["column"].replace("_", " "), "n", *(f"ε = {'∞' if e == 'inf' else e}" for e in epsilons))
     counted = "the group's test records" + (", those that bear the label" if spec["column"] == "label" else "")
+    what = METRICS[metric][0].upper() + METRICS[metric][1:]
     notes = (
-        f"{METRICS[metric]} on the test split, whose records are public by assumption: mean over seeds, and the first "
-        f"seed's 95 % interval where there is one. n: {counted}.",
+        f"{what} on the test split, whose records are public by assumption: means over seeds, and of their 95 % "
+        f"intervals over test records where there are any. n: {counted}.",
     )
     return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)
 
