@@ -15,9 +15,9 @@ from dpstudy.methods.private_normalisation import (
     ChannelSums,
     Normalisation,
     channel_sums,
-    events,
     release,
 )
+from dpstudy.methods.private_normalisation import events as events_of
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.accounting import certify, rdp_epsilon
 from dpstudy.privacy.budget import Budget
@@ -28,6 +28,10 @@ from dpstudy.privacy.noise import NoiseSource
 RATE, N = 0.3, 4000
 SAMPLED = Normalisation(mean_clip=0.7, square_clip=1.9, noise_multiplier=8.0, sampling_rate=RATE)
 BUDGET = Budget("2", 1e-5)
+
+
+def events(normalisation):
+    return events_of(normalisation, Problem(N, (5,), 4, BUDGET))
 
 
 def source(seed=None):
