@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
 from dpstudy.files import read_tensors
 from dpstudy.methods.keeper import Keeper
@@ -134,6 +135,24 @@ def test_pictures_of_workers_are_the_same(public, tmp_path):
     alone, _ = made(public, tmp_path / "alone", TINY | {"epochs": 1})
     helped, card = made(public, tmp_path / "helped", TINY | {"epochs": 1, "workers": 2})
     assert all((alone[name] == helped[name]).all() for name in alone) and "workers" not in card["options"]
+
+
+def test_what_a_worker_finds_wrong_is_one_sentence(public, tmp_path):
+    shard = sorted((public / "train").glob("*.parquet"))[1]
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1  # among the pixels: found when the shard is read whole
+    shard.write_bytes(content)
+    for workers in (0, 1):
+        with pytest.raises(StudyError, match="^(backbone 'it': )?[^ ]*part-00001.parquet: ") as caught:
+            made(public, tmp_path, TINY | {"workers": workers})
+        assert "Traceback" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_grey_images_have_no_colours_to_scale(public, tmp_path):
+    _, card = made(public, tmp_path, {key: value for key, value in RESNET.items() if key != "scaling"} | {"steps": 1})
+    assert card["options"]["scaling"] == "unit"
+    with pytest.raises(StudyError, match="scaling 'imagenet' needs 3 channels"):
+        made(public, tmp_path, RESNET | {"scaling": "imagenet"})
 
 
 def test_two_processes_train_what_one_does(public, tmp_path):

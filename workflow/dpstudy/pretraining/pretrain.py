@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 from dpstudy.errors import StudyError
+from dpstudy.features.scaling import check_scaling
 from dpstudy.files import sha256, write_json, write_tensors
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.ranks import Ranks
@@ -57,10 +58,13 @@ def pretrain(
         StudyError: the public set has no images, or several labels a record, or too small ones; an option does not
             exist; or training diverged.
     """
-    ranks, options = ranks or Ranks(), complete(options)
+    ranks, given, options = ranks or Ranks(), options, complete(options)
     rows = PublicRows(Path(public_folder) / "train", kept)
     check_images(rows, labelled=options["objective"] == "labels")
     *native, channels = rows.manifest["image_shape"]
+    if channels == 1 and "scaling" not in given:
+        options["scaling"] = "unit"  # the constants of others are those of colours
+    check_scaling(options["scaling"], channels)
     size = tuple(options["size"] or native)
     recipe = Recipe.of(options)
     trained = {key: value for key, value in options.items() if key != "public" and key not in _MACHINERY}
@@ -76,7 +80,8 @@ def pretrain(
                 network, rows, recipe, options["scaling"], size, ranks=ranks, keeper=keeper, workers=options["workers"]
             )
         except StudyError as error:
-            raise StudyError(f"backbone {name!r}: {error}") from None
+            sentence = str(error).rpartition("StudyError: ")[2].strip()  # a worker's comes with its traceback
+            raise StudyError(f"backbone {name!r}: {sentence}") from None
     if not ranks.first:
         return
     if isinstance(network, SmallCNN):
