@@ -77,6 +77,13 @@ def test_a_checkpoint_of_other_options_or_rows_is_not_used(public, tmp_path, mon
     with monkeypatch.context() as patch:
         patch.setattr(Keeper, "remove", lambda self: None)
         made(public, tmp_path / "first", TINY, checkpoint=kept)
+    found, load = [], Keeper.load
+    with monkeypatch.context() as patch:
+        patch.setattr(Keeper, "remove", lambda self: None)
+        patch.setattr(Keeper, "load", lambda self: found.append(load(self)) or found[-1])
+        for library in ("one", "one", "other"):
+            made(public, tmp_path / "code", TINY, checkpoint=kept, library=library)
+    assert [kept is None for kept in found] == [True, False, True]
     fresh, _ = made(public, tmp_path / "fresh", TINY | {"seed": 1})
     other, _ = made(public, tmp_path / "other", TINY | {"seed": 1}, checkpoint=kept)
     assert all((fresh[name] == other[name]).all() for name in fresh)

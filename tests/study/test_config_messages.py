@@ -237,6 +237,15 @@ def test_a_missing_folder_names_the_key_and_the_path(monkeypatch, tmp_path):
     assert data_root(config) == "data"
 
 
+def test_brought_weights_have_seen_what_only_the_private_side_could_drop():
+    net = {"extractor": "timm", "model": "resnet50", "weights": "hub", "trained_on": ["glyphs"]}
+    config = changed("features/net", net)
+    load(config)
+    config["dedup"] = {"drop": "public"} | {k: v for k, v in config.get("dedup", {}).items() if k != "drop"}
+    with pytest.raises(StudyError, match="features.net.trained_on: with `dedup.drop: public` no private record"):
+        load(config)
+
+
 def test_missing_weights_are_named_with_what_to_put_where(monkeypatch, tmp_path):
     monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
     (tmp_path / "letters").mkdir()

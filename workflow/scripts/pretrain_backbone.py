@@ -3,6 +3,7 @@
 from dpstudy import torchrun
 from dpstudy.job import job
 from dpstudy.pretraining.pretrain import pretrain
+from dpstudy.study.provenance import library_hash
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
@@ -16,6 +17,7 @@ if __name__ == "__main__":
             "kept": next(iter(snakemake.input.get("kept", [])), None),
             "dedup": params.dedup,
             "checkpoint": params.checkpoint,
+            "library": library_hash(list(snakemake.input.code)),
         }
         devices = params.options.get("devices", 1)
         if devices > 1:

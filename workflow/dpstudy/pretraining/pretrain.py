@@ -38,6 +38,7 @@ def pretrain(
     kept: str | os.PathLike | None = None,
     dedup: dict | None = None,
     checkpoint: str | os.PathLike | None = None,
+    library: str | None = None,
     ranks: Ranks | None = None,
 ) -> None:
     """Train backbone `name` on the split `train` of a public set, and write its weights and its card.
@@ -52,6 +53,7 @@ def pretrain(
         kept: kept.parquet of the de-duplication; public rows that it does not list are not trained on.
         dedup: how the set was matched against private records, for the card; None: it was not.
         checkpoint: a file from which a killed training goes on; None: it starts again.
+        library: hash of the code; a checkpoint that other code made is not used.
         ranks: the processes that share the training; the first one writes.
 
     Raises:
@@ -73,7 +75,7 @@ def pretrain(
         network = backbones.build(options, (*size, channels), len(rows.manifest["classes"]))
         keeper = None
         if checkpoint:
-            made_by = {"options": trained, "rows": rows.sha256, "shards": rows.manifest["shards"]}
+            made_by = {"options": trained, "rows": rows.sha256, "shards": rows.manifest["shards"], "library": library}
             keeper = Keeper(checkpoint, made_by, options["checkpoint_minutes"])
         try:
             network = train(

@@ -63,6 +63,11 @@ def check_origin(place: str, options: dict, config: dict) -> None:
             f"{place}: what its weights were trained on was never compared with the private records; list the public "
             f"sets in `trained_on`, so that they are, or write `trained_on: {UNMATCHED}`, which every ledger then says"
         )
+    if found != UNMATCHED and config["dedup"]["drop"] == "public":
+        raise StudyError(
+            f"{place}.trained_on: with `dedup.drop: public` no private record is dropped, and weights that were "
+            f"brought have seen the public ones that match; use `drop: private`, or write `trained_on: {UNMATCHED}`"
+        )
     for name in () if found == UNMATCHED else found:
         check_known(f"{place}.trained_on", name, config["public"], "public data set")
 

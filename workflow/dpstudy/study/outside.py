@@ -23,8 +23,7 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
             "on was not compared with the private records."
         )
     sentences += [
-        f"That {what} was trained on {_listed(origin)} alone is the config's word; those sets were compared with the "
-        "private records."
+        f"That {what} was trained on {_listed(origin)} alone is the config's word."
         for what, origin in _told(options, start)
     ]
     if options["extractor"] == "precomputed":
@@ -43,7 +42,7 @@ def _told(options: dict, start: str | dict | None) -> list[tuple[str, list[str]]
     """(what, public sets) of brought weights whose origin the config names."""
     found = []
     if isinstance(start, dict) and start["trained_on"] != UNMATCHED:
-        found.append((f"what the weights {start['weights']!r} hold", start["trained_on"]))
+        found.append((f"the file of weights {start['weights']!r}", start["trained_on"]))
     if options.get("trained_on", UNMATCHED) != UNMATCHED:
         found.append((f"the network {options['model']!r}", options["trained_on"]))
     return found

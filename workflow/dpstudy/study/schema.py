@@ -10,13 +10,13 @@ import yaml
 from dpstudy.errors import StudyError
 
 FOLDER = Path(__file__).parents[2] / "schemas"
-_SAFE_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # plain values alone; in C where it is there
 
 
 @functools.cache
 def schema(name: str) -> dict:
     """The schema workflow/schemas/{name}.schema.yaml."""
-    return yaml.load((FOLDER / f"{name}.schema.yaml").read_text(encoding="utf-8"), Loader=_SAFE_LOADER)
+    return yaml.load((FOLDER / f"{name}.schema.yaml").read_text(encoding="utf-8"), Loader=_SafeLoader)
 
 
 def method_names() -> list[str]:
