@@ -33,6 +33,7 @@ OPTIONS = {
         "normalisation": {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 30.0},
     },
     "iterated_sgd": {"learning_rate": 1.0, "clipping_norm": 1.0, "batch_size": 10, "epochs": 2},
+    "instance_smoothing": {"projected_dim": 2, "epochs": 1, "attack_runs": 100},
     "network_dpsgd": {"network": "scatter-28", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 2},
 }
 NEEDED = {"least_squares": set()}
@@ -54,6 +55,8 @@ options, out = {options!r}, "results/cells/"
 outputs = Files(metrics=out + "metrics.json", ledger=out + "ledger.json", model=out + "model.safetensors")
 if {stepped!r}:
     outputs["curve"] = out + "curve.parquet"
+if {audited!r}:
+    outputs["audit"] = out + "audit.json"
 snakemake = Names(
     log=["logs/train.log"],
     wildcards=Names(dataset="toy", features="pixels", entry="entry", epsilon="1"),
@@ -126,7 +129,8 @@ def test_training_runs_on_declared_code_only(method, toy):
         **OPTIONS.get(method, {}),
     }
     script, stepped = str(SCRIPTS / "train_cell.py"), method_schema(method)["x-curve"]
-    more = TRAIN.format(options=options, stepped=stepped, script=script, library=library_hash([]))
+    audited = method_schema(method).get("x-audited", False)
+    more = TRAIN.format(options=options, stepped=stepped, audited=audited, script=script, library=library_hash([]))
     files, packages = run("train_cell.py", more, toy)
     assert library_files(files) - declared("train_cell.py", f"dpstudy.methods.{method}") == set()
     assert packages & HEAVY <= NEEDED.get(method, {"torch"})

@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from dpstudy.data import own
 from dpstudy.errors import StudyError
 from dpstudy.files import write_json
 from dpstudy.tables.figures import build_figure
@@ -130,6 +131,51 @@ def test_every_style_of_table_is_on_the_page(paper_study):
     assert "DP-FC, epochs: 10 ImageNet-1k 82.0 ± 0.3" in words and "published 91.1 (+0.9)" in words
     assert "The best" in words and "Bu et al. (2022a)" in words and "98.8 (−2.3)" in words
     assert sum(tag == "table" for tag, _ in parsed.elements) == 2
+
+
+def test_audits_and_whose_records_are_scored_are_told(study):
+    audit = {
+        "audits": [
+            {
+                "bound": "clopper-pearson",
+                "adjacency": "replace-one",
+                "statistic": "likelihood ratio of a point",
+                "runs": 1000,
+                "confidence": 0.999,
+                "epsilon_lower": 4.8736,
+            }
+        ],
+        "epsilon_certified": None,
+        "verdict": "refuted: epsilon is at least 4.87, and 2 is claimed.",
+    }
+    name = next(iter(study.ledgers))
+    write_json(study.folder / "audit.json", audit)
+    page = study.folder / "page.html"
+    build_report(
+        *("digits", study.results, {}, {}, {}, page),
+        totals={},
+        dedup={},
+        made_by={"config": "", "library": "", "versions": {}},
+        audits={name: study.folder / "audit.json"},
+        public_tests={"mnist": True, "clinic": False},
+    )
+    words = re.sub(r"\s+", " ", " ".join(Page(page.read_text(encoding="utf-8")).text))
+    assert words.count("Audit: refuted: epsilon is at least 4.87, and 2 is claimed.") == 1
+    assert "ε ≥ 4.87 (likelihood ratio of a point; replace-one, 1000 runs, confidence 0.999)." in words
+    assert "mnist The test split is public" in words and "clinic The test split holds private records" in words
+
+
+@pytest.mark.parametrize(
+    ("options", "public"),
+    [
+        ({"reader": "cifar"}, True),
+        ({"reader": "image_table"}, False),
+        ({"reader": "image_table", "test_split": "public"}, True),
+        ({"reader": "chexpert", "test_split": "private"}, False),
+    ],
+)
+def test_a_users_own_test_records_are_taken_for_private(options, public):
+    assert own.test_is_public(options) is public
 
 
 def test_a_claimed_guarantee_is_not_told_as_a_proof(study):

@@ -280,7 +280,7 @@ for name in method_names():
     rules = method_schema(name)
     base = {"learning_rate": 0.5, "clipping_norm": 0.7, "steps": 1}
     if rules["x-reads"] == "features" and name not in {other for other, *_ in BASES}:
-        base |= {"network": "scatter-28"}
+        base |= {"network": "scatter-28", "projected_dim": 2}
         BASES.append((name, {key: value for key, value in base.items() if key in rules["properties"]}, "1"))
 
 
@@ -292,7 +292,7 @@ def test_settings_that_share_prepared_records_could_have_their_own(toy_features,
     problem = replace(problem, budget=Budget(epsilon, 1e-4), shape=(1, 2, 3))
     one = methods.parameters(name, base)
     numbers = {key: value for key, value in vars(one).items() if isinstance(value, float) and 0 < value < 1}
-    assert "clipping_norm" in numbers
+    assert ("clipping_norm" in numbers) == ("clipping_norm" in method_schema(name)["properties"]) and numbers
     for key in numbers:
         two = methods.parameters(name, base | {key: numbers[key] / 2})
         shared_key = [getattr(method, "prepared_by", lambda parameters: None)(p) for p in (one, two)]
@@ -301,9 +301,8 @@ def test_settings_that_share_prepared_records_could_have_their_own(toy_features,
             data = method.prepare([rows["train"]], prepared_for, problem)
             method.fit(data, one, problem, method.plan(one, problem), NoiseSource("seeded", "first"))
             fitted = method.fit(data, two, problem, method.plan(two, problem), NoiseSource("seeded", "second"))
-            weights.append(
-                next(iter(getattr(fitted.model, "state", {}).values()), getattr(fitted.model, "weights", None))
-            )
+            held = [*getattr(fitted.model, "state", {}).values(), *map(vars(fitted.model).get, ("weights", "points"))]
+            weights.append(next(value for value in held if value is not None))
         if shared_key[0] == shared_key[1]:
             assert np.array_equal(*weights), key
         else:

@@ -11,6 +11,7 @@ from snakemake.exceptions import WorkflowError
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
 from dpstudy.data.names import DRAWN, caveats, split_names
+from dpstudy.data.own import test_is_public
 from dpstudy.errors import StudyError
 from dpstudy.job import name_workflow
 from dpstudy.study import cells as study_cells
@@ -45,12 +46,14 @@ def alternatives(names):
     return "|".join(re.escape(str(name)) for name in names) or NO_MATCH
 
 
-def entries_where(curve, per_seed=None):
-    """Method entries that do, or do not, train in steps; of those that do, or do not, train each seed in a job."""
+def entries_where(curve, per_seed=None, audited=None):
+    """Method entries that do, or do not, train in steps; of those that do, or do not, train each seed in a job, or
+    attack their own claim."""
     chosen = []
     for name, entry in STUDY["methods"].items():
         schema = method_schema(entry["method"])
-        if schema["x-curve"] == curve and per_seed in (None, schema.get("x-per-seed", False)):
+        wanted = ((per_seed, "x-per-seed"), (audited, "x-audited"))
+        if schema["x-curve"] == curve and all(value in (None, schema.get(key, False)) for value, key in wanted):
             chosen.append(name)
     return chosen
 

@@ -38,7 +38,7 @@ def planted_from(wildcards):
 def reading_options(source):
     """What a reader is told of a data set: not what only others need, so that another delta reads nothing anew."""
     cut = SOURCES[source].get("beyond") == "truncate"
-    others = ("delta", "not_accounted", "matched", *(() if cut else ("positives", "beyond")))
+    others = ("delta", "not_accounted", "matched", "test_split", *(() if cut else ("positives", "beyond")))
     return {key: value for key, value in SOURCES[source].items() if key not in others}
 
 
@@ -224,6 +224,15 @@ def axes():
 def cell_paths(name):
     """Cell -> one of its files."""
     return {cell.path: f"results/cells/{cell.path}/{name}" for cell in CELLS}
+
+
+def audits_of_claims():
+    """Cell -> what came of attacking its claim, for every cell whose guarantee is claimed and not proved."""
+    return {
+        cell.path: f"results/audit/{cell.path}/audit.json"
+        for cell in CELLS
+        if method_schema(STUDY["methods"][cell.entry]["method"]).get("x-audited")
+    }
 
 
 def published_files():

@@ -9,6 +9,7 @@ rule build_report:
         trials=list(searches_of(STUDY["tables"].values()).values()),
         curves=list(curves_of(STUDY["tables"].values()).values()),
         totals="results/privacy/total.json",
+        audits=list(audits_of_claims().values()),
         figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
         published=published_files(),
         templates=report_template(),
@@ -36,6 +37,8 @@ rule build_report:
         metrics=cell_paths("metrics.json"),
         trials=searches_of(STUDY["tables"].values()),
         curves=curves_of(STUDY["tables"].values()),
+        audits=audits_of_claims(),
+        public_tests={name: test_is_public(dataset) for name, dataset in STUDY["datasets"].items()},
         dedup={
             public: STUDY["dedup"]["drop"]
             for public in sorted({backbone["public"] for backbone in STUDY["backbones"].values()})

@@ -50,11 +50,27 @@ use rule train_closed_form as train_stepped with:
     benchmark:
         f"results/benchmarks/train_stepped/{CELL}.tsv"
     wildcard_constraints:
-        entry=alternatives(entries_where(curve=True, per_seed=False)),
+        entry=alternatives(entries_where(curve=True, per_seed=False, audited=False)),
     resources:
         mem_mb=stepped_memory,
         runtime=240,
         gpu=gpu(),
+
+
+# Entries whose guarantee is claimed and not proved: no cell without an attack on the claim.
+use rule train_stepped as train_claimed with:
+    output:
+        metrics=f"results/cells/{CELL}/metrics.json",
+        ledger=f"results/cells/{CELL}/ledger.json",
+        model=f"results/cells/{CELL}/model.safetensors",
+        curve=f"results/cells/{CELL}/curve.parquet",
+        audit=f"results/audit/{CELL}/audit.json",
+    log:
+        f"results/logs/train_claimed/{CELL}.log",
+    benchmark:
+        f"results/benchmarks/train_claimed/{CELL}.tsv"
+    wildcard_constraints:
+        entry=alternatives(entries_where(curve=True, audited=True)),
 
 
 # Deep entries: each seed is a job, which goes on from its last checkpoint where it was killed, and a new seed leaves the

@@ -24,4 +24,6 @@ if __name__ == "__main__":
                 "versions": versions(),
             },
             question=params.question,
+            audits=params.audits,
+            public_tests=params.public_tests,
         )

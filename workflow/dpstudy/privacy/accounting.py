@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dpstudy.privacy import gaussian, iteration
-from dpstudy.privacy.events import ITERATED, TRUNCATED, Event, known_to_renyi, unamplified
+from dpstudy.privacy.events import ITERATED, TRUNCATED, Event, known_to_renyi, unamplified, unproved
 
 # Small epsilon needs large orders, large epsilon orders near 1 (below 1.7 the subsampled bound rarely converges).
 RDP_ORDERS = (
@@ -48,7 +48,7 @@ def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Ce
     by: dict[str, float | None] = {"exact": None, "pld": None, "rdp": None, "zcdp": None}
     shuffled = any(event.sampling == "shuffle" for event in events)
     adjacency = "zero-out" if shuffled else "add-remove-one"
-    if any(event.noise_multiplier == 0 for event in events):
+    if unproved(events) or any(event.noise_multiplier == 0 for event in events):
         return Certificate(math.inf, "none", adjacency, by)
     if unamplified(events):
         by["exact"] = gaussian.epsilon_of(gaussian.composed_mu(events), delta)

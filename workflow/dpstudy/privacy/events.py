@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 ITERATED = "iterated-gaussian"
-MECHANISMS = ("gaussian", ITERATED)
+LOCAL = "local-sensitivity-gaussian"
+MECHANISMS = ("gaussian", ITERATED, LOCAL)
 TRUNCATED = "truncated-poisson"
 SAMPLINGS = ("none", "poisson", TRUNCATED, "shuffle")
 
@@ -16,9 +17,11 @@ class Event:
     Attributes:
         name: what is released; the noise source counts its draws under the same name.
         mechanism: "gaussian", or "iterated-gaussian": `count` noisy steps that contract, on fixed batches in the same
-            order in each of `epochs`, of which only the last iterate is released (privacy/iteration.py).
+            order in each of `epochs`, of which only the last iterate is released (privacy/iteration.py), or
+            "local-sensitivity-gaussian": noise scaled by what the records at hand could change, which nothing bounds.
         noise_multiplier: noise standard deviation / L2 sensitivity (0: no noise, no guarantee).
-        sensitivity: L2 sensitivity of the released sum, in the units of the release.
+        sensitivity: L2 sensitivity of the released sum, in the units of the release; None where there is no global one
+            (of "local-sensitivity-gaussian", and only there).
         count: how often it is released.
         sampling: "none" (full batch), "poisson" (each unit independently with `sampling_rate`), "truncated-poisson"
             (the same, and of a batch of more than `largest` units a uniformly random subset of `largest`), or "shuffle"
@@ -32,7 +35,7 @@ class Event:
     name: str
     mechanism: str
     noise_multiplier: float
-    sensitivity: float
+    sensitivity: float | None
     count: int = 1
     sampling: str = "none"
     sampling_rate: float = 1.0
@@ -48,7 +51,9 @@ class Event:
             raise ValueError(f"event {self.name!r}: unknown sampling {self.sampling!r}, one of {SAMPLINGS}")
         if not self.noise_multiplier >= 0:
             raise ValueError(f"event {self.name!r}: noise_multiplier must be >= 0, got {self.noise_multiplier}")
-        if not self.sensitivity > 0:
+        if (self.sensitivity is None) != (self.mechanism == LOCAL):
+            raise ValueError(f"event {self.name!r}: {LOCAL} has no global sensitivity, every other mechanism has one")
+        if self.sensitivity is not None and not self.sensitivity > 0:
             raise ValueError(f"event {self.name!r}: sensitivity must be > 0, got {self.sensitivity}")
         if not (isinstance(self.count, int) and self.count >= 1):
             raise ValueError(f"event {self.name!r}: count must be an integer >= 1, got {self.count!r}")
@@ -123,6 +128,11 @@ def unamplified(events: Iterable[Event]) -> bool:
         event.sampling not in ("poisson", TRUNCATED) or (event.sampling_rate == 1.0 and event.largest is None)
         for event in events
     )
+
+
+def unproved(events: Iterable[Event]) -> bool:
+    """Whether an event has no bound at all, whatever its authors claim."""
+    return any(event.mechanism == LOCAL for event in events)
 
 
 def known_to_renyi(events: Iterable[Event]) -> bool:

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 
 from scipy.special import log_ndtr
 
-from dpstudy.privacy.events import Event
+from dpstudy.privacy.events import Event, unproved
 
 _BISECTIONS = 200
 
 
 def composed_mu(events: Iterable[Event]) -> float:
-    """The mu of the composition of unamplified Gaussian events; infinite if one has no noise.
+    """The mu of the composition of unamplified Gaussian events; infinite if one has no noise, or no bound.
 
     Shuffled fixed batches: a unit takes part in `epochs` releases, each with the full noise, and the others do
     not depend on it, so mu = sqrt(epochs)/s, under zero-out adjacency (the unit's place stays, its contribution
@@ -24,7 +24,7 @@ def composed_mu(events: Iterable[Event]) -> float:
     """
     total = 0.0
     for event in events:
-        if event.noise_multiplier == 0:
+        if event.noise_multiplier == 0 or unproved([event]):
             return math.inf
         total += event.participations / event.noise_multiplier**2
     return math.sqrt(total)

@@ -9,12 +9,17 @@ from collections.abc import Mapping, Sequence
 
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.events import ITERATED, Event, known_to_renyi, unamplified
+from dpstudy.privacy.events import ITERATED, Event, known_to_renyi, unamplified, unproved
 from dpstudy.privacy.iteration import share_within
 
 SHARED_NOISE = (
     "One noise vector was added to every class and step (shared_noise, a control): differences between classes are "
     "released without noise, so there is no guarantee."
+)
+CLAIMED = (
+    "The authors claim rho-zCDP, which does not hold: the noise of a point is scaled by a local sensitivity that is "
+    "itself computed from the private records and bounds the change of a density, not of the point (a record with "
+    "copies is published as it is), and the projection is trained on private records without noise."
 )
 SEEDED = "Noise was drawn from a seeded generator: reproducible research, not for release."
 
@@ -46,6 +51,8 @@ def build_ledger(
     open_questions = [*not_accounted, *_caveats(events, budget)]
     if no_guarantee:
         open_questions.insert(0, no_guarantee)
+    elif unproved(events):
+        open_questions.insert(0, CLAIMED)
     if noise == "seeded":
         open_questions.append(SEEDED)
     proved = not math.isinf(epsilon) and no_guarantee is None
@@ -66,7 +73,7 @@ def build_ledger(
         "events": [event.to_json() for event in events],
         "noise": noise,
         "not_accounted": open_questions,
-        "guarantee": "proved" if proved else "none",
+        "guarantee": "proved" if proved else "claimed" if unproved(events) and not no_guarantee else "none",
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.data.own import OWN_DATA
 from dpstudy.errors import StudyError
 from dpstudy.features import images, shards
 from dpstudy.features.batches import ShardBatches
@@ -18,7 +19,6 @@ from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.cells import Cell
 from dpstudy.study.provenance import library_hash
 
-OWN_DATA = ("image_folder", "image_table", "labels")
 _log = logging.getLogger("dpstudy")
 
 

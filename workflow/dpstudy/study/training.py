@@ -12,7 +12,8 @@ from dpstudy.allocator import keep_freed_memory
 from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.files import write_json, write_table
-from dpstudy.methods.problem import Plan, Problem
+from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.privacy.events import unproved
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_releases
 from dpstudy.progress import progress
 from dpstudy.study.cells import hyperparameters
@@ -24,6 +25,10 @@ CHOSEN_BEFOREHAND = (
     "The hyper-parameters were chosen beforehand (tuned on: {}); what that choice tells of private records was not "
     "paid for."
 )
+VERDICTS = {
+    True: "refuted: epsilon is at least {highest}, and {claimed} is claimed.",
+    False: "not refuted by these attacks: epsilon is at least {highest}, and {claimed} is claimed, without a proof.",
+}
 _log = logging.getLogger("dpstudy")
 
 
@@ -61,7 +66,8 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     """Train every seed, evaluate on the test split, and write model, metrics, ledger and (if asked for) curve.
 
     Args:
-        outputs: paths under the keys model, metrics, ledger, and curve for stepped methods.
+        outputs: paths under the keys model, metrics, ledger, curve for stepped methods, and audit for those that attack
+            what they claim.
 
     Raises:
         StudyError: an unreachable epsilon, delta not below 1/n on own data, labels out of range, divergence; or the
@@ -99,6 +105,10 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
             made,
             outcome,
         )
+    if "audit" in outputs:
+        source = request.noise_source("audit", 0, request.seeds[0])
+        found = method.audit(Fit(outcome.first_model), data, parameters, problem, plan, source)
+        _write_audit(outputs["audit"], found, request.cell.epsilon)
     _write(request, made, outputs, problem, method, plan, hyper, choice, outcome)
     if request.checkpoint:
         Path(request.checkpoint).unlink(missing_ok=True)
@@ -207,6 +217,21 @@ def _choice_caveat(choice: Choice | None, tuned_on: str) -> list[str]:
     ]
 
 
+def _write_audit(path: str, found: list[dict], claimed: str) -> None:
+    """audit.json of a method that attacks the epsilon that its authors claim."""
+    from dpstudy.study.schema import check
+
+    highest = max((entry["epsilon_lower"] for entry in found), default=None)
+    verdict = "Nothing is claimed." if highest is None else VERDICTS[highest > float(claimed)]
+    content = {
+        "audits": found,
+        "epsilon_certified": None,
+        "verdict": verdict.format(claimed=claimed, highest=f"{highest or 0:.2f}"),
+    }
+    check(content, "audit", path)
+    write_json(path, content)
+
+
 def _check_documents(metrics: dict, ledger: dict, outputs: dict[str, str]) -> None:
     from dpstudy.study.schema import check
 
@@ -215,14 +240,14 @@ def _check_documents(metrics: dict, ledger: dict, outputs: dict[str, str]) -> No
 
 
 def _write_curve(path: str, rows: list[tuple], method, plan: Plan, problem: Problem) -> None:
-    """seed, step, epsilon_spent (null without noise), split, metric, value."""
+    """seed, step, epsilon_spent (null without noise or proof), split, metric, value."""
     import pyarrow as pa
 
     from dpstudy.privacy.accounting import certify
 
     steps = sorted({row[1] for row in rows})
     spent = {step: None for step in steps}
-    if plan.events:
+    if plan.events and not unproved(plan.events):
         spent = {step: certify(method.spent(plan, step), problem.budget.delta).epsilon for step in steps}
     columns = list(zip(*rows, strict=True))
     table = pa.table(

@@ -15,7 +15,14 @@ from dpstudy.tables.layout import Cell, Column, Table, lay_out
 from dpstudy.tables.numbers import signed, upper_bound
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.words import GUARANTEES, dedup_in_words, ledger_in_words, total_in_words
+from dpstudy.tables.words import (
+    GUARANTEES,
+    audit_in_words,
+    dedup_in_words,
+    ledger_in_words,
+    test_in_words,
+    total_in_words,
+)
 
 TEMPLATES = Path(__file__).parents[2] / "report"
 _BY_EPSILON = ("plain", "grouped")  # styles of tables
@@ -33,6 +40,8 @@ def build_report(
     dedup: Mapping[str, str],
     made_by: Mapping[str, object],
     question: str = "",
+    audits: Mapping[str, str | os.PathLike] | None = None,
+    public_tests: Mapping[str, bool] | None = None,
 ) -> None:
     """Write the report.
 
@@ -46,6 +55,8 @@ def build_report(
         dedup: public set -> mode, "private" or "public": what is dropped where the two sets match.
         made_by: {"config": hash, "library": hash, "versions": {package: version}}.
         question: what the study asks, a sentence.
+        audits: cell -> its audit.json, where there is one.
+        public_tests: data set -> whether the records that models are scored on are public.
 
     Raises:
         StudyError: as `lay_out`; a figure is missing.
@@ -67,8 +78,9 @@ def build_report(
         axes=axes,
         tables=[_any_table(name, spec, results) for name, spec in tables.items()],
         figures=[_figure(name, spec, axes, figure_paths) for name, spec in figures.items()],
-        ledgers=_ledgers(axes, results.ledgers),
+        ledgers=_ledgers(axes, results.ledgers, audits or {}),
         guarantees=GUARANTEES,
+        tests={dataset: test_in_words(public) for dataset, public in (public_tests or {}).items()},
         totals={dataset: total_in_words(total) for dataset, total in totals.items()},
         dedup={public: dedup_in_words(drop) for public, drop in dedup.items()},
         made_by=made_by,
@@ -196,7 +208,7 @@ def _figure(name: str, spec: dict, axes: Mapping, paths: Mapping) -> dict:
     }
 
 
-def _ledgers(axes: Mapping[str, list[str]], paths: Mapping[str, str | os.PathLike]) -> list[dict]:
+def _ledgers(axes: Mapping[str, list[str]], paths: Mapping, audits: Mapping) -> list[dict]:
     """The ledgers in words, grouped by (data set, features, entry), in config order."""
     groups = []
     for dataset in axes["datasets"]:
@@ -205,6 +217,7 @@ def _ledgers(axes: Mapping[str, list[str]], paths: Mapping[str, str | os.PathLik
                 named = [(e, cell_name(dataset, features, entry, e)) for e in axes["epsilons"]]
                 cells = [
                     {"epsilon": "∞" if e == "inf" else e, **ledger_in_words(read_json(paths[name]))}
+                    | {"audit": audit_in_words(read_json(audits[name])) if name in audits else []}
                     for e, name in named
                     if name in paths
                 ]

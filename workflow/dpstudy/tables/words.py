@@ -23,6 +23,32 @@ _DEDUP = {
 }
 
 
+_TESTED = {
+    True: "The test split is public: its scores, intervals and groups are no release.",
+    False: (
+        "The test split holds private records: every number on it here (scores, intervals, how many a group has) is a "
+        "statistic of them that no ledger accounts for. Keep this page where the records are kept."
+    ),
+}
+
+
+def test_in_words(public: bool) -> str:
+    """What it means to publish the scores of a data set, as a sentence."""
+    return _TESTED[public]
+
+
+def audit_in_words(audit: dict) -> list[str]:
+    """What attacks found, as sentences: the verdict, then each attack."""
+    return [
+        f"Audit: {audit['verdict']}",
+        *(
+            f"ε ≥ {entry['epsilon_lower']:.2f} ({entry['statistic']}; {entry['adjacency']}, {entry['runs']} runs, "
+            f"confidence {entry['confidence']:g})."
+            for entry in audit["audits"]
+        ),
+    ]
+
+
 def event_in_words(event: dict) -> str:
     """One event of a ledger as a sentence."""
     count = event["count"]

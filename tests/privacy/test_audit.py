@@ -1,0 +1,61 @@
+"""Lower bounds from attacks, on mechanisms whose epsilon is known."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom
+
+from dpstudy.privacy.audit import distinguished, epsilon_lower
+from dpstudy.privacy.gaussian import epsilon_of
+
+
+@pytest.mark.parametrize(("alarms", "misses"), [(0, 0), (3, 100), (250, 7), (40, 900)])
+def test_the_bound_is_that_of_exact_binomial_tails(alarms, misses):
+    """The largest rate at which so few errors are still as likely as (1 - confidence)/2, by root finding."""
+
+    def rate(errors, runs):
+        return brentq(lambda p: binom.cdf(errors, runs, p) - 0.0005, 1e-12, 1 - 1e-12, xtol=1e-15)
+
+    alpha, beta = rate(alarms, 1000), rate(misses, 1000)
+    expected = max(
+        0.0,
+        math.log(max(1 - 1e-5 - beta, 1e-300) / alpha),
+        math.log(max(1 - 1e-5 - alpha, 1e-300) / beta),
+    )
+    assert epsilon_lower(alarms, 1000, misses, 1000, 1e-5) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_test_that_says_always_or_never_proves_nothing():
+    assert epsilon_lower(0, 500, 500, 500, 1e-5) == 0 == epsilon_lower(500, 500, 0, 500, 1e-5)
+
+
+def attack(mu, rng):
+    """Held-out runs and runs of a Gaussian mechanism, and of its neighbour."""
+    return ((rng.standard_normal(size) + mu, rng.standard_normal(size)) for size in (4_000, 20_000))
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.25, 1.0, 2.0])
+def test_a_gaussian_mechanism_is_never_refuted(mu):
+    """Under fresh seeds: a level of 0.999 for 20 repetitions."""
+    rng = np.random.default_rng()
+    certified = epsilon_of(mu, 1e-5) if mu else 0.0
+    assert all(distinguished(*attack(mu, rng), 1e-5) <= certified for _ in range(20))
+
+
+def test_a_quarter_of_the_noise_is_found():
+    assert distinguished(*attack(4.0, np.random.default_rng()), 1e-5) > epsilon_of(1.0, 1e-5)
+
+
+def test_the_threshold_is_fixed_on_other_runs():
+    """Chosen on the runs that it is judged by, the luckiest of many would refute mechanisms that are fine."""
+    rng = np.random.default_rng(0)
+    same = rng.standard_normal(300), rng.standard_normal(300)
+    apart = np.ones(300), np.zeros(300)
+    assert distinguished(apart, same, 1e-5) < 1 < 3 < distinguished(apart, apart, 1e-5)
+
+
+def test_no_runs_no_bound():
+    with pytest.raises(ValueError, match="needs runs"):
+        distinguished((np.ones(3), np.ones(0)), (np.ones(3), np.ones(3)), 1e-5)

@@ -1,0 +1,230 @@
+"""Instance-level smoothing as anon_smoothing publishes it. Its privacy claim does not hold: the ledger says `claimed`.
+
+A projection W (p x d) of frozen features is trained so that kernel densities of the classes are apart
+(kernel_projection.py). Each record is published as the point W x_i + N_i, N_i ~ N(0, (s_i sigma)^2) in each dimension
+(Proposition 1), with sigma^2 = 2 ln(1/delta')/rho (Theorem 1) and epsilon = rho + 2 sqrt(rho ln(1/delta)) (section 2),
+and a record is classified by the highest kernel density (section 3.3).
+
+Why nothing is proved: s_i is a *local* sensitivity, computed from the private records themselves; it bounds by how much
+a density changes, but the noise is added to points; W and the bandwidths are published as they were fitted. A record
+that has many copies has s_i = 0 and is published as it is. Three things can be read in more than one way; the literal
+reading is the default:
+    `sensitivity`: s_i is a density (unit: one over a length to the power p) and is used as a length ("density"), or as
+        the share of the density at x_i that is its own, times its bandwidth ("share").
+    `constant`: C of Theorem 2 is 1/sqrt(2 pi h^2) in section 3.2 ("section"), 1/(sqrt(2 pi) h^2) in A.2 ("appendix").
+    `noised`: "the following section" writes x_i for the noised points, so that W is trained on them ("training"), or
+        they are noised only when they are published ("release").
+N_r is a density in Proposition 2, but its threshold is said of distances: here N_r = threshold/distance.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from dpstudy.errors import StudyError
+from dpstudy.methods.checks import count, finite, one_of, positive
+from dpstudy.methods.kernel_projection import Contrast, first_projection, projected, train
+from dpstudy.methods.local_sensitivity import READINGS, Bandwidths, deviations, instance_noise
+from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.records import Records
+from dpstudy.methods.smoothing_attacks import attacks
+from dpstudy.methods.units import single_records
+from dpstudy.models.kernel_density import KernelModel, as_stored
+from dpstudy.privacy.claimed import noise_multiplier, rho_of
+from dpstudy.privacy.events import LOCAL, Event
+from dpstudy.privacy.noise import NoiseSource
+
+POINTS = "points"
+_METHOD = "instance_smoothing"
+_CONSTANTS = {
+    "section": lambda h: 1 / math.sqrt(2 * math.pi * h**2),
+    "appendix": lambda h: 1 / (math.sqrt(2 * math.pi) * h**2),
+}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Hyper-parameters of instance-level smoothing.
+
+    Attributes:
+        projected_dim: p.
+        bandwidth: h.
+        extra_bandwidth: c of h' = h c/N_r(x).
+        neighbours: k of the mean distance to nearest neighbours.
+        percentile: of these distances, the threshold of sparse regions.
+        margin: m of the loss, in log densities.
+        noise_delta: delta' of Theorem 1, which is not the delta of the guarantee.
+        order: alpha of Theorem 2.
+        sensitivity, constant, noised: see the module.
+        epochs, batch_size, learning_rate, references: of the projection's training (kernel_projection.Contrast).
+        curve_points: how many times along training the model is evaluated.
+        attack_runs: how often the audit of the cell runs each attack with and without its target.
+    """
+
+    projected_dim: int = 64
+    bandwidth: float = 1.0
+    extra_bandwidth: float = 1.0
+    neighbours: int = 5
+    percentile: float = 50.0
+    margin: float = 10.0
+    noise_delta: float = 1e-5
+    order: float = 2.0
+    sensitivity: str = "density"
+    constant: str = "section"
+    noised: str = "training"
+    epochs: int = 10
+    batch_size: int = 4096
+    learning_rate: float = 0.1
+    references: int | None = None
+    curve_points: int = 5
+    attack_runs: int = 100_000
+
+    def __post_init__(self):
+        one_of(_METHOD, "sensitivity", self.sensitivity, READINGS)
+        one_of(_METHOD, "constant", self.constant, _CONSTANTS)
+        one_of(_METHOD, "noised", self.noised, ("training", "release"))
+        positive(
+            _METHOD,
+            bandwidth=self.bandwidth,
+            extra_bandwidth=self.extra_bandwidth,
+            margin=self.margin,
+            learning_rate=self.learning_rate,
+        )
+        count(
+            _METHOD,
+            projected_dim=self.projected_dim,
+            neighbours=self.neighbours,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            curve_points=self.curve_points,
+            attack_runs=self.attack_runs,
+        )
+        if self.references is not None:
+            count(_METHOD, references=self.references)
+        for key, value, least, most in (
+            ("percentile", self.percentile, 0, 100),
+            ("noise_delta", self.noise_delta, 0, 1),
+            ("order", self.order, 1, math.inf),
+        ):
+            if not least < value < most:
+                raise StudyError(f"{_METHOD}: {key} {value!r}: must lie between {least} and {most}")
+
+    @property
+    def bandwidths(self) -> Bandwidths:
+        """How wide kernels are."""
+        return Bandwidths(self.bandwidth, self.extra_bandwidth, self.neighbours, self.percentile)
+
+    @property
+    def contrast(self) -> Contrast:
+        """How the projection is trained."""
+        return Contrast(self.margin, self.epochs, self.batch_size, self.learning_rate, self.references)
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Private records and their labels, (n,) or (n, m)."""
+
+    records: Records
+    labels: torch.Tensor
+
+
+def plan(parameters: Parameters, problem: Problem) -> Plan:
+    """sigma from the claimed epsilon, and the numbers of the paper's theorems.
+
+    Raises:
+        StudyError: more dimensions than features, clipping that this method does not have, or units of several records.
+    """
+    single_records(_METHOD, problem, "the claimed guarantee")
+    if parameters.projected_dim > problem.dim:
+        raise StudyError(
+            f"{_METHOD}: projected_dim {parameters.projected_dim}: records have {problem.dim} features only; choose at "
+            "most that"
+        )
+    if problem.sanitise == "clip":
+        raise StudyError(f"{_METHOD}: it clips nothing, so that sanitise: clip means nothing; use full or none")
+    if not problem.noised:
+        return Plan((), {POINTS: 0.0})
+    rho = rho_of(problem.budget.target, problem.budget.delta)
+    sigma = noise_multiplier(rho, parameters.noise_delta)
+    facts = {
+        "rho": rho,
+        "smallest_n": _CONSTANTS[parameters.constant](parameters.bandwidth) / (rho * (parameters.order - 1)),
+        "error_bound": 2 * math.exp(-(parameters.margin**2) * rho / (4 * math.log(1 / parameters.noise_delta))),
+        "noise_multiplier_points": sigma,
+    }
+    return Plan((Event(POINTS, LOCAL, sigma, None),), {POINTS: sigma}, facts)
+
+
+def spent(plan: Plan, step: int) -> tuple[Event, ...]:
+    """The events of the first epochs: the points are published once, whichever epoch's they are."""
+    return plan.events
+
+
+def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
+    """Take (features, labels) batches in; records that are not finite become zero."""
+    records = Records.read(batches, problem.classes, problem.positives)
+    return TrainingSet(records, torch.cat([block.labels for block in records.blocks()]).long())
+
+
+def fit(
+    data: TrainingSet,
+    parameters: Parameters,
+    problem: Problem,
+    plan: Plan,
+    source: NoiseSource,
+    monitor: Callable[[int, KernelModel], None] | None = None,
+) -> Fit:
+    """Train one seed. `monitor(epoch, model)` is called `curve_points` times."""
+    records, generator = data.records, source.sampling("projection")
+    standard = None
+    if plan.events:
+        standard = source.gaussian(POINTS, (records.rows, parameters.projected_dim), 1.0)
+        standard = torch.from_numpy(standard).to(records.device)
+
+    def added(points: torch.Tensor, variances: torch.Tensor) -> torch.Tensor:
+        """N_i of all points; zero without noise."""
+        if standard is None:
+            return torch.zeros_like(points)
+        return instance_noise(standard, deviations(points, variances, parameters.sensitivity, plan.noise[POINTS]))
+
+    def smoothed(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """What is added to the points while W is trained, and the variances of their kernels."""
+        variances = parameters.bandwidths.variances(points)
+        return torch.zeros_like(points) if parameters.noised == "release" else added(points, variances), variances
+
+    def model(projection: torch.Tensor) -> KernelModel:
+        points = projected(records, projection)
+        variances = parameters.bandwidths.variances(points)
+        arrays = (value.cpu().numpy() for value in (projection, points + added(points, variances), variances))
+        labels = as_stored(data.labels.cpu().numpy())
+        return KernelModel(*arrays, labels, records.classes, {"method": _METHOD})
+
+    start = first_projection(records, parameters.projected_dim, generator)
+    stops = {round(parameters.epochs * point / parameters.curve_points) for point in range(1, parameters.curve_points)}
+    passes = train(records, data.labels, start, parameters.contrast, smoothed, generator)
+    for epoch, projection in enumerate(passes, start=1):
+        if monitor and epoch in stops and epoch < parameters.epochs:
+            monitor(epoch, finite(_METHOD, model(projection)))
+    last = finite(_METHOD, model(projection))
+    if monitor:
+        monitor(parameters.epochs, last)
+    return Fit(last)
+
+
+def audit(
+    fitted: Fit, data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan, source: NoiseSource
+) -> list[dict]:
+    """Attacks on the points of a trained model, under both readings of the local sensitivity (audit.json)."""
+    if not plan.events:
+        return []
+    projection = torch.from_numpy(fitted.model.projection).to(data.records.device)
+    return attacks(
+        projected(data.records, projection),
+        parameters.bandwidths,
+        plan.noise[POINTS],
+        problem.budget.delta,
+        parameters.attack_runs,
+        source,
+    )

@@ -1,0 +1,153 @@
+"""Training a projection with the contrastive loss of kernel densities (anon_smoothing, Eq. 1).
+
+For each record of a mini-batch, the log density of its own class shall exceed that of every other class by a margin;
+a record's own point is left out of the density that it is judged by, or that point alone would satisfy the loss. The
+densities are over all points (or a random part of them), and the gradient flows through both sides. It couples
+records: clipping it record by record would bound nothing. Nothing here is private.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from dpstudy.methods.records import Records
+from dpstudy.models.kernel_density import NOWHERE, Points, blocks, log_mean, members
+
+_BEGINNING = 4096  # records that the scale of the first projection is read off
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """How a projection is trained.
+
+    Attributes:
+        margin: m, in log densities.
+        epochs, batch_size: passes, and records of a step.
+        learning_rate: of Adam, relative to the root mean square of the first projection's entries.
+        references: how many points the densities of a step are over; None: all.
+    """
+
+    margin: float
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    references: int | None
+
+
+def projected(records: Records, projection: torch.Tensor) -> torch.Tensor:
+    """(n, p) points W x of all records; those that are not finite are zero."""
+    return torch.cat([block.features @ projection.T for block in records.blocks()])
+
+
+def first_projection(records: Records, dim: int, generator: np.random.Generator) -> torch.Tensor:
+    """(p, d) random orthonormal rows, scaled so that projected records have a mean variance of 1 a dimension."""
+    columns = np.linalg.qr(generator.standard_normal((records.dim, dim)))[0]
+    projection = torch.from_numpy(columns.T.astype(np.float32)).to(records.device)
+    block = next(records.blocks(_BEGINNING))
+    variance = (block.features @ projection.T).var(0).mean()
+    return projection / variance.sqrt() if variance > 0 else projection
+
+
+def train(
+    records: Records,
+    labels: torch.Tensor,
+    projection: torch.Tensor,
+    contrast: Contrast,
+    smoothed: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
+    generator: np.random.Generator,
+) -> Iterator[torch.Tensor]:
+    """The (p, d) projection after each epoch.
+
+    Args:
+        labels: (n,) class indices or (n, m) zeros and ones.
+        smoothed: maps the (n, p) points to (n, p) what is added to them, and to the (n,) variances of their kernels;
+            asked once an epoch.
+    """
+    projection = projection.clone().requires_grad_()
+    rate = contrast.learning_rate * float(projection.detach().square().mean().sqrt())
+    optimiser = torch.optim.Adam([projection], lr=rate)
+    n = len(labels)
+    for _ in range(contrast.epochs):
+        with torch.no_grad():
+            added, variances = smoothed(projected(records, projection))
+        order = torch.from_numpy(generator.permutation(n))
+        for start in range(0, n, contrast.batch_size):
+            batch = order[start : start + contrast.batch_size].to(records.device)
+            with torch.no_grad():
+                points = projected(records, projection) + added
+            chosen = _references(n, contrast.references, generator).to(records.device)
+            gradient = point_gradients(points, variances, labels, batch, chosen, contrast.margin, records.classes)
+            projection.grad = _pulled_back(records, gradient)
+            optimiser.step()
+        yield projection.detach().clone()
+
+
+def _references(n: int, count: int | None, generator: np.random.Generator) -> torch.Tensor:
+    if count is None or count >= n:
+        return torch.arange(n)
+    return torch.from_numpy(np.sort(generator.choice(n, count, replace=False)))
+
+
+def point_gradients(
+    points: torch.Tensor,
+    variances: torch.Tensor,
+    labels: torch.Tensor,
+    batch: torch.Tensor,
+    references: torch.Tensor,
+    margin: float,
+    classes: int,
+) -> torch.Tensor:
+    """(n, p) gradient of the batch's mean loss by the points, in blocks of the batch.
+
+    Args:
+        points, variances, labels: of all n records.
+        batch: (b,) rows that are judged.
+        references: (r,) rows that the densities are over, ascending.
+    """
+    points = points.detach().requires_grad_()
+    groups = members(labels[references], classes)
+    for part in blocks(len(batch), len(references)):
+        rows = batch[part]
+        loss = batch_loss(points, variances, labels, rows, references, groups, margin)
+        (loss / len(batch)).backward()
+    return points.grad
+
+
+def batch_loss(points, variances, labels, rows, references, groups, margin: float) -> torch.Tensor:
+    """The summed loss of some rows: the mean over their labels of how far a margin is missed."""
+    kernels = Points(points[references], variances[references])
+    place = torch.searchsorted(references, rows).clamp_max(len(references) - 1)
+    itself = references[place] == rows
+    logs = kernels.log_kernels(points[rows])
+    mask = torch.zeros_like(logs, dtype=torch.bool)
+    mask[torch.arange(len(rows), device=rows.device)[itself], place[itself]] = True
+    logs = logs.masked_fill(mask, NOWHERE)
+    own = labels[rows]
+    if labels.ndim == 1:
+        densities = torch.stack(
+            [log_mean(logs, ours, (itself & (own == label)).long()) for label, (ours, _) in enumerate(groups)], 1
+        )
+        target = densities.gather(1, own[:, None])
+        missed = torch.relu(margin + densities - target).scatter(1, own[:, None], 0.0)
+        missed = torch.where((target > NOWHERE) & (densities > NOWHERE), missed, 0.0)
+        return missed.sum() / max(1, len(groups) - 1)
+    total = logs.new_zeros(())
+    for label, (ours, others) in enumerate(groups):
+        bears = own[:, label] != 0
+        mine = log_mean(logs, ours, (itself & bears).long())
+        theirs = log_mean(logs, others, (itself & ~bears).long())
+        gap = torch.where(bears, mine - theirs, theirs - mine)
+        missed = torch.relu(margin - gap)
+        total = total + torch.where((mine > NOWHERE) & (theirs > NOWHERE), missed, 0.0).sum()
+    return total / len(groups)
+
+
+def _pulled_back(records: Records, gradient: torch.Tensor) -> torch.Tensor:
+    """(p, d) gradient by the projection, from that by the points."""
+    total, place = gradient.new_zeros(gradient.shape[1], records.dim), 0
+    for block in records.blocks():
+        total.addmm_(gradient[place : place + len(block.features)].T, block.features)
+        place += len(block.features)
+    return total

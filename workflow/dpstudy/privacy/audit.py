@@ -1,0 +1,75 @@
+"""Lower bounds on epsilon from attacks: what a distinguisher's errors on two neighbouring data sets prove.
+
+Any (epsilon, delta)-private mechanism forces each test between neighbours to errors alpha + e^epsilon beta >= 1 - delta
+and beta + e^epsilon alpha >= 1 - delta (Kairouz, Oh and Viswanath 2015). Clopper-Pearson upper bounds on alpha and beta
+make the smallest epsilon that they allow a lower bound with a known confidence.
+"""
+
+import math
+
+import numpy as np
+
+_MIDDLE, _TAIL = 400, 200  # thresholds tried: evenly over the runs, and each of the last at both ends
+
+
+def epsilon_lower(
+    false_alarms: int, absent: int, misses: int, present: int, delta: float, confidence: float = 0.999
+) -> float:
+    """The epsilon that a test's errors refute anything below, with the given confidence.
+
+    Args:
+        false_alarms: how many of `absent` runs without the target were taken for runs with it.
+        misses: how many of `present` runs with the target were taken for runs without it.
+        delta: of the guarantee under attack.
+        confidence: that both error rates are below their bounds.
+    """
+    return float(_bounds(np.array([false_alarms]), absent, np.array([misses]), present, delta, confidence)[0])
+
+
+def _bounds(false_alarms, absent: int, misses, present: int, delta: float, confidence: float) -> np.ndarray:
+    from scipy.stats import beta
+
+    level = 1 - (1 - confidence) / 2
+    alpha, missed = (
+        np.where(errors >= runs, 1.0, beta.ppf(level, errors + 1, np.maximum(runs - errors, 1)))
+        for errors, runs in ((false_alarms, absent), (misses, present))
+    )
+    with np.errstate(divide="ignore"):
+        either = np.maximum(
+            np.log(np.maximum(1 - delta - missed, 0)) - np.log(alpha),
+            np.log(np.maximum(1 - delta - alpha, 0)) - np.log(missed),
+        )
+    return np.maximum(either, 0.0)
+
+
+def distinguished(
+    held_out: tuple[np.ndarray, np.ndarray],
+    runs: tuple[np.ndarray, np.ndarray],
+    delta: float,
+    confidence: float = 0.999,
+) -> float:
+    """The lower bound of the test "the statistic exceeds a threshold", the threshold fixed on held-out runs.
+
+    Args:
+        held_out, runs: the statistic in runs with the target and in runs without it; larger speaks for it.
+
+    Raises:
+        ValueError: there are no runs.
+    """
+    if not all(len(part) for part in (*held_out, *runs)):
+        raise ValueError("an audit needs runs with and without the target")
+    values = np.unique(np.concatenate(held_out))
+    middles = np.concatenate([[-math.inf], values[:-1] + np.diff(values) / 2, [math.inf]])
+    even = np.linspace(0, len(middles) - 1, _MIDDLE).round().astype(int)
+    tails = np.arange(min(_TAIL, len(middles)))
+    candidates = middles[np.unique(np.concatenate([even, tails, len(middles) - 1 - tails]))]
+    found = _bounds(*_errors(held_out, candidates), delta, confidence)
+    best = np.flatnonzero(found == found.max())
+    threshold = candidates[best[len(best) // 2]]
+    return float(_bounds(*_errors(runs, np.array([threshold])), delta, confidence)[0])
+
+
+def _errors(runs: tuple[np.ndarray, np.ndarray], thresholds: np.ndarray):
+    present, absent = (np.sort(part) for part in runs)
+    alarms = len(absent) - np.searchsorted(absent, thresholds, side="right")
+    return alarms, len(absent), np.searchsorted(present, thresholds, side="right"), len(present)

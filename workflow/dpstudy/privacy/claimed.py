@@ -1,0 +1,18 @@
+"""The conversions of anon_smoothing, whose guarantee is claimed and not proved: nothing here certifies an epsilon."""
+
+import math
+
+
+def rho_of(epsilon: float, delta: float) -> float:
+    """The rho of zCDP at which rho + 2 sqrt(rho ln(1/delta)) = epsilon (section 2).
+
+    >>> round(rho_of(3.0, 1e-5), 3)
+    0.173
+    """
+    logarithm = math.log(1 / delta)
+    return (math.sqrt(logarithm + epsilon) - math.sqrt(logarithm)) ** 2
+
+
+def noise_multiplier(rho: float, delta: float) -> float:
+    """sigma of Theorem 1: sqrt(2 ln(1/delta)/rho); its delta is a bound on a tail, not that of the guarantee."""
+    return math.sqrt(2 * math.log(1 / delta) / rho)
