@@ -17,7 +17,7 @@ from dpstudy.files import read_tensors, write_table
 
 OPTIONS = {
     "kind": "pca", "public": "letters", "extractor": "pixels", "scaling": "unit", "dim": 6, "images": 10_000,
-    "standardise": False, "whiten": 0.0, "seed": 0,
+    "standardise": False, "whiten": 0.0, "seed": 0, "points": 50,
 }  # fmt: skip
 PIXELS = {"extractor": "pixels", "scaling": "unit", "fit": "pca"}
 
@@ -33,7 +33,7 @@ def public(letters, make_folder):
 
 
 def fitted(public, folder, kept=None, **options):
-    paths = folder / "projection.safetensors", folder / "card.json"
+    paths = folder / "projection.safetensors", folder / "card.json", folder / "points.safetensors"
     fit_projection("pca", OPTIONS | options, public, *paths, kept=kept, drop="private")
     return Projection(folder)
 
@@ -105,7 +105,7 @@ def test_a_fit_repeats_and_its_card_says_what_it_is(public, letters, tmp_path):
     first, second = tmp_path / "a", tmp_path / "b"
     fitted(public, first, images=120)
     fitted(public, second, images=120)
-    for name in ("projection.safetensors", "card.json"):
+    for name in ("projection.safetensors", "card.json", "points.safetensors"):
         assert (first / name).read_bytes() == (second / name).read_bytes()
     order = np.argsort([sha256(f"0\0{name}".encode()).digest() for name in letters.ids])
     x = pixels(letters)[order[:120]]
@@ -114,6 +114,8 @@ def test_a_fit_repeats_and_its_card_says_what_it_is(public, letters, tmp_path):
     card = json.loads((first / "card.json").read_text())
     assert (card["fit"], card["images"], card["features"]) == ("pca", 120, 20)
     assert card["options"] == OPTIONS | {"images": 120}
+    points = read_tensors(first / "points.safetensors")["points"]
+    assert points == pytest.approx(Projection(first)(x[:50].astype(np.float32)), abs=1e-4)
     assert card["explained_variance"] == pytest.approx(values[:6].sum() / values.sum(), rel=1e-5)
     assert list(card["norm_quantiles"]) == ["0.1", "0.5", "0.9"]
     assert list(card["norm_quantiles"].values()) == pytest.approx(np.quantile(norms, [0.1, 0.5, 0.9]), rel=1e-5)

@@ -28,6 +28,8 @@ METHODS = {
     "newton, published": {"variant": "published", "steps": 2, "clipping_norm": 0.5},
     "first_order": {"learning_rate": 1.0, "clipping_norm": 0.3, "steps": 2, "normalisation": NORMALISED},
     "first_order, batches": {"learning_rate": 1.0, "clipping_norm": 0.3, "steps": 4, "batch_size": 10},
+    "kernel_mean": {"frequencies": 20, "class_shares": "released"},
+    "kernel_mean, dp-sgd": {"frequencies": 20, "projection": "dp-sgd"},
     "network_dpsgd": {"network": "lenet", "learning_rate": 1.0, "clipping_norm": 0.3, "steps": 2, "batch_size": 10},
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ rule fit_projection:
     output:
         projection="results/fits/{fit}/projection.safetensors",
         card="results/fits/{fit}/card.json",
+        points="results/fits/{fit}/points.safetensors",
     log:
         "results/logs/fit_projection/{fit}.log",
     benchmark:

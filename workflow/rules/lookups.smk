@@ -150,6 +150,13 @@ def training_data(wildcards):
     return learnt_from(wildcards, training_splits(wildcards.dataset))
 
 
+def public_points(wildcards):
+    """Public points under the feature set's fit, for a method that reads them; nothing for others."""
+    folder = fit_folder(STUDY["features"][wildcards.features])
+    reads = method_schema(STUDY["methods"][wildcards.entry]["method"]).get("x-reads-public", False)
+    return [f"{folder}/points.safetensors"] if folder and reads else []
+
+
 def tuning_of(wildcards):
     """The search that chooses a cell's hyper-parameters; nothing where none are tuned."""
     cell = as_cell(wildcards)

@@ -7,6 +7,7 @@ rule train_closed_form:
         test=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "test"),
         kept=lambda wildcards: kept_for(wildcards.features, start_of(wildcards)),
         start=start_files,
+        public=public_points,
         tuning=tuning_of,
         code=cell_code,
     output:

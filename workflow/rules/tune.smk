@@ -8,6 +8,7 @@ rule tune_entry:
         validation=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "validation"),
         kept=lambda wildcards: kept_for(wildcards.features, start_of(wildcards)),
         start=start_files,
+        public=public_points,
         code=tuning_code,
     output:
         trials=f"results/tuning/{CELL}/trials.parquet",

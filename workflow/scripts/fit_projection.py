@@ -12,6 +12,7 @@ if __name__ == "__main__":
             f"results/data/{params.options['public']}",
             snakemake.output.projection,
             snakemake.output.card,
+            snakemake.output.points,
             kept=next(iter(snakemake.input.get("kept", [])), None),
             drop=params.drop,
             backbone_folder=params.backbone,

@@ -31,6 +31,7 @@ if __name__ == "__main__":
             statistics=tuple(path for path in files.train if path.startswith("results/private/statistics/")),
             scaling=params.scaling,
             start=next(iter(files.get("start", [])), None),
+            public=next(iter(files.get("public", [])), None),
             trials=next(iter(files.get("tuning", [])), None),
         )
         outputs = dict(snakemake.output.items())

@@ -28,5 +28,6 @@ if __name__ == "__main__":
             statistics=tuple(path for path in files.train if path.startswith("results/private/statistics/")),
             scaling=params.scaling,
             start=next(iter(files.get("start", [])), None),
+            public=next(iter(files.get("public", [])), None),
         )
         tune(request, inputs, snakemake.output.trials)

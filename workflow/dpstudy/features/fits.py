@@ -32,6 +32,7 @@ def fit_projection(
     public_folder: str | os.PathLike,
     out_projection: str | os.PathLike,
     out_card: str | os.PathLike,
+    out_points: str | os.PathLike,
     *,
     kept: str | os.PathLike | None = None,
     drop: str | None = None,
@@ -44,6 +45,7 @@ def fit_projection(
         public_folder: results/data/{public}.
         out_projection: safetensors of mean (d,), components (k, d), scaled by whitening, and eigenvalues (k,);
             with `standardise` center (d,) and scale (d,) too.
+        out_points: safetensors of points (points, k), the first public images under the projection, by their hashes.
         out_card: JSON that says what the fit is and how the public features look under it.
         kept: kept.parquet of the de-duplication; public rows that it does not list are not used.
         drop: the de-duplication's mode, for the card.
@@ -84,6 +86,7 @@ def fit_projection(
         {"mean": mean, "components": scaled.astype(np.float32), "eigenvalues": variances.astype(np.float32)} | standard,
         {"kind": "pca"},
     )
+    write_tensors(out_points, {"points": projected[np.argsort(_hashes(ids, options["seed"]))[: options["points"]]]})
     write_json(
         out_card,
         {
@@ -163,5 +166,10 @@ def _chosen(folder: Path, manifest: dict, options: dict, kept) -> set[str]:
         names = [name for name in names if name in keep]
     if not names:
         raise StudyError(f"{folder}: no public image is left to fit on")
-    salt = options["seed"]
-    return set(sorted(names, key=lambda name: hashlib.sha256(f"{salt}\0{name}".encode()).digest())[: options["images"]])
+    order = np.argsort(_hashes(names, options["seed"]))[: options["images"]]
+    return {names[place] for place in order}
+
+
+def _hashes(names: list[str], salt: int) -> np.ndarray:
+    """What public images are ordered by."""
+    return np.array([hashlib.sha256(f"{salt}\0{name}".encode()).hexdigest() for name in names])

@@ -71,7 +71,8 @@ def fit(name: str, features, labels, *, epsilon, delta: float, seed: int = 0, no
         noise: "seeded" or "secure".
         options: the method's hyper-parameters, and `classes` (give it: without it the number of classes is read off
             the labels), `positives`, `shape`, `sanitise`, `accounting`,
-            `shared_noise` (a control) where the defaults do not fit; and where a guarantee shall protect persons
+            `shared_noise` (a control), `public` (N, d) features for methods that read some, where the defaults do not
+            fit; and where a guarantee shall protect persons
             with all their records `unit="subject"`, `subjects` (n,), whose each record is, and `per_subject`, the most
             records that anybody has: n is then the number of subjects.
 

@@ -39,6 +39,7 @@ def fit(
     subjects=None,
     per_subject=1,
     shared_noise=False,
+    public=None,
     **options,
 ) -> Result:
     """See `dpstudy.methods.fit`."""
@@ -57,7 +58,8 @@ def fit(
     method = methods.load(name)
     parameters = methods.parameters(name, options)
     plan = method.plan(parameters, problem)
-    data = method.prepare(_Rows(features, labels, subjects), parameters, problem)
+    beside = {} if public is None else {"public": np.asarray(public, np.float32)}
+    data = method.prepare(_Rows(features, labels, subjects), parameters, problem, **beside)
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
     check_releases(plan.events, source.drawn)

@@ -12,7 +12,7 @@ from dpstudy.errors import StudyError
 from dpstudy.features import images, shards
 from dpstudy.features.batches import ShardBatches
 from dpstudy.features.shards import FeatureTable
-from dpstudy.files import sha256
+from dpstudy.files import read_tensors, sha256
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
@@ -85,6 +85,7 @@ class CellInputs:
         statistics: private sums over the splits of `train`, which replace their features; or empty.
         trials: a finished search, or None.
         start: a file of public weights to start from, or None.
+        public: a file of public points that a method may read beside its rows, or None.
         scaling: the folders hold images as they are, for a method that scales them so; None: features.
     """
 
@@ -95,6 +96,7 @@ class CellInputs:
     trials: str | None = None
     start: str | None = None
     scaling: str | None = None
+    public: str | None = None
 
     def held_out_rows(self) -> FeatureTable:
         """What models are scored on.
@@ -113,9 +115,11 @@ class CellInputs:
         for folder in self.train:
             yield from (images if self.scaling else shards).iterate(folder, kept=self.kept)
 
-    def beside(self) -> dict[str, str]:
-        """What a method that can use it is told beside its rows: `start` and `scaling`, where there are any."""
-        return {key: value for key in ("start", "scaling") if (value := getattr(self, key))}
+    def beside(self) -> dict[str, object]:
+        """What a method that can use it is told beside its rows: `start`, `scaling`, and `public` points (N, d), where
+        there are any."""
+        found = {key: value for key in ("start", "scaling") if (value := getattr(self, key))}
+        return found | ({"public": read_tensors(self.public)["points"]} if self.public else {})
 
     def manifests(self) -> list[dict]:
         """The manifests of the training splits.
@@ -139,6 +143,7 @@ class CellInputs:
         paths = {Path(folder).name: f"{folder}/manifest.json" for folder in (*self.train, self.held_out)}
         paths |= {f"kept-{number}": path for number, path in enumerate(self.kept)}
         paths |= {"start": self.start} if self.start else {}
+        paths |= {"public": self.public} if self.public else {}
         scaling = {"scaling": self.scaling} if self.scaling else {}
         return {name: sha256(path)[:16] for name, path in paths.items()} | scaling
 

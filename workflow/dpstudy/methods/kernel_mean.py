@@ -1,0 +1,281 @@
+"""Kernel means of the classes, released privately: instance-level smoothing with a proof.
+
+What anon_smoothing is after, class densities in a projected space that are smoothed where records are sparse, from one
+noisy release:
+    1. A projection: none (W is public: what the features are, or a fit on public data), or trained here on private
+       records against public prototypes, the corners of the simplex, by DP-SGD or by feature_covariance, for a share
+       of mu^2. A record becomes a point of norm 1 (models/random_features.py).
+    2. psi(x), random Fourier features of that point, has norm at most 1, whatever the record. Its bandwidth may depend
+       on how far the point is from *public* ones: a map of each record alone.
+    3. The sums of psi over each class, and where records may have several labels over all records, are released with
+       Gaussian noise. Proof: adding or removing x with at most k labels changes the sums by psi(x) in k rows (k + 1
+       with that of all records), hence by at most sqrt(k) (sqrt(k + 1)) in Frobenius norm; a unit of r records by r
+       times that. With the projection's releases, and the class counts' where they are asked for, mu^2 adds up.
+    4. All else is post-processing: a wider bandwidth (damping high frequencies), division by counts, and `smoothing:
+       public`, the linear estimate of the labels from the released sums s_t and the public second moment M of psi:
+       theta_t = v M (v M^2 + tau^2 + v M/n)^-1 s_t/n, which is Bayes' for weights of variance v, noise of standard
+       deviation tau on s_t/n and n records; v is read off the released sums.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+
+from dpstudy.errors import StudyError
+from dpstudy.methods import feature_covariance, first_order
+from dpstudy.methods.checks import count, finite, one_of, positive
+from dpstudy.methods.kernel_weights import bayes_weights, widened
+from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.records import Records, RowMap
+from dpstudy.models.linear import LinearModel
+from dpstudy.models.random_features import FeatureMap, Landmarks, RandomFeatureModel
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.calibration import calibrate
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.gaussian import composed_mu, epsilon_of, mu_of
+from dpstudy.privacy.noise import NoiseSource
+
+SUMS, COUNTS = "class_sums", "class_counts"
+PROJECTIONS = {"dp-sgd": first_order, "feature_covariance": feature_covariance}
+_METHOD = "kernel_mean"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Hyper-parameters of kernel means.
+
+    Attributes:
+        frequencies: D, of random Fourier features; they are drawn from `frequency_seed`, hence public.
+        bandwidth: h, of points of norm 1.
+        widen: kernels are widened by this much after the release.
+        projection: "none", "dp-sgd" or "feature_covariance".
+        projection_share: of mu^2, what training it takes.
+        class_shares: "drawn": classes are as likely as among the records; "released": equally likely, by counts that
+            are released for `counts_share` of mu^2; or the public share of each class (of each label).
+        smoothing: "none", or "public": the estimate with public points, which the feature set's fit brings.
+        extra_bandwidth, neighbours, percentile: of bandwidths by public points (Landmarks; extra_bandwidth is c, 0 for
+            the same bandwidth everywhere).
+    """
+
+    frequencies: int = 1000
+    frequency_seed: int = 0
+    bandwidth: float = 0.5
+    widen: float = 0.0
+    projection: str = "feature_covariance"
+    projection_share: float = 0.8
+    class_shares: str | tuple[float, ...] = "drawn"
+    counts_share: float = 0.02
+    smoothing: str = "none"
+    extra_bandwidth: float = 0.0
+    neighbours: int = 5
+    percentile: float = 50.0
+
+    def __post_init__(self):
+        one_of(_METHOD, "projection", self.projection, ("none", *PROJECTIONS))
+        one_of(_METHOD, "smoothing", self.smoothing, ("none", "public"))
+        positive(_METHOD, bandwidth=self.bandwidth, projection_share=self.projection_share)
+        positive(_METHOD, counts_share=self.counts_share)
+        count(_METHOD, frequencies=self.frequencies, neighbours=self.neighbours)
+        if min(self.widen, self.extra_bandwidth) < 0:
+            raise StudyError(f"{_METHOD}: widen and extra_bandwidth must be at least 0")
+        if not self.projection_share + self.counts_share < 1:
+            raise StudyError(f"{_METHOD}: projection_share and counts_share must add up to less than 1")
+        if not 0 < self.percentile < 100:
+            raise StudyError(f"{_METHOD}: percentile {self.percentile!r}: must lie between 0 and 100")
+        if isinstance(self.class_shares, str):
+            one_of(_METHOD, "class_shares", self.class_shares, ("drawn", "released"))
+        elif not all(0 < share <= 1 for share in self.class_shares):
+            raise StudyError(f"{_METHOD}: class_shares must be numbers above 0, 1 at most")
+
+    @property
+    def needs_public(self) -> bool:
+        """Whether public points are read."""
+        return self.smoothing == "public" or self.extra_bandwidth > 0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The private training of the projection: a linear method with a part of the budget."""
+
+    parameters: object
+    problem: Problem
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Private records, what the projection is trained on, and public points (N, d) or None."""
+
+    records: Records
+    projected_from: object
+    public: np.ndarray | None
+    sums: dict = field(default_factory=dict)
+
+
+def _stage(parameters: Parameters, problem: Problem) -> Stage | None:
+    if parameters.projection == "none":
+        return None
+    budget = problem.budget
+    if problem.noised:
+        mu = mu_of(budget.target, budget.delta) * math.sqrt(parameters.projection_share)
+        budget = Budget(repr(epsilon_of(mu, budget.delta)), budget.delta)
+    own = replace(problem, budget=budget)
+    loss = "softmax" if problem.positives == 1 else "sigmoid"
+    if parameters.projection == "dp-sgd":
+        chosen = first_order.Parameters(
+            loss=loss, learning_rate=16.0, clipping_norm=0.1, normalised=True, steps=40, batch_size="full", average=True
+        )
+    else:
+        chosen = feature_covariance.Parameters(loss=loss)
+    return Stage(chosen, own, PROJECTIONS[parameters.projection].plan(chosen, own))
+
+
+def plan(parameters: Parameters, problem: Problem) -> Plan:
+    """Calibrate the noise to the budget; see the module's proof.
+
+    Raises:
+        StudyError: class shares of another number of classes, or another accounting than the certified one.
+    """
+    if not isinstance(parameters.class_shares, str) and len(parameters.class_shares) != problem.classes:
+        raise StudyError(
+            f"{_METHOD}: class_shares has {len(parameters.class_shares)} numbers for {problem.classes} classes"
+        )
+    stage = _stage(parameters, problem)
+    if not problem.noised:
+        noise = dict.fromkeys((SUMS, COUNTS), 0.0)
+        return Plan((), noise | (stage.plan.noise if stage else {}), stage.plan.facts if stage else {})
+    if problem.budget.accounting != "certified":
+        raise StudyError(f"{_METHOD}: its budget is divided exactly; set accounting: certified")
+    records, rows = problem.unit_records, problem.positives + (problem.positives > 1)
+    fixed = stage.plan.events if stage else ()
+    rest = mu_of(problem.budget.target, problem.budget.delta) ** 2 - composed_mu(fixed) ** 2
+    unit = [Event(SUMS, "gaussian", 1.0, records * math.sqrt(rows))]
+    if parameters.class_shares == "released":
+        share = parameters.counts_share / (1 - (parameters.projection_share if stage else 0))
+        unit = [unit[0].scaled((1 - share) ** -0.5)]
+        unit.append(Event(COUNTS, "gaussian", share**-0.5, records * math.sqrt(problem.positives)))
+    unit = [event.scaled(rest**-0.5) for event in unit]
+    scale = calibrate(lambda scale: (*fixed, *(event.scaled(scale) for event in unit)), problem.budget)
+    own = tuple(event.scaled(scale) for event in unit)
+    noise = {event.name: event.noise_multiplier * event.sensitivity for event in own}
+    facts = {f"noise_multiplier_{event.name}": event.noise_multiplier for event in own}
+    if stage:
+        noise, facts = stage.plan.noise | noise, {f"projection_{k}": v for k, v in stage.plan.facts.items()} | facts
+    return Plan((*fixed, *own), noise, facts)
+
+
+def prepare(batches, parameters: Parameters, problem: Problem, public: np.ndarray | None = None) -> TrainingSet:
+    """Take (features, labels) batches in, and public features (N, d); records that are not finite take no part.
+
+    Raises:
+        StudyError: public points are needed and not there.
+    """
+    if parameters.needs_public and public is None:
+        raise StudyError(
+            f"{_METHOD}: smoothing: public and extra_bandwidth read public points, and this feature set has none; give "
+            "it a fit on a public set"
+        )
+    stage = _stage(parameters, problem)
+    if stage is None:
+        return TrainingSet(Records.read(batches, problem.classes, problem.positives), None, public)
+    inner = PROJECTIONS[parameters.projection].prepare(batches, stage.parameters, stage.problem)
+    return TrainingSet(inner.records.mapped(RowMap()), inner, public)
+
+
+def prepared_by(parameters: Parameters) -> str:
+    """What `prepare` depends on."""
+    return parameters.projection
+
+
+def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan, source: NoiseSource) -> Fit:
+    """Train the projection, release the sums of one seed and make a classifier of them."""
+    projection = None
+    if stage := _stage(parameters, problem):
+        projection = (
+            PROJECTIONS[parameters.projection]
+            .fit(data.projected_from, stage.parameters, stage.problem, stage.plan, source)
+            .model
+        )
+    mapping = feature_map(parameters, problem, data, projection)
+    released = release(data, mapping, parameters, problem, plan, source)
+    return Fit(finite(_METHOD, _model(released, mapping, parameters, problem, plan, data.public)))
+
+
+def feature_map(
+    parameters: Parameters, problem: Problem, data: TrainingSet, projection: LinearModel | None
+) -> FeatureMap:
+    """psi: of public constants and what was released."""
+    link = "softmax" if problem.positives == 1 else "sigmoid"
+    plain = FeatureMap(np.zeros((1, 1), np.float32), projection, link)
+    width = plain.points(np.zeros((1, data.records.dim), np.float32)).shape[1]
+    generator = np.random.default_rng(parameters.frequency_seed)
+    drawn = generator.standard_normal((parameters.frequencies, width), np.float32) / np.float32(parameters.bandwidth)
+    marks = None
+    if parameters.extra_bandwidth:
+        points = plain.points(data.public).numpy()
+        marks = Landmarks(points, parameters.neighbours, 1.0, parameters.bandwidth * parameters.extra_bandwidth)
+        others = marks.distances(torch.from_numpy(points))  # itself among them: all public, and the same for all
+        marks = replace(marks, threshold=max(float(np.percentile(others.numpy(), parameters.percentile)), 1e-6))
+    return FeatureMap(drawn, projection, link, marks)
+
+
+def release(
+    data: TrainingSet,
+    mapping: FeatureMap,
+    parameters: Parameters,
+    problem: Problem,
+    plan: Plan,
+    source: NoiseSource,
+) -> dict[str, np.ndarray]:
+    """The noisy sums (m, 2D), with a last row of all records where they may have several labels, and counts (m,)."""
+    # without a projection every seed has the same sums
+    key = (parameters.frequencies, parameters.frequency_seed, parameters.bandwidth, mapping.landmarks is None)
+    sums, counts = data.sums.get(key) or _class_sums(data.records, mapping, whole=problem.positives > 1)
+    if mapping.projection is None:
+        data.sums[key] = sums, counts
+    found = {SUMS: sums.copy()}
+    if parameters.class_shares == "released":
+        found[COUNTS] = counts.copy()
+    if problem.noised:
+        for name, value in found.items():
+            value += source.gaussian(name, value.shape, plan.noise[name], dtype=np.float64)
+    return found
+
+
+def _class_sums(records: Records, mapping: FeatureMap, whole: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Private: (m [+ 1], 2D) sums of psi over the records of each class [and over all], and (m,) how many they are."""
+    rows = records.classes + whole
+    sums = torch.zeros(rows, mapping.dim, dtype=torch.float64, device=records.device)
+    counts = torch.zeros(records.classes, dtype=torch.float64, device=records.device)
+    for block in records.blocks(mapping.rows()):
+        psi = mapping(block.features.cpu().numpy(), records.device)
+        alive = ~torch.isnan(block.norms)
+        weights = block.one_hot(records.classes) * alive[:, None]
+        counts += weights.sum(0)
+        if whole:
+            weights = torch.cat([weights, alive[:, None].to(weights)], 1)
+        sums += (weights.T @ psi).double()
+    return sums.cpu().numpy(), counts.cpu().numpy()
+
+
+def _model(released, mapping: FeatureMap, parameters: Parameters, problem: Problem, plan: Plan, public):
+    """Weights from what was released: post-processing."""
+    sums, std = released[SUMS], plan.noise[SUMS]
+    classes = problem.classes
+    shares = np.ones(classes)
+    if parameters.class_shares == "released":
+        shares = np.maximum(released[COUNTS], max(1.0, plan.noise[COUNTS])) / problem.n
+    elif not isinstance(parameters.class_shares, str):
+        shares = np.array(parameters.class_shares)
+    metadata = {"method": _METHOD}
+    if parameters.smoothing == "public":
+        psi = (mapping(public[start : start + 1024], torch.device("cpu")) for start in range(0, len(public), 1024))
+        weights = bayes_weights(sums[:classes], std, problem.n, psi, exclusive=problem.positives == 1)
+        return RandomFeatureModel(mapping, (weights / shares[:, None]).astype(np.float32), metadata=metadata)
+    sums = widened(sums, mapping.frequencies, parameters.widen)
+    whole = sums[classes] if len(sums) > classes else sums.sum(0)
+    noise = std * (1 if len(sums) > classes else math.sqrt(classes))
+    weights = (sums[:classes] / shares[:, None]).astype(np.float32)
+    return RandomFeatureModel(mapping, weights, whole.astype(np.float32), max(1.0, 2 * noise), metadata)

@@ -1,0 +1,168 @@
+"""Kernel means in random Fourier features: what a classifier by private class sums computes (methods/kernel_mean.py).
+
+psi(x) = (cos(w_1 z), ..., cos(w_D z), sin(w_1 z), ..., sin(w_D z))/sqrt(D) of a point z(x), with w ~ N(0, 1/h^2), has
+norm 1, and psi(x) psi(x') is a Gaussian kernel of bandwidth h on average (Rahimi and Recht 2007). Where a point lies
+far from public ones its high frequencies are damped, which widens its kernel and only lowers the norm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.models.kernel_density import Points
+from dpstudy.models.linear import LinearModel, unit_rows
+
+LINKS = ("softmax", "sigmoid")
+_BLOCK_VALUES = 1 << 23  # of psi at once: 32 MB
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """Public points, from which a point's bandwidth is read (anon_smoothing Proposition 2, of public points).
+
+    Attributes:
+        points: (N, p) float32.
+        neighbours: k of the mean distance to the nearest ones.
+        threshold: lambda, beyond which a kernel is widened.
+        extra: h c: a kernel is widened by h c distance/lambda.
+    """
+
+    points: np.ndarray
+    neighbours: int
+    threshold: float
+    extra: float
+
+    def distances(self, points: torch.Tensor) -> torch.Tensor:
+        """(n,) mean distances of (n, p) points to their nearest landmarks."""
+        known = torch.from_numpy(self.points).to(points.device)
+        squares = Points(known, known.new_ones(len(known))).squared_distances(points)
+        return squares.topk(min(self.neighbours, len(known)), dim=1, largest=False).values.sqrt().mean(1)
+
+    def widening(self, points: torch.Tensor) -> torch.Tensor:
+        """(n,) h', by which each point's kernel is wider than h."""
+        distances = self.distances(points)
+        return torch.where(distances > self.threshold, self.extra * distances / self.threshold, 0.0)
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """x -> psi(x).
+
+    Attributes:
+        frequencies: (D, p) float32.
+        projection: released privately, or None: z(x) is x scaled to norm 1.
+        link: of the projection's scores: z(x) is the square root of the softmax's probabilities, or of those of each
+            label and its absence, so that it has norm 1.
+        landmarks: for bandwidths by public points, or None.
+    """
+
+    frequencies: np.ndarray
+    projection: LinearModel | None = None
+    link: str = "softmax"
+    landmarks: Landmarks | None = None
+
+    @property
+    def dim(self) -> int:
+        """2D."""
+        return 2 * len(self.frequencies)
+
+    def points(self, features: np.ndarray) -> torch.Tensor:
+        """(n, p) unit-norm points of (n, d) features, on the CPU."""
+        if self.projection is None:
+            return torch.from_numpy(unit_rows(np.asarray(features, np.float32)).astype(np.float32))
+        scores = torch.from_numpy(self.projection.scores(features))
+        if self.link == "softmax":
+            return torch.softmax(scores, 1).sqrt()
+        odds = torch.sigmoid(torch.cat([scores, -scores], 1))
+        return (odds / scores.shape[1]).sqrt()
+
+    def __call__(self, features: np.ndarray, where: torch.device) -> torch.Tensor:
+        """(n, 2D) psi, on a device; no row has a norm above 1 by more than rounding."""
+        points = self.points(features).to(where)
+        frequencies = torch.from_numpy(self.frequencies).to(where)
+        angles = points @ frequencies.T
+        found = torch.cat([angles.cos_(), (points @ frequencies.T).sin_()], 1).div_(math.sqrt(len(frequencies)))
+        if self.landmarks is not None:
+            damping = -0.5 * self.landmarks.widening(points)[:, None] ** 2 * (frequencies**2).sum(1)
+            found.mul_(damping.exp_().repeat(1, 2))
+        return found
+
+    def rows(self) -> int:
+        """How many records make a block of a pass."""
+        return max(1, _BLOCK_VALUES // self.dim)
+
+
+@dataclass(frozen=True)
+class RandomFeatureModel:
+    """score_t = weights_t psi(x), divided by max(floor, whole psi(x)) where `whole` is given.
+
+    Attributes:
+        weights: (m, 2D) float32.
+        whole: (2D,) float32: the sum over all records as released, or None.
+        floor: the least that is divided by.
+    """
+
+    map: FeatureMap
+    weights: np.ndarray
+    whole: np.ndarray | None = None
+    floor: float = 1.0
+    metadata: dict[str, str] = field(default_factory=dict)
+
+    def scores(self, features: np.ndarray) -> np.ndarray:
+        """(n, m) float32 scores of (n, d) features."""
+        where = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        weights = torch.from_numpy(self.weights).to(where).T
+        found = np.empty((len(features), len(self.weights)), np.float32)
+        for start in range(0, len(features), self.map.rows()):
+            part = slice(start, start + self.map.rows())
+            psi = self.map(features[part], where)
+            scores = psi @ weights
+            if self.whole is not None:
+                density = psi @ torch.from_numpy(self.whole).to(where)
+                scores /= density.clamp_min(self.floor)[:, None]
+            found[part] = scores.cpu().numpy()
+        return found
+
+    @property
+    def parameters(self) -> int:
+        """How many released numbers the model holds."""
+        inner = self.map.projection.parameters if self.map.projection else 0
+        return self.weights.size + inner
+
+    @property
+    def finite(self) -> bool:
+        """Whether no weight is NaN or infinite."""
+        return bool(np.isfinite(self.weights).all()) and (self.map.projection is None or self.map.projection.finite)
+
+    def save(self, path) -> None:
+        """Write the model as safetensors."""
+        tensors = {"weights": self.weights, "frequencies": self.map.frequencies}
+        facts = {"kind": "random-features", "link": self.map.link, "floor": repr(self.floor)}
+        if self.whole is not None:
+            tensors["whole"] = self.whole
+        if (inner := self.map.projection) is not None:
+            held = {name: getattr(inner, name) for name in ("weights", "bias", "center", "scale")}
+            tensors |= {f"projection.{name}": value for name, value in held.items() if value is not None}
+            facts["projection_unit"] = str(inner.unit)
+        if (marks := self.map.landmarks) is not None:
+            tensors["landmarks"] = marks.points
+            facts |= {key: repr(getattr(marks, key)) for key in ("neighbours", "threshold", "extra")}
+        write_tensors(path, tensors, facts | self.metadata)
+
+    @classmethod
+    def load(cls, path) -> RandomFeatureModel:
+        """Read a model that `save` wrote."""
+        facts, tensors = read_tensor_metadata(path), read_tensors(path)
+        inner = {name.split(".")[1]: value for name, value in tensors.items() if name.startswith("projection.")}
+        marks = None
+        if "landmarks" in tensors:
+            numbers = int(facts["neighbours"]), float(facts["threshold"]), float(facts["extra"])
+            marks = Landmarks(tensors["landmarks"], *numbers)
+        projection = LinearModel(**inner, unit=facts["projection_unit"] == "True") if inner else None
+        mapping = FeatureMap(tensors["frequencies"], projection, facts["link"], marks)
+        return cls(mapping, tensors["weights"], tensors.get("whole"), float(facts["floor"]), facts)
