@@ -183,21 +183,30 @@ def fit(
         standard = source.gaussian(POINTS, (records.rows, parameters.projected_dim), 1.0)
         standard = torch.from_numpy(standard).to(records.device)
 
-    def added(points: torch.Tensor, variances: torch.Tensor) -> torch.Tensor:
-        """N_i of all points; zero without noise."""
-        if standard is None:
-            return torch.zeros_like(points)
-        return instance_noise(standard, deviations(points, variances, parameters.sensitivity, plan.noise[POINTS]))
+    known: list[torch.Tensor] = []  # of the points that were asked for last: two passes over all pairs
+
+    def smoothing(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """N_i of all points (zero without noise), and the variances of their kernels."""
+        if not known or not torch.equal(known[0], points):
+            variances = parameters.bandwidths.variances(points)
+            added = torch.zeros_like(points)
+            if standard is not None:
+                added = instance_noise(
+                    standard, deviations(points, variances, parameters.sensitivity, plan.noise[POINTS])
+                )
+            known[:] = points, added, variances
+        return known[1], known[2]
 
     def smoothed(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """What is added to the points while W is trained, and the variances of their kernels."""
-        variances = parameters.bandwidths.variances(points)
-        return torch.zeros_like(points) if parameters.noised == "release" else added(points, variances), variances
+        if parameters.noised == "training":
+            return smoothing(points)
+        return torch.zeros_like(points), parameters.bandwidths.variances(points)
 
     def model(projection: torch.Tensor) -> KernelModel:
         points = projected(records, projection)
-        variances = parameters.bandwidths.variances(points)
-        arrays = (value.cpu().numpy() for value in (projection, points + added(points, variances), variances))
+        added, variances = smoothing(points)
+        arrays = (value.cpu().numpy() for value in (projection, points + added, variances))
         labels = as_stored(data.labels.cpu().numpy())
         return KernelModel(*arrays, labels, records.classes, {"method": _METHOD})
 

@@ -14,7 +14,7 @@ import torch
 
 from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
 
-_BLOCK_VALUES = 1 << 24  # kernel values held at once: 64 MB each of a few tensors
+_BLOCK_VALUES = 1 << 22  # kernel values at once: 16 MB each of a few tensors, which pays in caches
 _ROUNDING = 1e-6  # of squared norms: what float32 can tell of a squared distance
 NOWHERE = -1e30  # the log density of a class without points
 
