@@ -16,8 +16,9 @@ BENCHMARKS = {
     "network": "network",
     "dedup": "dedup",
     "extract": "extract",
+    "smoothing": "smoothing",
 }
-LONG = {"stream", "network", "dedup", "extract"}  # only when named
+LONG = {"stream", "network", "dedup", "extract", "smoothing"}  # only when named
 
 
 def main() -> int:
@@ -28,7 +29,9 @@ def main() -> int:
     )
     parser.add_argument("--threads", type=int, default=1, help="threads of every matrix product (default 1)")
     parser.add_argument("--repeats", type=int, default=3, help="alternating repeats; medians are printed (default 3)")
-    parser.add_argument("--rows", type=int, help="most rows that are streamed (default 1,280,000: 2 GB of disk)")
+    parser.add_argument(
+        "--rows", type=int, help="most rows of `stream` (default 1,280,000: 2 GB of disk), or another n of `smoothing`"
+    )
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
@@ -42,7 +45,7 @@ def main() -> int:
     for name, module in BENCHMARKS.items():
         if name in (options.names or BENCHMARKS.keys() - LONG):
             started = time.monotonic()
-            more = {"rows": options.rows} if name == "stream" and options.rows else {}
+            more = {"rows": options.rows} if name in ("stream", "smoothing") and options.rows else {}
             importlib.import_module(f"benchmarks.{module}").run(options.threads, options.repeats, **more)
             print(f"({name}: {time.monotonic() - started:.0f} s in all)\n", flush=True)
     return 0
