@@ -21,6 +21,29 @@ def sized_ledgers(figure):
     return {path: f"results/cells/{path}/ledger.json" for path in cells}
 
 
+def grouped_metrics(figure):
+    """Cell -> its metrics, for every cell of a figure by subgroup."""
+    spec = STUDY["figures"][figure]
+    if spec["style"] != "disparity":
+        return {}
+    pairs = [(row["features"], row["entry"]) for row in spec["rows"]]
+    return {
+        cell.path: f"results/cells/{cell.path}/metrics.json"
+        for cell in CELLS
+        if cell.dataset == spec["dataset"]
+        and (cell.features, cell.entry) in pairs
+        and cell.epsilon in spec.get("epsilons", STUDY["epsilons"])
+    }
+
+
+def neighbour_files(figure):
+    """The private training features that a figure of neighbours measures, the manifest first."""
+    spec = STUDY["figures"][figure]
+    if spec["style"] != "neighbours":
+        return []
+    return feature_files(spec["dataset"], spec["features"], "train")
+
+
 def curves_of(tables):
     """Cell -> its training curve, for every cell with one that tables name in a role."""
     named = {place for table in tables for place in roles_of(table)}
