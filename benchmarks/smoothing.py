@@ -13,9 +13,9 @@ SIZES = (12_500, 25_000, 50_000)
 DIM, CLASSES, QUERIES, BATCH = 64, 10, 2_000, 1_024
 MOST_GIB = 4.0  # asked of the largest
 ABOUT = """\
-p = {DIM}, {threads} thread(s), CPU seconds of one run. Neighbours and sensitivities: all points against all, once an epoch.
-Gradients: a batch of {BATCH:,} against all points. Scores: {QUERIES:,} new images. Each row is a process of its own: GiB is
-its peak memory, torch included; an n x n matrix of float32 would take the last column.
+p = {DIM}, {threads} thread(s), CPU seconds of one run. Neighbours and sensitivities: all points against all, once an
+epoch. Gradients: a batch of {BATCH:,} against all points. Scores: {QUERIES:,} new images. Each row is a process of its
+own: GiB is its peak memory, torch included; an n x n matrix of float32 would take the last column.
 """
 
 

@@ -2,12 +2,15 @@
 """Tables and figures of a config: what their styles take, and published numbers that can be told before anything runs."""
 
 import re
+from pathlib import Path
 
 import pytest
+import yaml
 
 from dpstudy.errors import StudyError
 from dpstudy.study.config import load
 
+STUDIES = Path(__file__).parents[2] / "studies"
 GROUPS = [{"features": "pixels", "label": "Pixels", "published": {"pretraining": "ImageNet-1k"}}]
 ROWS = [{"entry": "ls", "label": "DP-LS", "epochs": 1, "published": {"method": "DP-LS", "epochs": "1"}}]
 PAPER = {"published": {"paper": "mehta2023"}, "counterparts": {"digits": {"table": "3", "dataset": "CIFAR-10"}}}
@@ -261,3 +264,131 @@ def test_a_figure_by_size_that_cannot_be_drawn_is_refused_at_once(change, senten
         load(config(figures={"f": spec}))
     pattern = ".*".join(re.escape(part) for part in sentence.split("*"))
     assert re.fullmatch(pattern, str(caught.value)), str(caught.value)
+
+
+SIDE = {
+    "style": "side_by_side",
+    "dataset": "digits",
+    "columns": [{"features": "pixels", "published": {"model": "ResNet18"}}],
+    "rows": [
+        {"entry": "ls", "epsilon": "1", "published": {"paper": "anon_smoothing", "table": "1", "method": "DP-SGD"}}
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"columns": GONE}, "tables.t: the key 'columns' is missing; the style 'side_by_side' needs it"),
+        ({"dataset": GONE}, "tables.t: the key 'dataset' is missing; the style 'side_by_side' needs it"),
+        (
+            {"groups": GROUPS},
+            "tables.t.groups: the style 'side_by_side' does not take this key; it takes rows, columns",
+        ),
+        ({"epsilons": ["1"]}, "tables.t.epsilons: the style 'side_by_side' has one 'dataset', and an 'epsilon' a row"),
+        (
+            {"rows": [{"entry": "ls"}]},
+            "tables.t.rows[0]: the key 'epsilon' is missing; the style 'side_by_side' needs it",
+        ),
+        (
+            {"rows": [{"entry": "ls", "epsilon": "1", "features": "pixels"}]},
+            "tables.t.rows[0].features: the style 'side_by_side' takes rows with entry, epsilon, label, published",
+        ),
+        ({"rows": [{"entry": "ls", "epsilon": "3"}]}, "tables.t.rows[0].epsilon: unknown epsilon '3'*"),
+        ({"columns": [{"features": "pixel"}]}, "tables.t.columns[0].features: unknown feature set 'pixel'*"),
+        ({"columns": [{"entry": "ls"}]}, "tables.t.columns[0]*entry*"),
+        (
+            {"columns": [{"features": "pixels", "published": {"model": "ResNet19"}}]},
+            "tables.t: published: no row of results.csv has model = 'ResNet19'*",
+        ),
+        (
+            {"style": "plain", "columns": GONE},
+            "tables.t.rows[0].epsilon: the style 'plain' takes rows with dataset, features, entry, label*",
+        ),
+    ],
+)
+def test_a_table_side_by_side_that_cannot_be_built_is_refused_at_once(change, sentence):
+    load(config({"t": SIDE}))
+    spec = {key: value for key, value in (SIDE | change).items() if value is not GONE}
+    refused(config({"t": spec}), sentence)
+
+
+def refused(study, sentence):
+    with pytest.raises(StudyError) as caught:
+        load(study)
+    pattern = ".*".join(re.escape(part) for part in sentence.split("*"))
+    assert re.fullmatch(pattern, str(caught.value)), str(caught.value)
+
+
+NEIGHBOURS = {"style": "neighbours", "dataset": "digits", "features": "pixels", "neighbours": 3, "classes": ["0", "1"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"features": GONE}, "figures.f: the key 'features' is missing; the style 'neighbours' needs it"),
+        (
+            {"features": ["pixels"]},
+            "figures.f.features: ['pixels'] must be the name of one feature set in the style 'neighbours'",
+        ),
+        ({"features": "pixel"}, "figures.f.features: unknown feature set 'pixel'*"),
+        ({"features": "as-is"}, "figures.f.features: 'as-is' leaves images as they are (extractor 'images');*"),
+        ({"neighbours": 0}, "figures.f.neighbours: 0 must be at least 1"),
+        ({"epsilons": ["1"]}, "figures.f.epsilons: the style 'neighbours' does not take this key; it takes dataset*"),
+        ({"style": "epsilons", "classes": GONE}, "figures.f.neighbours: the style 'epsilons' does not take this key*"),
+        (
+            {"style": "epsilons", "classes": GONE, "neighbours": GONE},
+            "figures.f.features: 'pixels' must be a list in the style 'epsilons'",
+        ),
+    ],
+)
+def test_a_figure_of_neighbours_that_cannot_be_drawn_is_refused_at_once(change, sentence):
+    study = config() | {"features": {"pixels": {"extractor": "pixels"}, "as-is": {"extractor": "images"}}}
+    study["methods"] |= {"net": {"method": "network_dpsgd", "network": "scatter-28", "clipping_norm": 1.0}}
+    study["methods"]["net"] |= {"steps": 2, "learning_rate": 1.0}
+    study["cells"] = [{"features": ["pixels"], "entries": ["ls"]}, {"features": ["as-is"], "entries": ["net"]}]
+    load(study | {"figures": {"f": NEIGHBOURS}})
+    spec = {key: value for key, value in (NEIGHBOURS | change).items() if value is not GONE}
+    refused(study | {"figures": {"f": spec}}, sentence)
+
+
+def test_features_without_cells_have_no_neighbours_and_no_model_is_scored_for_them():
+    study = config(figures={"f": NEIGHBOURS}) | {"evaluation": {"metrics": ["auc"]}}
+    load(study)
+    study["features"] |= {"other": {"extractor": "scatternet"}}
+    study["cells"] = [{"features": ["other"]}]
+    refused(study, "figures.f: the study has no cell of the data set 'digits' on the features 'pixels'")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"column": GONE}, "figures.f: the key 'column' is missing; the style 'disparity' needs it"),
+        ({"rows": [{"entry": "ls"}]}, "figures.f.rows[0]: the key 'features' is missing*"),
+        (
+            {"rows": [{"entry": "ls", "features": "pixels", "epochs": 3}]},
+            "figures.f.rows[0].epochs: the style 'disparity' takes rows with features, entry, label",
+        ),
+        ({"entries": ["ls"]}, "figures.f.entries: the style 'disparity' does not take this key; it takes dataset*"),
+        ({"metric": "auc"}, "figures.f.metric: 'auc' is not among evaluation.metrics*"),
+    ],
+)
+def test_a_figure_by_subgroup_that_cannot_be_drawn_is_refused_at_once(change, sentence):
+    whole = {"style": "disparity", "dataset": "digits", "column": "label"}
+    whole["rows"] = [{"features": "pixels", "entry": "ls"}]
+    study = config() | {"evaluation": {"metrics": ["top1"], "per_label": True}}
+    load(study | {"figures": {"f": whole}})
+    refused(config(figures={"f": whole}), "figures.f.column: 'label' needs evaluation.per_label: true")
+    spec = {key: value for key, value in (whole | change).items() if value is not GONE}
+    refused(study | {"figures": {"f": spec}}, sentence)
+
+
+def test_a_table_of_images_has_the_groups_that_it_names():
+    study = yaml.safe_load((STUDIES / "medical-nih.yaml").read_text(encoding="utf-8"))
+    study["tables"]["sex"]["column"] = "patient_sex"
+    refused(study, "tables.sex.column: unknown group column 'patient_sex'*'patient_gender'*")
+
+
+def test_a_layout_without_a_cell_is_refused_at_once():
+    study = config({"t": SIDE}) | {"cells": [{"epsilons": ["0.5", "inf"]}]}
+    refused(study, "tables.t: the study has none of its cells; 'cells' leaves them out")

@@ -252,47 +252,6 @@ def report_template():
     return sorted(str(path) for path in Path("workflow/report").glob("*.j2"))
 
 
-def curve_files(figure):
-    """The curve and the metrics of every cell that a figure of curves draws, one after the other."""
-    lines = [line for panel in STUDY["figures"][figure].get("panels", []) for line in panel.get("lines", [])]
-    cells = dict.fromkeys(
-        study_cells.Cell(*(line[key] for key in ("dataset", "features", "entry", "epsilon"))).path for line in lines
-    )
-    return [f"results/cells/{path}/{name}" for path in cells for name in ("curve.parquet", "metrics.json")]
-
-
-def sized_ledgers(figure):
-    """Cell -> its ledger, for every cell of a figure by size."""
-    spec = STUDY["figures"][figure]
-    cells = [
-        study_cells.Cell(dataset, line["features"], line["entry"], line["epsilon"]).path
-        for line in spec.get("lines", [])
-        for dataset in spec["datasets"]
-    ]
-    return {path: f"results/cells/{path}/ledger.json" for path in cells}
-
-
-def curves_of(tables):
-    """Cell -> its training curve, for every cell with one that tables name in a role."""
-    named = {place for table in tables for place in roles_of(table)}
-    found = {}
-    for cell in CELLS:
-        stepped = method_schema(cell.options(STUDY)["method"]).get("x-curve")
-        if stepped and any((cell.dataset, cell.features, cell.entry) == (d, f, e) for d, _, f, e in named):
-            found[cell.path] = f"results/cells/{cell.path}/curve.parquet"
-    return found
-
-
-def searches_of(specs):
-    """Cell -> the trials of its search, for every search that tables lay out or figures draw."""
-    found = {}
-    for row in (row for spec in specs for row in spec.get("searches", [])):
-        for part in row["cells"]:
-            cell = study_cells.Cell(row["dataset"], part["features"], part["entry"], row["epsilon"])
-            found[cell.path] = f"results/tuning/{cell.path}/trials.parquet"
-    return found
-
-
 def devices_of(wildcards):
     """How many processes share the training of a cell's seed."""
     return options_of(wildcards).get("devices", 1)

@@ -40,6 +40,8 @@ rule draw_figure:
         curves=lambda wildcards: curve_files(wildcards.figure),
         trials=lambda wildcards: list(searches_of([STUDY["figures"][wildcards.figure]]).values()),
         ledgers=lambda wildcards: list(sized_ledgers(wildcards.figure).values()),
+        metrics=lambda wildcards: list(grouped_metrics(wildcards.figure).values()),
+        features=lambda wildcards: neighbour_files(wildcards.figure),
         published="workflow/published/results.csv",
         code=code("draw_figure.py"),
     output:
@@ -54,12 +56,13 @@ rule draw_figure:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=1500,
+        mem_mb=memory(1500, 6),
         runtime=30,
     params:
         spec=lambda wildcards: STUDY["figures"][wildcards.figure],
         axes=axes(),
         trials=lambda wildcards: searches_of([STUDY["figures"][wildcards.figure]]),
         ledgers=lambda wildcards: sized_ledgers(wildcards.figure),
+        metrics=lambda wildcards: grouped_metrics(wildcards.figure),
     script:
         "../scripts/draw_figure.py"

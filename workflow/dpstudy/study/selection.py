@@ -6,10 +6,18 @@ from collections.abc import Iterable, Iterator
 from dpstudy.errors import StudyError
 from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.messages import check_known
-from dpstudy.study.schema import method_schema, schema
+from dpstudy.study.schema import schema
+from dpstudy.study.selected_cells import check_compared, check_lines, check_neighbours
 from dpstudy.study.table_roles import check_models, check_roles
 from dpstudy.tables.claims.names import METHODS, ROLES, entries_of, listed
 from dpstudy.tables.published import combine, find_all, lookup
+
+_WITHOUT_METRIC = ("noise", "neighbours")  # figures that no model is scored for
+_USUAL_ROW_KEYS = ("dataset", "features", "entry", "label", "epochs", "published")
+_ROW_KEYS = {  # where a style takes others
+    "disparity": ("features", "entry", "label"),
+    "side_by_side": ("entry", "epsilon", "label", "published"),
+}
 
 
 def axes_of(config: dict) -> tuple[tuple[str, Iterable[str], str], ...]:
@@ -29,9 +37,10 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
         StudyError: the first mistake.
     """
     for key, allowed, what in axes_of(config):
-        for name in spec.get(key, []):
+        for name in listed(spec.get(key, [])):
             check_known(f"{place}.{key}", name, allowed, what)
-    parts = {f"{place}.{key}[{i}]": part for key in ("groups", "rows") for i, part in enumerate(spec.get(key, []))}
+    kinds = ("groups", "rows", "columns")
+    parts = {f"{place}.{key}[{i}]": part for key in kinds for i, part in enumerate(spec.get(key, []))}
     for where, part in {place: spec, **parts}.items():
         if "dataset" in part:
             check_known(f"{where}.dataset", part["dataset"], config["datasets"], "data set")
@@ -40,18 +49,21 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
             check_known(f"{where}.entry", part["entry"], config["methods"], "method entry")
         if "features" in part:
             check_known(f"{where}.features", part["features"], config["features"], "feature set")
+        if "epsilon" in part:
+            check_known(f"{where}.epsilon", part["epsilon"], config["epsilons"], "epsilon")
     if place.startswith("tables."):
         _check_claims(place, spec, config)
         check_roles(place, spec, config)
         check_models(place, spec, config)
     for dataset in spec.get("counterparts", {}):
         check_known(f"{place}.counterparts", dataset, config["datasets"], "data set")
-    if spec.get("metric", "top1") not in config["evaluation"]["metrics"]:
+    measures = spec["style"] not in _WITHOUT_METRIC
+    if measures and spec.get("metric", "top1") not in config["evaluation"]["metrics"]:
         raise StudyError(
             f"{place}.metric: {spec['metric']!r} is not among evaluation.metrics {config['evaluation']['metrics']}"
         )
     _check_style(place, spec)
-    if place.startswith("tables."):
+    if place.startswith("tables.") or "rows" in spec:
         _check_rows(place, spec, parts)
     elif "groups" in spec and "features" in spec:
         raise StudyError(f"{place}: give either 'features' or 'groups', which name features with labels")
@@ -59,7 +71,9 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
         check_known(f"{place}.gain_over", spec["gain_over"], config["features"], "feature set")
         if "published" in spec or "counterparts" in spec:
             raise StudyError(f"{place}.gain_over: published values are no gains; leave one of the two out")
-    _check_lines(place, spec, config)
+    check_lines(place, spec, config)
+    check_neighbours(place, spec, config)
+    check_compared(place, spec, config)
     _check_noise(place, spec)
     _check_searches(place, spec, config)
     _check_published(place, spec, config)
@@ -95,6 +109,8 @@ def _check_style(place: str, spec: dict) -> None:
         "search": ("searches",),
         "parameters": ("models",),
         "disparity": ("rows", "column"),
+        "side_by_side": ("dataset", "columns", "rows"),
+        "neighbours": ("dataset", "features"),
         "curve": ("panels",),
         "noise": ("x", "noise"),
     }
@@ -103,6 +119,9 @@ def _check_style(place: str, spec: dict) -> None:
     for key in needed.get(style, ()):
         if key not in spec:
             raise StudyError(f"{place}: the key {key!r} is missing; the style {style!r} needs it")
+    if "features" in spec and isinstance(spec["features"], str) != (style == "neighbours"):
+        wanted = "the name of one feature set" if style == "neighbours" else "a list"
+        raise StudyError(f"{place}.features: {spec['features']!r} must be {wanted} in the style {style!r}")
     _check_panels(place, spec)
 
 
@@ -115,26 +134,6 @@ def _check_panels(place: str, spec: dict) -> None:
             raise StudyError(f"{where}.{other}: the style {spec['style']!r} does not take this key; it takes {own}")
         if own not in panel:
             raise StudyError(f"{where}: the key {own!r} is missing; the style {spec['style']!r} needs it")
-
-
-def _check_lines(place: str, spec: dict, config: dict) -> None:
-    """Every line of a curve is a cell of the study, of a method with steps; a line by size is one of each data set."""
-    if "panels" not in spec and "lines" not in spec:
-        return
-    cells = {cell.path for cell in unfold(config)}
-    for number, line in enumerate(spec.get("lines", [])):
-        for dataset in spec["datasets"]:
-            path = Cell(dataset, line["features"], line["entry"], line["epsilon"]).path
-            if path not in cells:
-                raise StudyError(f"{place}.lines[{number}]: the study has no cell {path}")
-    for number, panel in enumerate(spec.get("panels", [])):
-        for index, line in enumerate(panel.get("lines", [])):
-            where = f"{place}.panels[{number}].lines[{index}]"
-            path = Cell(line["dataset"], line["features"], line["entry"], line["epsilon"]).path
-            if path not in cells:
-                raise StudyError(f"{where}: the study has no cell {path}")
-            if not method_schema(config["methods"][line["entry"]]["method"]).get("x-curve"):
-                raise StudyError(f"{where}: the entry {line['entry']!r} has no steps, hence no curve")
 
 
 def _check_noise(place: str, spec: dict) -> None:
@@ -180,8 +179,17 @@ def _check_searches(place: str, spec: dict, config: dict) -> None:
 
 
 def _check_rows(place: str, spec: dict, parts: dict[str, dict]) -> None:
+    style = spec["style"]
+    taken = _ROW_KEYS.get(style, _USUAL_ROW_KEYS)
+    for number, row in enumerate(spec.get("rows", [])):
+        for key in row:
+            if key not in taken:
+                takes = ", ".join(taken)
+                raise StudyError(f"{place}.rows[{number}].{key}: the style {style!r} takes rows with {takes}")
+        if "epsilon" in taken and "epsilon" not in row:
+            raise StudyError(f"{place}.rows[{number}]: the key 'epsilon' is missing; the style {style!r} needs it")
     for where, part in parts.items():
-        if "features" not in part and "groups" not in spec:
+        if "features" not in part and "groups" not in spec and "columns" not in spec:
             raise StudyError(f"{where}: the key 'features' is missing; only rows of a table with groups go without it")
         if "features" in part and "entry" in part and "groups" in spec:
             raise StudyError(f"{where}.features: the table's groups name the features; leave it out")
@@ -194,7 +202,8 @@ def _check_published(place: str, spec: dict, config: dict) -> None:
         for parts in _parts(spec, dataset):
             where = combine(spec, dataset, *parts)
             find = find_all if spec.get("style") == "best" else lookup
-            for epsilon in spec.get("epsilons", config["epsilons"]) if where else ():
+            epsilons = next(([part["epsilon"]] for part in parts if "epsilon" in part), None)
+            for epsilon in epsilons or spec.get("epsilons", config["epsilons"]) if where else ():
                 try:
                     find({"metric": metric, **where}, epsilon)
                 except StudyError as error:
@@ -208,6 +217,8 @@ def _parts(spec: dict, dataset: str) -> Iterator[tuple[dict, ...]]:
     )
     if spec.get("style") == "best":
         yield ()
+    elif "columns" in spec:
+        yield from ((row, column) for row in rows for column in spec["columns"])
     elif groups and rows:
         yield from ((group, row) for group in groups for row in rows)
     else:

@@ -14,6 +14,7 @@ from dpstudy.tables.parameters import build_parameters_table, parameters_sheet
 from dpstudy.tables.results import Results
 from dpstudy.tables.searches import build_search_table, search_sheet
 from dpstudy.tables.sheet import Sheet
+from dpstudy.tables.side_by_side import build_side_by_side, side_by_side_sheet
 
 STYLES: dict[str, Callable[..., None]] = {
     "plain": build_table,
@@ -24,6 +25,7 @@ STYLES: dict[str, Callable[..., None]] = {
     "search": build_search_table,
     "parameters": build_parameters_table,
     "disparity": build_disparity_table,
+    "side_by_side": build_side_by_side,
 }
 
 
@@ -35,6 +37,7 @@ SHEETS: dict[str, Callable[..., Sheet]] = {
     "search": search_sheet,
     "parameters": parameters_sheet,
     "disparity": disparity_sheet,
+    "side_by_side": side_by_side_sheet,
 }
 
 

@@ -45,11 +45,7 @@ def build_disparity_table(
 ) -> None:
     """Write the scores as .tex and .csv. Raises: as `lay_disparities`."""
     scores, metric = lay_disparities(name, spec, results), spec.get("metric", "top1")
-    write_csv(
-        csv_path,
-        CSV_HEADER,
-        ((*s.place, spec["column"], s.group, s.n, metric, s.mean, s.std, s.low, s.high, s.seeds) for s in scores),
-    )
+    write_csv(csv_path, CSV_HEADER, csv_rows(scores, spec["column"], metric))
     write_sheet(_sheet(name, spec, scores), tex_path)
 
 
@@ -58,8 +54,13 @@ def disparity_sheet(name: str, spec: dict, results: Results) -> Sheet:
     return _sheet(name, spec, lay_disparities(name, spec, results))
 
 
-def lay_disparities(name: str, spec: dict, results: Results) -> list[Score]:
-    """The scores of a table, row by row of its config, then by epsilon and group.
+def csv_rows(scores: list[Score], column: str, metric: str) -> Iterator[tuple]:
+    """The scores as lines under `CSV_HEADER`."""
+    return ((*s.place, column, s.group, s.n, metric, s.mean, s.std, s.low, s.high, s.seeds) for s in scores)
+
+
+def lay_disparities(name: str, spec: dict, results: Results, kind: str = "table") -> list[Score]:
+    """The scores of a table or figure (`kind`), row by row of its config, then by epsilon and group.
 
     Args:
         spec: rows (features and entry), column (of the data set's table, or `label`), metric, epsilons, dataset.
@@ -67,8 +68,8 @@ def lay_disparities(name: str, spec: dict, results: Results) -> list[Score]:
     Raises:
         StudyError: a name that the study does not have, or no cell with such groups.
     """
-    where, metric, column = f"table {name}", spec.get("metric", "top1"), spec["column"]
-    dataset = datasets_of(name, spec, results.axes)[0]
+    where, metric, column = f"{kind} {name}", spec.get("metric", "top1"), spec["column"]
+    dataset = datasets_of(name, spec, results.axes, kind)[0]
     epsilons = spec.get("epsilons", results.axes["epsilons"])
     check_names(where, "epsilon", epsilons, results.axes["epsilons"])
     found = []
@@ -127,9 +128,7 @@ def _sheet(name: str, spec: dict, scores: list[Score]) -> Sheet:
             size = next((str(score.n) for score in mine if score.group == group and score.n is not None), "")
             label = row.get("label", row["entry"]) if not block else ""
             shown = [values.get(((*mine[0].place[:3], epsilon), group)) for epsilon in epsilons]
-            block.append(
-                (label, {WHOLE: "all", GAP: "best less worst"}.get(group, group), size, *_texts(shown, metric))
-            )
+            block.append((label, _NAMES.get(group, group), size, *_texts(shown, metric)))
         blocks.append(tuple(block))
     header = ("Method", spec["column"].replace("_", " "), "n", *(f"ε = {'∞' if e == 'inf' else e}" for e in epsilons))
     counted = "the group's test records" + (", those that bear the label" if spec["column"] == "label" else "")

@@ -17,6 +17,7 @@ CSV_HEADER = (
     *("ours", "std", "seeds", "published", "published_std", "difference"),
 )
 _MARKS = {"claimed": r"$^{\dagger}$", "none": r"$^{\ddagger}$"}
+MEANINGS = {"claimed": "guarantee claimed by its authors, not proved", "none": "no guarantee"}
 
 
 def build_table(
@@ -24,7 +25,7 @@ def build_table(
 ) -> None:
     """Write one table as .tex (a table float, to be \\input) and as .csv (one line per cell). See `lay_out`."""
     table = lay_out(name, spec, results)
-    write_csv(csv_path, CSV_HEADER, (_csv_row(cell, table) for row in table.rows for cell in row.cells))
+    write_csv(csv_path, CSV_HEADER, (csv_row(cell, table) for row in table.rows for cell in row.cells))
     with atomic(tex_path) as temporary:
         Path(temporary).write_text(to_latex(table), encoding="utf-8")
 
@@ -99,8 +100,12 @@ def _published(cell: Cell, table: Table, wide: bool) -> str:
     return cell.published.text + (_aside(difference) if wide else f" {difference}")
 
 
-def notes(table: Table) -> list[str]:
-    """What a reader must know to read the table, a sentence each, without markup."""
+def notes(table: Table, beside: str = "; in brackets ours minus published") -> list[str]:
+    """What a reader must know to read the table, a sentence each, without markup.
+
+    Args:
+        beside: how the sentence on published numbers ends.
+    """
     seeds = sorted({cell.seeds for row in table.rows for cell in row.cells if cell.seeds})
     counts = " or ".join(map(str, seeds)) or "no"
     metric = METRICS[table.metric]
@@ -108,7 +113,7 @@ def notes(table: Table) -> list[str]:
     if any(cell.ours is None for row in table.rows for cell in row.cells):
         sentences.append("– marks a missing cell.")
     if table.sources:
-        sentences.append(f"Published: {'; '.join(table.sources)}; in brackets ours minus published.")
+        sentences.append(f"Published: {'; '.join(table.sources)}{beside}.")
     if table.has_bounds:
         sentences.append("Where only a bound is published, the paper prints the cell as at most 20 %.")
     return sentences
@@ -116,10 +121,9 @@ def notes(table: Table) -> list[str]:
 
 def marks(table: Table) -> dict[str, str]:
     """The guarantees that cells are marked with, and what they mean."""
-    meanings = {"claimed": "guarantee claimed by its authors, not proved", "none": "no guarantee"}
     pairs = [pair for row in table.rows for pair in zip(row.cells, table.columns, strict=True)]
     used = {mark_of(cell, column) for cell, column in pairs}
-    return {mark: text for mark, text in meanings.items() if mark in used}
+    return {mark: text for mark, text in MEANINGS.items() if mark in used}
 
 
 def _notes(table: Table) -> list[str]:
@@ -135,7 +139,8 @@ def printed(published: Published | None) -> float | str | None:
     return f"<={published.at_most:g}"
 
 
-def _csv_row(cell: Cell, table: Table) -> tuple:
+def csv_row(cell: Cell, table: Table) -> tuple:
+    """A cell as a line under `CSV_HEADER`."""
     published = cell.published
     return (
         *(cell.dataset, cell.features, cell.entry, cell.epsilon, cell.certified, cell.guarantee, table.statistic),

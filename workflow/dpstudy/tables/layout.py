@@ -155,7 +155,7 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
         features, entry = group.get("features", row.get("features")), row["entry"]
         where = combine(spec, dataset, *([group, row] if group else [row]))
         cells = tuple(
-            _cell((dataset, features, entry, epsilon), values, results, where, metric, statistic)
+            cell_at((dataset, features, entry, epsilon), values, results, where, metric, statistic)
             for epsilon in epsilons
         )
         label = row.get("label", entry if group else f"{entry}, {features}")
@@ -181,14 +181,14 @@ def check_names(where: str, what: str, names: list[str], known: list[str]) -> No
             raise StudyError(f"{where}: {what} {name!r} is not in the study; there are {', '.join(known)}")
 
 
-def datasets_of(name: str, spec: dict, axes: Mapping[str, list[str]]) -> list[str]:
-    """The data sets of a table: its `datasets`, its `dataset`, or all.
+def datasets_of(name: str, spec: dict, axes: Mapping[str, list[str]], kind: str = "table") -> list[str]:
+    """The data sets of a table or figure (`kind`): its `datasets`, its `dataset`, or all.
 
     Raises:
         StudyError: one that the study does not have.
     """
     datasets = spec.get("datasets", [spec["dataset"]] if "dataset" in spec else axes["datasets"])
-    check_names(f"table {name}", "data set", datasets, axes["datasets"])
+    check_names(f"{kind} {name}", "data set", datasets, axes["datasets"])
     return datasets
 
 
@@ -216,7 +216,17 @@ def _row_specs(name: str, spec: dict, axes: Mapping, values: dict) -> Iterator[t
                     yield dataset, {}, {"features": features, "entry": entry}
 
 
-def _cell(key: tuple, values: dict, results: Results, where: dict | None, metric: str, statistic: str) -> Cell:
+def cell_at(key: tuple, values: dict, results: Results, where: dict | None, metric: str, statistic: str) -> Cell:
+    """One cell of the study, or what stands beside the place where it would be.
+
+    Args:
+        key: (data set, features, entry, epsilon).
+        values: cell name -> the metric, seed by seed.
+        where: the filter of its published number (`combine`), or None.
+
+    Raises:
+        StudyError: it has no ledger, or its published number cannot be told.
+    """
     published = lookup({"metric": metric, **where}, key[3]) if where else None
     name = cell_name(*key)
     runs = values.get(name, [])

@@ -11,6 +11,7 @@ _ESCAPES = {
     **{"ε": r"$\varepsilon$", "δ": r"$\delta$", "σ": r"$\sigma$", "μ": r"$\mu$", "λ": r"$\lambda$", "ρ": r"$\rho$"},
     **{"α": r"$\alpha$", "η": r"$\eta$"},
     **{"∞": r"$\infty$", "≤": r"$\leq$", "≥": r"$\geq$", "±": r"$\pm$", "×": r"$\times$", "−": "$-$", "–": "--"},
+    **{"†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$"},
 }
 
 

@@ -181,31 +181,37 @@ def _figure(name: str, spec: dict, axes: Mapping, paths: Mapping) -> dict:
         content = Path(paths[name]).read_bytes()
     except (KeyError, FileNotFoundError):
         raise StudyError(f"figure {name}: its PNG is missing; run snakemake again to remake it") from None
-    metric = METRICS[spec.get("metric", "top1")]
     title = spec.get("title") or name
+    caption, alt = _captions(spec, axes, f"the numbers stand in results/figures/{name}.csv")
+    png = base64.b64encode(content).decode("ascii")
+    return {"name": name, "caption": f"{title}: {caption}", "alt": f"{title}: {alt}", "png": png}
+
+
+def _captions(spec: dict, axes: Mapping, numbers: str) -> tuple[str, str]:
+    """What a figure shows, below it and for those who do not see it, by its style."""
+    style, metric = spec.get("style", "epsilons"), METRICS[spec.get("metric", "top1")]
+    if style in _DRAWN:
+        drawn, detail = _DRAWN[style]
+        return f"{metric} {drawn}; {detail}.", f"{metric} {drawn}; {numbers}."
+    if style == "noise":
+        caption = "noise on a sum of gradients, in units of the bound on a record's gradient."
+        return caption, f"noise multipliers; {numbers}."
+    if style == "disparity":
+        by = spec["column"].replace("_", " ")
+        detail = "mean over seeds, bars are 95 % intervals over test records where there are any"
+        return f"{metric} on the test split by {by}; {detail}.", f"{metric} by {by}; {numbers}."
+    if style == "neighbours":
+        shown = f"distances from training records of {spec['dataset']} to the nearest of their class"
+        caption = (
+            f"{shown}, on the features {spec['features']}. They are computed from private records without noise: no "
+            "guarantee covers this figure, and it is not for publication."
+        )
+        return caption, f"{shown}, a histogram a class; {numbers}."
     kinds, entries = _list(spec.get("features", axes["features"])), _list(spec.get("entries", axes["entries"]))
-    if spec.get("style", "epsilons") in _DRAWN:
-        drawn, detail = _DRAWN[spec["style"]]
-        return {
-            "name": name,
-            "caption": f"{title}: {metric} {drawn}; {detail}.",
-            "alt": f"{title}: {metric} {drawn}; the numbers stand in results/figures/{name}.csv.",
-            "png": base64.b64encode(content).decode("ascii"),
-        }
-    if spec.get("style") == "noise":
-        return {
-            "name": name,
-            "caption": f"{title}: noise on a sum of gradients, in units of the bound on a record's gradient.",
-            "alt": f"{title}: noise multipliers; the numbers stand in results/figures/{name}.csv.",
-            "png": base64.b64encode(content).decode("ascii"),
-        }
-    return {
-        "name": name,
-        "caption": f"{title}: {metric} against the target ε; mean over seeds, bars are one standard deviation.",
-        "alt": f"{title}: {metric} against the privacy budget epsilon for {entries} on {kinds}; "
-        "the numbers stand in the tables.",
-        "png": base64.b64encode(content).decode("ascii"),
-    }
+    return (
+        f"{metric} against the target ε; mean over seeds, bars are one standard deviation.",
+        f"{metric} against the privacy budget epsilon for {entries} on {kinds}; the numbers stand in the tables.",
+    )
 
 
 def _ledgers(axes: Mapping[str, list[str]], paths: Mapping, audits: Mapping) -> list[dict]:

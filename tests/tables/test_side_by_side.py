@@ -1,0 +1,99 @@
+import csv
+
+import pytest
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.summary import cell_name
+from dpstudy.files import write_json
+from dpstudy.tables.report import build_report
+from dpstudy.tables.side_by_side import build_side_by_side, side_by_side_sheet
+
+PAPER = {"paper": "anon_smoothing", "table": "1"}
+SPEC = {
+    "dataset": "mnist",
+    "caption": "Backbones",
+    "columns": [
+        {"features": "pixels", "label": "ResNet-18", "published": {"model": "ResNet18"}},
+        {"features": "scatternet"},
+    ],
+    "rows": [
+        {"entry": "ls", "epsilon": "inf", "published": PAPER | {"method": "non-private"}},
+        {"entry": "dp-sgd", "epsilon": "0.5", "label": "DP-SGD, 0.5", "published": PAPER | {"method": "DP-SGD"}},
+        {"entry": "ls", "epsilon": "0.5"},
+        {"entry": "dp-sgd", "epsilon": "2"},
+    ],
+}
+
+
+def claim(study, features, entry, epsilon, guarantee, certified=None):
+    cell = cell_name("mnist", features, entry, epsilon)
+    write_json(study.ledgers[cell], study.ledger(epsilon, certified) | {"guarantee": guarantee})
+
+
+def test_a_row_per_entry_and_epsilon_a_column_per_feature_set(study):
+    sheet = side_by_side_sheet("t", SPEC, study.results)
+    assert sheet.header == ("Method", "ResNet-18", "scatternet") and sheet.columns == "lcc"
+    assert sheet.blocks == (
+        (
+            ("ls, ε = ∞", "93.1 ± 0.4 (93.2)", "98.1 ± 0.4"),  # published where row and column both name filters
+            ("DP-SGD, 0.5", "91.1 ± 0.4", "96.1 ± 0.4"),  # the paper has no epsilon of 0.5
+            ("ls, ε = 0.5", "–", "–"),
+            ("dp-sgd, ε = 2", "93.1 ± 0.4", "98.1 ± 0.4"),
+        ),
+    )
+    assert sheet.notes == (
+        "Top-1 accuracy (%): mean ± standard deviation over 3 seeds.",
+        "– marks a missing cell.",
+        "Published: anon_smoothing, Table 1 (best), in brackets.",
+        "At a finite ε, cells without a mark are proved, and certified at no more than their row's ε.",
+    )
+
+
+def test_what_is_less_than_proved_is_marked_and_more_than_the_target_is_told(study):
+    claim(study, "pixels", "dp-sgd", "2", "claimed")
+    claim(study, "scatternet", "dp-sgd", "2", "none")
+    claim(study, "scatternet", "dp-sgd", "0.5", "proved", 0.61237)
+    sheet = side_by_side_sheet("t", SPEC, study.results)
+    assert sheet.blocks[0][3] == ("dp-sgd, ε = 2", "93.1 ± 0.4†", "98.1 ± 0.4‡")
+    assert "no guarantee" not in sheet.blocks[0][0] and "‡" not in "".join(sheet.blocks[0][0])  # inf goes without
+    assert sheet.notes[3:5] == ("† guarantee claimed by its authors, not proved.", "‡ no guarantee.")
+    assert sheet.notes[5].endswith("; but for DP-SGD, 0.5, scatternet (ε ≤ 0.6124).")
+
+
+def test_a_missing_cell_keeps_its_published_number(study):
+    rows = [SPEC["rows"][0], {"entry": "ls", "epsilon": "3", "published": PAPER | {"method": "DP-SGD"}}]
+    study.axes = study.axes | {"epsilons": ["3", *study.axes["epsilons"]]}
+    assert side_by_side_sheet("t", SPEC | {"rows": rows}, study.results).blocks[0][1][1:] == ("– (77.8)", "–")
+
+
+def test_the_files(study):
+    claim(study, "pixels", "dp-sgd", "2", "claimed")
+    tex, path = study.folder / "t.tex", study.folder / "t.csv"
+    build_side_by_side("t", SPEC, study.results, tex, path)
+    text = tex.read_text()
+    assert r"93.1 $\pm$ 0.4 (93.2)" in text and r"93.1 $\pm$ 0.4$^{\dagger}$" in text and "†" not in text
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["entry"], row["epsilon"], row["features"]) for row in rows[:3]] == [
+        ("ls", "inf", "pixels"),
+        ("ls", "inf", "scatternet"),
+        ("dp-sgd", "0.5", "pixels"),
+    ]
+    assert len(rows) == 8
+    assert (rows[0]["published"], rows[4]["ours"], rows[6]["guarantee"]) == ("93.2", "", "claimed")
+    assert float(rows[0]["difference"]) == pytest.approx(-0.1)
+
+
+def test_it_is_on_the_page(study):
+    page = study.folder / "page.html"
+    made_by = {"config": "", "library": "", "versions": {}}
+    tables = {"t": SPEC | {"style": "side_by_side"}}
+    build_report("s", study.results, tables, {}, {}, page, totals={}, dedup={}, made_by=made_by)
+    assert "93.1 ± 0.4 (93.2)" in page.read_text(encoding="utf-8")
+
+
+def test_nothing_at_all_is_an_error(study):
+    with pytest.raises(StudyError, match="table t: the study has none of its cells, or 'top1' in none of them"):
+        side_by_side_sheet("t", SPEC | {"rows": SPEC["rows"][2:3]}, study.results)
+    with pytest.raises(StudyError, match="table t: features 'pixel' is not in the study"):
+        side_by_side_sheet("t", SPEC | {"columns": [{"features": "pixel"}]}, study.results)

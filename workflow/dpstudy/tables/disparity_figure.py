@@ -1,0 +1,110 @@
+"""A metric on each subgroup of the test split, a panel per method entry and feature set, as PDF, PNG and CSV.
+
+A point is one group at one epsilon: the mean over seeds, with the mean of its 95 % intervals over test records.
+"""
+
+import os
+from collections.abc import Mapping
+
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evaluation.metrics import METRICS
+from dpstudy.tables.disparity import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
+from dpstudy.tables.figures import RC, save
+from dpstudy.tables.palette import COLOURS, MARKERS
+from dpstudy.tables.results import Results
+
+_WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.4, 3
+_GROUPS_ABREAST = 16  # groups side by side before a panel goes below the others
+_SPREAD = 0.6  # of the room between two groups, taken by the points of one
+_LETTER, _TURNED = 0.07, 0.6  # inches that a letter of a group's name takes, and that turned names need
+_OPEN = {"color": "black", "marker": "o", "markerfacecolor": "white", "markeredgecolor": "black"}
+
+
+def build_disparity_figure(
+    name: str,
+    spec: dict,
+    study_axes: Mapping[str, list[str]],
+    metrics: Mapping[str, str | os.PathLike],
+    pdf_path: str | os.PathLike,
+    png_path: str | os.PathLike,
+    csv_path: str | os.PathLike,
+) -> None:
+    """Draw one figure of style `disparity`.
+
+    Args:
+        name: its key under `figures`.
+        spec: its value there: dataset, column, metric, rows (a panel each), epsilons, title.
+        study_axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
+        metrics: cell name -> path of its metrics.json.
+        pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
+
+    Raises:
+        StudyError: as `lay_disparities`.
+    """
+    metric = spec.get("metric", "top1")
+    scores = lay_disparities(name, spec, Results(study_axes, [], {}, metrics), "figure")
+    write_csv(csv_path, CSV_HEADER, csv_rows(scores, spec["column"], metric))
+    with matplotlib.style.context(["default", RC]):
+        save(draw(spec, scores, study_axes["epsilons"], metric), pdf_path, png_path)
+
+
+def draw(spec: dict, scores: list[Score], epsilons: list[str], metric: str) -> Figure:
+    """The figure. `epsilons` are all of the study: each keeps its colour in every figure."""
+    scores = [score for score in scores if score.group not in (WHOLE, GAP)]
+    groups = list(dict.fromkeys(score.group for score in scores))
+    panels_of = [[s for s in scores if s.place[1:3] == (row["features"], row["entry"])] for row in spec["rows"]]
+    drawn = [(row, found) for row, found in zip(spec["rows"], panels_of, strict=True) if found]
+    columns = min(len(drawn), _COLUMNS, max(1, _GROUPS_ABREAST // len(groups)))
+    rows = -(-len(drawn) // columns)
+    tight = max(map(len, groups)) * _LETTER > _WIDTH / columns / len(groups)
+    height = _PANEL_HEIGHT + (_TURNED if tight else 0)
+    figure = Figure(figsize=(_WIDTH, height * rows + 0.5), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=True).flatten()
+    shown = [epsilon for epsilon in epsilons if any(score.place[3] == epsilon for score in scores)]
+    for i, (panel, (row, found)) in enumerate(zip(panels, drawn, strict=False)):
+        for number, epsilon in enumerate(shown):
+            shift = _SPREAD * ((number + 0.5) / len(shown) - 0.5)
+            _draw_points(panel, [s for s in found if s.place[3] == epsilon], groups, shift, epsilons)
+        panel.set_xlim(-0.5, len(groups) - 0.5)
+        turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if tight else {}
+        panel.set_xticks(range(len(groups)), groups, **turned)
+        panel.grid(axis="y", color="0.9", linewidth=0.5)
+        panel.set_axisbelow(True)
+        panel.set_xlabel(spec["column"].replace("_", " "))
+        if i % columns == 0:
+            panel.set_ylabel(METRICS[metric])
+        panel.set_title(row.get("label", f"{row['entry']}, {row['features']}"), loc="left")
+    for panel in panels[len(drawn) :]:
+        panel.set_axis_off()
+    handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
+    names = [label for label in map(_name, shown) if label in handles]
+    figure.legend([handles[label] for label in names], names, frameon=False, loc="outside lower center", ncols=6)
+    if "title" in spec:
+        figure.suptitle(spec["title"], fontsize=9)
+    return figure
+
+
+def _name(epsilon: str) -> str:
+    return "ε = ∞ (not private)" if epsilon == "inf" else f"ε = {epsilon}"
+
+
+def _draw_points(panel: Axes, scores: list[Score], groups: list[str], shift: float, epsilons: list[str]) -> None:
+    """The points of one epsilon, with bars where there are intervals; what is not private is hollow."""
+    if not scores:
+        return
+    epsilon = scores[0].place[3]
+    number = [each for each in epsilons if each != "inf"].index(epsilon) if epsilon != "inf" else 0
+    filled = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
+    style = _OPEN if epsilon == "inf" else filled | {"markeredgecolor": "white"}
+    x, mean = [groups.index(score.group) + shift for score in scores], [score.mean for score in scores]
+    bars = [  # no bar where there is no interval; one that ends at the mean is as long as nothing
+        [max(0.0, s.mean - s.low) if s.low is not None else 0.0 for s in scores],
+        [max(0.0, s.high - s.mean) if s.high is not None else 0.0 for s in scores],
+    ]
+    known = any(score.low is not None for score in scores)
+    keywords = {"linestyle": "none", "capsize": 1.5, "elinewidth": 0.7, "markeredgewidth": 0.6}
+    panel.errorbar(x, mean, bars if known else None, label=_name(epsilon), **keywords, **style)

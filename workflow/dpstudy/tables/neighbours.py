@@ -1,0 +1,141 @@
+"""How far training records are from the nearest others of their class (anon_smoothing, Figure 1): a histogram a
+class, as PDF, PNG and CSV.
+
+This is a statistic of private records without noise: no guarantee covers it, and it is not for publication.
+"""
+
+import os
+from dataclasses import dataclass
+
+import matplotlib.style
+import numpy as np
+from matplotlib.figure import Figure
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.features import shards
+from dpstudy.tables.figures import RC, save
+from dpstudy.tables.numbers import significant
+from dpstudy.tables.palette import COLOURS, LINES
+
+NEIGHBOURS = 5  # where the spec names no number
+BINS = 40
+CSV_HEADER = ("dataset", "features", "neighbours", "class", "n", "mean", "std", "bins_from", "bin_width")
+CSV_HEADER += tuple(f"bin_{number}" for number in range(1, BINS + 1))
+_WIDTH, _HEIGHT, _LINE_HEIGHT = 6.3, 3.1, 0.15  # inches; the last of a line of the legend
+_LINES_TOLD_APART = len(COLOURS) * len(LINES)
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """One class: its name, and (n,) each record's mean Euclidean distance to its nearest others of the class.
+
+    `distances` is empty where the class has fewer than two records; `n` counts them.
+    """
+
+    name: str
+    n: int
+    distances: np.ndarray
+
+    @property
+    def mean(self) -> float | None:
+        """None without distances."""
+        return float(self.distances.mean()) if len(self.distances) else None
+
+    @property
+    def std(self) -> float | None:
+        """Over records; None for fewer than two distances."""
+        return float(self.distances.std(ddof=1)) if len(self.distances) > 1 else None
+
+
+def build_neighbours(
+    name: str,
+    spec: dict,
+    folder: str | os.PathLike,
+    pdf_path: str | os.PathLike,
+    png_path: str | os.PathLike,
+    csv_path: str | os.PathLike,
+) -> None:
+    """Draw one figure of style `neighbours`; in the CSV, bin_i counts the records of a class whose distance is in it.
+
+    Args:
+        name: its key under `figures`.
+        spec: its value there: dataset, features, neighbours, classes, title.
+        folder: of the training split's feature shards.
+        pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
+
+    Raises:
+        StudyError: a class that the data set does not have, too many classes, or none of two records.
+    """
+    neighbours = spec.get("neighbours", NEIGHBOURS)
+    found = spacings(f"figure {name}", folder, spec.get("classes"), neighbours)
+    edges = np.histogram_bin_edges(np.concatenate([each.distances for each in found]), BINS)
+    counts = [np.histogram(each.distances, edges)[0] for each in found]
+    shared = (spec["dataset"], spec["features"], neighbours)
+    bins = (float(edges[0]), float(edges[1] - edges[0]))
+    rows = (
+        (*shared, each.name, each.n, each.mean, each.std, *bins, *map(int, count))
+        for each, count in zip(found, counts, strict=True)
+    )
+    write_csv(csv_path, CSV_HEADER, rows)
+    with matplotlib.style.context(["default", RC]):
+        save(draw(spec, found, counts, edges, neighbours), pdf_path, png_path)
+
+
+def spacings(where: str, folder: str | os.PathLike, classes: list[str] | None, neighbours: int) -> list[Spacing]:
+    """The distances within each of the `classes` (None: within all), in the order named.
+
+    A record with several labels belongs to each of its classes.
+
+    Raises:
+        StudyError: as `build_neighbours`.
+    """
+    import torch  # late: only this style of figure needs it
+
+    from dpstudy.methods.local_sensitivity import neighbour_distances
+
+    table = shards.load(folder)
+    classes = list(table.classes) if classes is None else classes
+    for wanted in classes:
+        if wanted not in table.classes:
+            raise StudyError(
+                f"{where}.classes: the data set has no class {wanted!r}; there are {', '.join(table.classes)}"
+            )
+    if len(classes) > _LINES_TOLD_APART:
+        raise StudyError(
+            f"{where}: {len(classes)} classes cannot be told apart; name at most {_LINES_TOLD_APART} in 'classes'"
+        )
+    found = []
+    for wanted in classes:
+        number = table.classes.index(wanted)
+        members = table.labels[:, number] == 1 if table.labels.ndim == 2 else table.labels == number
+        points = torch.from_numpy(table.features[members].astype(np.float32))
+        distances = neighbour_distances(points, neighbours).numpy() if len(points) > 1 else np.empty(0)
+        found.append(Spacing(wanted, len(points), distances.astype(np.float64)))
+    if not any(len(each.distances) for each in found):
+        raise StudyError(f"{where}: no class has two training records, so there is no distance to draw")
+    return found
+
+
+def draw(spec: dict, found: list[Spacing], counts: list[np.ndarray], edges: np.ndarray, neighbours: int) -> Figure:
+    """The figure: one panel, a stepped line for each class, of area 1."""
+    figure = Figure(figsize=(_WIDTH, max(_HEIGHT, _LINE_HEIGHT * (len(found) + 2))), layout="constrained")
+    panel = figure.subplots()
+    for number, (each, count) in enumerate(zip(found, counts, strict=True)):
+        if not len(each.distances):
+            continue
+        line = LINES[number // len(COLOURS)]
+        density = count / (count.sum() * np.diff(edges))
+        label = f"{each.name} (mean {significant(each.mean, 3)})"
+        colour = COLOURS[number % len(COLOURS)]
+        panel.stairs(density, edges, label=label, color=colour, linestyle=line, linewidth=1.2)
+    panel.set_ylim(bottom=0)
+    panel.grid(axis="y", color="0.9", linewidth=0.5)
+    panel.set_axisbelow(True)
+    whom = "nearest neighbour" if neighbours == 1 else f"{neighbours} nearest neighbours"
+    panel.set_xlabel(f"mean distance to the {whom} of the same class")
+    panel.set_ylabel("density of training records")
+    if "title" in spec:
+        panel.set_title(spec["title"], loc="left")
+    figure.legend(frameon=False, loc="outside right upper")
+    return figure

@@ -1,0 +1,107 @@
+"""Backbones side by side (anon_smoothing, Table 1): a row per method entry and epsilon, a column per feature set."""
+
+import os
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evaluation.summary import values_by_cell
+from dpstudy.tables.latex import CSV_HEADER, MEANINGS, csv_row, notes
+from dpstudy.tables.layout import Cell, Row, Table, cell_at, check_names
+from dpstudy.tables.numbers import upper_bound
+from dpstudy.tables.published import combine
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet, write_sheet
+
+_MARKS = {"claimed": "†", "none": "‡"}
+
+
+def build_side_by_side(
+    name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike
+) -> None:
+    """Write the table as .tex and as .csv, one line per cell. Raises: as `lay_side_by_side`."""
+    table = lay_side_by_side(name, spec, results)
+    write_csv(csv_path, CSV_HEADER, (csv_row(cell, table) for row in table.rows for cell in row.cells))
+    write_sheet(_sheet(table, spec), tex_path)
+
+
+def side_by_side_sheet(name: str, spec: dict, results: Results) -> Sheet:
+    """The same as text."""
+    return _sheet(lay_side_by_side(name, spec, results), spec)
+
+
+def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
+    """Gather the numbers: a row of the table for each of the spec, with one cell per column of the spec.
+
+    Args:
+        name: its key under `tables`.
+        spec: its value there: dataset, columns ({features, label, published}), rows ({entry, epsilon, label,
+            published}), metric, statistic. A cell has a published number where its row and its column both name
+            filters.
+        results: of the study.
+
+    Raises:
+        StudyError: a name that the study does not have, no cell at all, or a published number that cannot be told.
+    """
+    where, dataset, axes = f"table {name}", spec["dataset"], results.axes
+    check_names(where, "data set", [dataset], axes["datasets"])
+    check_names(where, "features", [column["features"] for column in spec["columns"]], axes["features"])
+    check_names(where, "entry", [row["entry"] for row in spec["rows"]], axes["entries"])
+    check_names(where, "epsilon", [row["epsilon"] for row in spec["rows"]], axes["epsilons"])
+    metric, statistic = spec.get("metric", "top1"), spec.get("statistic", "mean")
+    values, rows = values_by_cell(results.summary, metric), []
+    for row in spec["rows"]:
+        cells = tuple(
+            cell_at(
+                (dataset, column["features"], row["entry"], row["epsilon"]),
+                *(values, results, combine({}, dataset, row, column), metric, statistic),
+            )
+            for column in spec["columns"]
+        )
+        label = row.get("label", f"{row['entry']}, ε = {'∞' if row['epsilon'] == 'inf' else row['epsilon']}")
+        rows.append(Row(dataset, "", row["entry"], label, cells))
+    if all(cell.ours is None for row in rows for cell in row.cells):
+        raise StudyError(f"{where}: the study has none of its cells, or {metric!r} in none of them")
+    return Table(name, spec.get("caption", ""), metric, statistic, (), tuple(rows))
+
+
+def _sheet(table: Table, spec: dict) -> Sheet:
+    heads = tuple(column.get("label", column["features"]) for column in spec["columns"])
+    block = tuple((row.label, *(_text(cell, table.digits) for cell in row.cells)) for row in table.rows)
+    used = {_mark(cell) for row in table.rows for cell in row.cells}
+    sentences = notes(table, ", in brackets")
+    sentences += [f"{mark} {MEANINGS[guarantee]}." for guarantee, mark in _MARKS.items() if mark in used]
+    sentences += _certified(table, heads)
+    return Sheet(
+        table.name, table.caption, ("Method", *heads), "l" + "c" * len(heads), (block,), notes=tuple(sentences)
+    )
+
+
+def _text(cell: Cell, digits: int) -> str:
+    text = "–"
+    if cell.ours is not None:
+        spread = f" ± {cell.std:.{digits}f}" if cell.seeds > 1 else ""
+        text = f"{cell.ours:.{digits}f}{spread}{_mark(cell)}"
+    if cell.published is None:
+        return text
+    bounded = cell.published.value is None
+    return f"{text} ({f'≤ {cell.published.at_most:g}' if bounded else cell.published.text})"
+
+
+def _mark(cell: Cell) -> str:
+    """What is less than proved is marked; that nothing is guaranteed at epsilon = inf goes without saying."""
+    return "" if cell.ours is None or cell.epsilon == "inf" else _MARKS.get(cell.guarantee, "")
+
+
+def _certified(table: Table, heads: tuple[str, ...]) -> list[str]:
+    """How the epsilons of proved cells compare with those of their rows: they are certified, not aimed at."""
+    proved = [
+        (f"{row.label}, {head}", cell)
+        for row in table.rows
+        for head, cell in zip(heads, row.cells, strict=True)
+        if cell.guarantee == "proved" and cell.epsilon != "inf"
+    ]
+    if not proved:
+        return []
+    beyond = [f"{place} (ε ≤ {upper_bound(cell.certified)})" for place, cell in proved if not cell.keeps_target]
+    kept = "At a finite ε, cells without a mark are proved, and certified at no more than their row's ε"
+    return [f"{kept}{'; but for ' + '; '.join(beyond) if beyond else ''}."]

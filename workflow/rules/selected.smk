@@ -1,0 +1,65 @@
+# Which files of the cells, and of what they are made from, tables and figures read.
+
+
+def curve_files(figure):
+    """The curve and the metrics of every cell that a figure of curves draws, one after the other."""
+    lines = [line for panel in STUDY["figures"][figure].get("panels", []) for line in panel.get("lines", [])]
+    cells = dict.fromkeys(
+        study_cells.Cell(*(line[key] for key in ("dataset", "features", "entry", "epsilon"))).path for line in lines
+    )
+    return [f"results/cells/{path}/{name}" for path in cells for name in ("curve.parquet", "metrics.json")]
+
+
+def sized_ledgers(figure):
+    """Cell -> its ledger, for every cell of a figure by size."""
+    spec = STUDY["figures"][figure]
+    cells = [
+        study_cells.Cell(dataset, line["features"], line["entry"], line["epsilon"]).path
+        for line in spec.get("lines", [])
+        for dataset in spec["datasets"]
+    ]
+    return {path: f"results/cells/{path}/ledger.json" for path in cells}
+
+
+def grouped_metrics(figure):
+    """Cell -> its metrics, for every cell of a figure by subgroup."""
+    spec = STUDY["figures"][figure]
+    if spec["style"] != "disparity":
+        return {}
+    pairs = [(row["features"], row["entry"]) for row in spec["rows"]]
+    return {
+        cell.path: f"results/cells/{cell.path}/metrics.json"
+        for cell in CELLS
+        if cell.dataset == spec["dataset"]
+        and (cell.features, cell.entry) in pairs
+        and cell.epsilon in spec.get("epsilons", STUDY["epsilons"])
+    }
+
+
+def neighbour_files(figure):
+    """The private training features that a figure of neighbours measures, the manifest first."""
+    spec = STUDY["figures"][figure]
+    if spec["style"] != "neighbours":
+        return []
+    return feature_files(spec["dataset"], spec["features"], "train")
+
+
+def curves_of(tables):
+    """Cell -> its training curve, for every cell with one that tables name in a role."""
+    named = {place for table in tables for place in roles_of(table)}
+    found = {}
+    for cell in CELLS:
+        stepped = method_schema(cell.options(STUDY)["method"]).get("x-curve")
+        if stepped and any((cell.dataset, cell.features, cell.entry) == (d, f, e) for d, _, f, e in named):
+            found[cell.path] = f"results/cells/{cell.path}/curve.parquet"
+    return found
+
+
+def searches_of(specs):
+    """Cell -> the trials of its search, for every search that tables lay out or figures draw."""
+    found = {}
+    for row in (row for spec in specs for row in spec.get("searches", [])):
+        for part in row["cells"]:
+            cell = study_cells.Cell(row["dataset"], part["features"], part["entry"], row["epsilon"])
+            found[cell.path] = f"results/tuning/{cell.path}/trials.parquet"
+    return found
