@@ -63,7 +63,7 @@ def zero_concentrated(evidence: Evidence) -> Finding:
         f"At ε = {number(epsilon)}, δ = {DELTA:g}: σ = {sigma:.2f}, and of {_RECORDS} identical records each has noise "
         f"of standard deviation s_i σ = {same:g}. With another record in the place of one of them its point differs "
         "with certainty: no ρ and no ε is finite. The proof (A.1) has σ² ≥ Δ²/(2ρ) and then drops Δ; the "
-        f"printed σ, without s_i, would do for points that one record moves by at most Δ = 2√ln(1/δ) = "
+        f"printed σ, without s_i, would do for points that one record moves by at most Δ = 2 sqrt(ln(1/δ)) = "
         f"{2 * math.sqrt(math.log(1 / DELTA)):.2f}. Taken literally s_i σ is next to nothing: at p = {DIMENSIONS} "
         f"and h = 1 at most {farthest:.0e} for any record of any data"
     )
