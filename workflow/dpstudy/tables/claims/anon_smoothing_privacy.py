@@ -32,11 +32,19 @@ def audited(evidence: Evidence) -> str:
         return _NO_AUDITS
     found = [(run, max(run.audit["audits"], key=lambda entry: entry["epsilon_lower"])) for run in runs]
     above = sum(entry["epsilon_lower"] > run.epsilon for run, entry in found)
-    text = f"Attacks refute the claimed ε in {above} of {len(found)} cells: " + "; ".join(
-        f"{run.dataset}, claimed {number(run.epsilon)}: ε ≥ {entry['epsilon_lower']:.2f}" for run, entry in found
+    bounds: dict[str, dict[float, float]] = {}
+    for run, entry in found:
+        own = bounds.setdefault(run.dataset, {})
+        own[run.epsilon] = max(entry["epsilon_lower"], own.get(run.epsilon, 0.0))
+    listed = "; ".join(
+        f"{place}: {', '.join(f'ε ≥ {lower:.2f} where {number(e)} is claimed' for e, lower in own.items())}"
+        for place, own in bounds.items()
     )
     highest = max((entry for _, entry in found), key=lambda entry: entry["epsilon_lower"])
-    return f"{text}. The highest by the {highest['statistic']} (confidence {highest['confidence']:g})"
+    return (
+        f"Attacks refute the claimed ε in {above} of {len(found)} cells. {listed}. The highest by the "
+        f"{highest['statistic']} (confidence {highest['confidence']:g})"
+    )
 
 
 def instance_noise(evidence: Evidence) -> Finding:

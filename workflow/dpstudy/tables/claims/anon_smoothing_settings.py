@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 
 from dpstudy.tables.claims.anon_smoothing_printed import CHEXPERT, CIFAR10, DISTANCES, FREE, RECORDS, SMOOTHING, places
-from dpstudy.tables.claims.finding import CELLS, HOLDS, Finding, Part, noted, on_cells, undecided
+from dpstudy.tables.claims.finding import CELLS, HOLDS, Finding, Part, noted, number, on_cells, undecided
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.role_evidence import Evidence, value_of
 from dpstudy.tables.claims.scores import Run, Scores
@@ -74,11 +74,13 @@ def independence(evidence: Evidence) -> Finding:
         "Accuracies decide it no more: they would have to be equal, not merely close"
     )
     curves = [run for run in evidence.ours.of_role(SMOOTHING) if len(run.curve) > 1 and not math.isinf(run.epsilon)]
+    alike: dict[tuple[str, float], Run] = {}
+    for run in curves:
+        alike.setdefault((run.dataset, run.epsilon), run)
     shown = [
-        f"{run.dataset}, ε = {run.epsilon:g}: {first.accuracy.mean:.1f} after {first.epochs:g} epochs, "
-        f"{last.accuracy.mean:.1f} after {last.epochs:g}"
-        for run in curves
-        for first, last in [(run.curve[0], run.curve[-1])]
+        f"{run.dataset}, ε = {number(run.epsilon)}: "
+        + ", ".join(f"{one.accuracy.mean:.1f} at epoch {one.epochs:g}" for one in (run.curve[0], run.curve[-1]))
+        for run in alike.values()
     ]
     backbones = {run.backbone for run in evidence.ours.of_role(SMOOTHING)}
     has = f"The study has {len(backbones)} backbones in the role instance-smoothing and {len(curves)} curves"
