@@ -137,7 +137,10 @@ SEARCH = {"label": "linear", "dataset": "cifar10", "epsilon": "8", "cells": [pla
         ({"roles": {"cifar10": {"wrn-40-4": place("dep")}}}, "tables.t.roles.cifar10.wrn-40-4.entry: unknown"),
         ({"methods": {"DP-LS": "deep"}}, "tables.t.methods: this key goes with the paper mehta2023, not with de2022"),
         ({"searches": [SEARCH]}, "tables.t.searches: this key goes with the paper tramer2021, not with de2022"),
-        ({"paper": "mehta2023", "methods": {"DP-LS": "deep"}}, "goes with the paper tramer2021 or de2022, not with"),
+        (
+            {"paper": "mehta2023", "methods": {"DP-LS": "deep"}},
+            "goes with the paper tramer2021 or de2022 or anon_smoothing, not with",
+        ),
         ({"paper": "de2023"}, "de2022"),
     ],
 )

@@ -1,4 +1,5 @@
 import base64
+import dataclasses
 import re
 from html.parser import HTMLParser
 
@@ -150,13 +151,13 @@ def test_audits_and_whose_records_are_scored_are_told(study):
     }
     name = next(iter(study.ledgers))
     write_json(study.folder / "audit.json", audit)
+    results = dataclasses.replace(study.results, audits={name: study.folder / "audit.json"})
     page = study.folder / "page.html"
     build_report(
-        *("digits", study.results, {}, {}, {}, page),
+        *("digits", results, {}, {}, {}, page),
         totals={},
         dedup={},
         made_by={"config": "", "library": "", "versions": {}},
-        audits={name: study.folder / "audit.json"},
         public_tests={"mnist": True, "clinic": False},
     )
     words = re.sub(r"\s+", " ", " ".join(Page(page.read_text(encoding="utf-8")).text))

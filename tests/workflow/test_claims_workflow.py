@@ -36,3 +36,37 @@ def test_claims_read_curves_and_sizes_read_metrics(study):
     curve.write_bytes(study.read("cells/digits/pixels/sgd/eps=inf/curve.parquet"))
     assert ("build_table", "results/tables/claims.tex") in study.planned("results/tables/claims.csv")
     assert ("build_table", "results/tables/sizes.tex") not in study.planned("results/tables/sizes.csv")
+
+
+SMOOTHING = {
+    "method": "instance_smoothing",
+    "projected_dim": 4,
+    "epochs": 2,
+    "curve_points": 2,
+    "references": 200,
+    "attack_runs": 200,
+}
+CLAIMED = {
+    "style": "claims",
+    "paper": "anon_smoothing",
+    "sections": ["3.1, Theorem 1"],
+    "counterparts": {"digits": {"dataset": "CIFAR-10"}},
+    "roles": {"digits": {"instance-smoothing": {"features": "pixels", "entry": "smoothing"}, "dp-sgd": SGD}},
+}
+
+
+def test_claims_read_the_audits_of_their_roles(study):
+    study.write_config(TINY | {"methods": TINY["methods"] | {"smoothing": SMOOTHING}, "tables": {"claimed": CLAIMED}})
+    done = study.snakemake("results/tables/claimed.csv")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (theorem,) = csv.DictReader(io.StringIO(study.read("tables/claimed.csv").decode()))
+    assert (theorem["verdict"], theorem["decided_by"]) == ("does not hold", "computation")
+    assert "in 1 of 1 cells. CIFAR-10, pixels: ε ≥ " in theorem["here"]
+    assert study.planned("results/tables/claimed.csv") == []
+    audits = study.path / "results/audit/digits"
+    (audits / "cnn/smoothing/eps=1/audit.json").write_text("{}")  # of no role
+    assert study.planned("results/tables/claimed.csv") == []
+    (audits / "pixels/smoothing/eps=1/audit.json").write_bytes(
+        (audits / "pixels/smoothing/eps=inf/audit.json").read_bytes()
+    )
+    assert ("build_table", "results/tables/claimed.tex") in study.planned("results/tables/claimed.csv")

@@ -233,15 +233,6 @@ def cell_paths(name):
     return {cell.path: f"results/cells/{cell.path}/{name}" for cell in CELLS}
 
 
-def audits_of_claims():
-    """Cell -> what came of attacking its claim, for every cell whose guarantee is claimed and not proved."""
-    return {
-        cell.path: f"results/audit/{cell.path}/audit.json"
-        for cell in CELLS
-        if method_schema(STUDY["methods"][cell.entry]["method"]).get("x-audited")
-    }
-
-
 def published_files():
     """The papers' numbers and claims."""
     return [f"workflow/published/{name}.csv" for name in ("results", "hyperparameters", "claims", "architectures")]

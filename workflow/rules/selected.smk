@@ -44,15 +44,34 @@ def neighbour_files(figure):
     return feature_files(spec["dataset"], spec["features"], "train")
 
 
+def in_roles(tables):
+    """The cells that tables name in a role."""
+    named = {(dataset, features, entry) for table in tables for dataset, _, features, entry in roles_of(table)}
+    return [cell for cell in CELLS if (cell.dataset, cell.features, cell.entry) in named]
+
+
 def curves_of(tables):
     """Cell -> its training curve, for every cell with one that tables name in a role."""
-    named = {place for table in tables for place in roles_of(table)}
-    found = {}
-    for cell in CELLS:
-        stepped = method_schema(cell.options(STUDY)["method"]).get("x-curve")
-        if stepped and any((cell.dataset, cell.features, cell.entry) == (d, f, e) for d, _, f, e in named):
-            found[cell.path] = f"results/cells/{cell.path}/curve.parquet"
-    return found
+    return {
+        cell.path: f"results/cells/{cell.path}/curve.parquet"
+        for cell in in_roles(tables)
+        if method_schema(cell.options(STUDY)["method"]).get("x-curve")
+    }
+
+
+def audits_of_claims():
+    """Cell -> what came of attacking its claim, for every cell whose guarantee is claimed and not proved."""
+    return {
+        cell.path: f"results/audit/{cell.path}/audit.json"
+        for cell in CELLS
+        if method_schema(STUDY["methods"][cell.entry]["method"]).get("x-audited")
+    }
+
+
+def audits_of(tables):
+    """Cell -> its audit, for every cell with one that tables name in a role."""
+    named = {cell.path for cell in in_roles(tables)}
+    return {path: audit for path, audit in audits_of_claims().items() if path in named}
 
 
 def searches_of(specs):

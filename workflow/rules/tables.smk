@@ -8,6 +8,7 @@ rule build_table:
         metrics=cell_files("metrics.json"),
         trials=lambda wildcards: list(searches_of([STUDY["tables"][wildcards.table]]).values()),
         curves=lambda wildcards: list(curves_of([STUDY["tables"][wildcards.table]]).values()),
+        audits=lambda wildcards: list(audits_of([STUDY["tables"][wildcards.table]]).values()),
         published=published_files(),
         code=code("build_table.py"),
     output:
@@ -30,6 +31,7 @@ rule build_table:
         metrics=cell_paths("metrics.json"),
         trials=lambda wildcards: searches_of([STUDY["tables"][wildcards.table]]),
         curves=lambda wildcards: curves_of([STUDY["tables"][wildcards.table]]),
+        audits=lambda wildcards: audits_of([STUDY["tables"][wildcards.table]]),
     script:
         "../scripts/build_table.py"
 

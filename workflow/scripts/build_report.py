@@ -9,9 +9,10 @@ from dpstudy.tables.results import Results
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         params, files = snakemake.params, snakemake.input
+        documents = (params.ledgers, params.metrics, params.trials, params.curves, params.audits)
         build_report(
             params.study,
-            Results.read(params.axes, files.summary, params.ledgers, params.metrics, params.trials, params.curves),
+            Results.read(params.axes, files.summary, *documents),
             params.tables,
             params.figures,
             {name: f"results/figures/{name}.png" for name in params.figures},
@@ -24,6 +25,5 @@ if __name__ == "__main__":
                 "versions": versions(),
             },
             question=params.question,
-            audits=params.audits,
             public_tests=params.public_tests,
         )

@@ -14,6 +14,8 @@ _PAPERS_OF = {
     "pretraining": ("mehta2023",),
 }
 
+_ANY_METRIC = ("anon_smoothing",)
+
 
 def check_roles(place: str, spec: dict, config: dict) -> None:
     """Check the roles of a table of claims, and which models its searches are of.
@@ -27,6 +29,11 @@ def check_roles(place: str, spec: dict, config: dict) -> None:
             raise StudyError(f"{place}.{key}: this key goes with the paper {named}, not with {spec['paper']}")
     if spec["style"] == "ceiling" and spec.get("paper", "mehta2023") != "mehta2023":
         raise StudyError(f"{place}.paper: the style 'ceiling' knows mehta2023 only, not {spec['paper']}")
+    if spec["style"] == "claims" and spec.get("metric", "top1") != "top1" and spec.get("paper") not in _ANY_METRIC:
+        raise StudyError(
+            f"{place}.metric: the claims of {spec.get('paper')} are about top1; only those of "
+            f"{' or '.join(_ANY_METRIC)} are judged by another metric"
+        )
     if "sections" in spec:
         known = dict.fromkeys(row["section"] for row in published_rows(CLAIMS, spec["paper"]))
         for section in spec["sections"]:

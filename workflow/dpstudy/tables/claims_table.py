@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
-from dpstudy.tables.claims import de2022, mehta2023, role_evidence, tramer2021
+from dpstudy.tables.claims import anon_smoothing, de2022, mehta2023, role_evidence, tramer2021
 from dpstudy.tables.claims import gather as mehta2023_evidence
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Finding
 from dpstudy.tables.long_sheet import write_long_sheets
@@ -14,11 +14,17 @@ from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 
 CSV_HEADER = ("paper", "section", "claim", "verdict", "decided_by", "printed", "here")
-PAPERS = {"mehta2023": mehta2023.CLAIMS, "tramer2021": tramer2021.CLAIMS, "de2022": de2022.CLAIMS}
+PAPERS = {
+    "mehta2023": mehta2023.CLAIMS,
+    "tramer2021": tramer2021.CLAIMS,
+    "de2022": de2022.CLAIMS,
+    "anon_smoothing": anon_smoothing.CLAIMS,
+}
 EVIDENCE = {
     "mehta2023": mehta2023_evidence.gather,
     "tramer2021": role_evidence.gather,
     "de2022": role_evidence.gather,
+    "anon_smoothing": role_evidence.gather,
 }
 _PRINTED_NOTES = {
     "mehta2023": "Printed numbers have no seeds: they contradict a claim, but confirm only what is said of the tables "
@@ -29,6 +35,10 @@ _PRINTED_NOTES = {
     "de2022": "Printed numbers contradict a claim, but confirm only what is said of the tables themselves; their "
     "standard deviation counts as that of five runs. Accuracy on training records is private and is not measured: what "
     "is said of it is left out. What a claim leaves open (small, about) is given a number beside its verdict.",
+    "anon_smoothing": "Printed numbers have no seeds: they contradict a claim, but confirm only what is said of the "
+    "tables themselves. Smoothing stands at the ε that it claims and nothing proves, so that beside DP-SGD and kernel "
+    "means, whose ε is proved, its accuracy is not that of equal privacy. Each backbone on a data set counts as one of "
+    "its own. What a claim leaves open (narrow, similar) is given a number beside its verdict.",
 }
 _HEADER = ("Claim", "Verdict", "The paper's numbers", "This study's cells")
 _COLUMNS = "".join(rf"p{{{width}\linewidth}}" for width in (0.24, 0.10, 0.32, 0.27))

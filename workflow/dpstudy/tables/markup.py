@@ -9,7 +9,7 @@ _ESCAPES = {
     "|": r"\textbar{}",
     **{character: f"\\{character}" for character in "{}$&#_%"},
     **{"ε": r"$\varepsilon$", "δ": r"$\delta$", "σ": r"$\sigma$", "μ": r"$\mu$", "λ": r"$\lambda$", "ρ": r"$\rho$"},
-    **{"α": r"$\alpha$", "η": r"$\eta$"},
+    **{"α": r"$\alpha$", "η": r"$\eta$", "Δ": r"$\Delta$"},
     **{"∞": r"$\infty$", "≤": r"$\leq$", "≥": r"$\geq$", "±": r"$\pm$", "×": r"$\times$", "−": "$-$", "–": "--"},
     **{"†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$"},
 }

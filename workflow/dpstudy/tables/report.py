@@ -40,7 +40,6 @@ def build_report(
     dedup: Mapping[str, str],
     made_by: Mapping[str, object],
     question: str = "",
-    audits: Mapping[str, str | os.PathLike] | None = None,
     public_tests: Mapping[str, bool] | None = None,
 ) -> None:
     """Write the report.
@@ -55,7 +54,6 @@ def build_report(
         dedup: public set -> mode, "private" or "public": what is dropped where the two sets match.
         made_by: {"config": hash, "library": hash, "versions": {package: version}}.
         question: what the study asks, a sentence.
-        audits: cell -> its audit.json, where there is one.
         public_tests: data set -> whether the records that models are scored on are public.
 
     Raises:
@@ -78,7 +76,7 @@ def build_report(
         axes=axes,
         tables=[_any_table(name, spec, results) for name, spec in tables.items()],
         figures=[_figure(name, spec, axes, figure_paths) for name, spec in figures.items()],
-        ledgers=_ledgers(axes, results.ledgers, audits or {}),
+        ledgers=_ledgers(axes, results.ledgers, results.audits),
         guarantees=GUARANTEES,
         tests={dataset: test_in_words(public) for dataset, public in (public_tests or {}).items()},
         totals={dataset: total_in_words(total) for dataset, total in totals.items()},

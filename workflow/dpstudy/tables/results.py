@@ -21,6 +21,7 @@ class Results:
         metrics: cell name -> path of its metrics.json.
         trials: cell name -> path of its search's trials.parquet, for what a table asks for.
         curves: cell name -> path of its curve.parquet, likewise.
+        audits: cell name -> path of its audit.json, where its method attacks what it claims, likewise.
     """
 
     axes: Mapping[str, list[str]]
@@ -29,6 +30,7 @@ class Results:
     metrics: Mapping[str, str | os.PathLike]
     trials: Mapping[str, str | os.PathLike] = field(default_factory=dict)
     curves: Mapping[str, str | os.PathLike] = field(default_factory=dict)
+    audits: Mapping[str, str | os.PathLike] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -39,9 +41,10 @@ class Results:
         metrics: Mapping[str, str | os.PathLike],
         trials: Mapping[str, str | os.PathLike] | None = None,
         curves: Mapping[str, str | os.PathLike] | None = None,
+        audits: Mapping[str, str | os.PathLike] | None = None,
     ) -> "Results":
         """The same with the summary read from `summary_path` (CSV or parquet)."""
-        return cls(axes, read_summary(summary_path), ledgers, metrics, trials or {}, curves or {})
+        return cls(axes, read_summary(summary_path), ledgers, metrics, trials or {}, curves or {}, audits or {})
 
     def ledger(self, cell: str) -> dict:
         """The ledger of a cell that has metrics.

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 METHODS = ("DP-LS", "DP-Newton", "DP-FC", "DP-Adam")  # mehta2023
 MODELS = ("linear", "scatter-cnn", "cnn")  # tramer2021: on ScatterNet features the first two, the last on pixels
 CONVERGENCE = tuple(f"{model}-{rate}{clip}" for model in MODELS for rate in ("low", "high") for clip in ("", "-clip"))
-CONTROLS = ("linear-shuffle", "cnn-shuffle", "iteration")  # not certified at their target, yet compared at it
+# Not certified at their target, yet compared at it.
+CONTROLS = ("linear-shuffle", "cnn-shuffle", "iteration", "instance-smoothing")
 # Lists run in the order that their comment names. "By" a setting: not their order matters but the cells' own settings.
 ROLES = {
     "tramer2021": (
@@ -56,6 +57,13 @@ ROLES = {
         "places-classifier",
         "nonprivate-places-all",
         "nonprivate-places-classifier",
+    ),
+    # Backbones (features) from the smallest to the largest.
+    "anon_smoothing": (
+        "instance-smoothing",  # as published: its guarantee is claimed, not proved
+        "dp-sgd",
+        "nonprivate",  # without privacy
+        "kernel-mean",  # what the method is after, with a proof
     ),
 }
 

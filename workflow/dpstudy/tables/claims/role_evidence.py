@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.metrics import PERCENT
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.files import read_json, read_table
-from dpstudy.tables.claims import de2022_printed, tramer2021_printed
+from dpstudy.tables.claims import anon_smoothing_printed, de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of
 from dpstudy.tables.claims.scores import Point, Run, Scores, Search
@@ -19,18 +20,29 @@ from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.searches import STATISTICS, lay_searches, pooled
 
-PAPERS = {printed.paper: printed for printed in (tramer2021_printed.PRINTED, de2022_printed.PRINTED)}
+PAPERS = {
+    printed.paper: printed
+    for printed in (tramer2021_printed.PRINTED, de2022_printed.PRINTED, anon_smoothing_printed.PRINTED)
+}
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that claims are judged by: the paper's accuracies and ours, and its rows of hyperparameters.csv and
-    results.csv."""
+    """All that claims are judged by: the paper's accuracies and ours, its rows of hyperparameters.csv and results.csv,
+    and what our accuracies are: areas under curves stand in percent, too."""
 
     printed: Scores
     ours: Scores
     hyperparameters: Sequence[Mapping[str, str]] = ()
     rows: Sequence[Mapping[str, str]] = ()
+    metric: str = "top1"
+
+
+def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
+    """A metric over seeds, in percent."""
+    scale = 1.0 if metric in PERCENT else 100.0
+    mean, _, std = mean_median_std([scale * value for value in numbers])
+    return Value(mean, std / math.sqrt(len(numbers)) if len(numbers) > 1 else None)
 
 
 def gather(name: str, spec: Mapping, results: Results) -> Evidence:
@@ -42,17 +54,17 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
 
     Args:
         name: of the table.
-        spec: paper, roles, counterparts, searches; see the config's schema.
+        spec: paper, roles, counterparts, searches, metric; see the config's schema.
 
     Raises:
         StudyError: a role that there is not, or a name that the study does not have.
     """
     paper, rows = PAPERS[spec["paper"]], published_rows(RESULTS, spec["paper"])
     printed = paper.scores(rows)
-    runs = _runs(f"table {name}", spec, results)
+    runs = _runs(f"table {name}", spec, results, paper.by_backbone)
     sizes = {
-        dataset: _sizes(paper.records.get(dataset, ()), {run.n for run in runs if run.dataset == dataset})
-        for dataset in {r.dataset for r in runs}
+        dataset: _sizes(paper.records.get(data, ()), {run.n for run in runs if run.dataset == dataset})
+        for dataset, data in {(run.dataset, run.data) for run in runs}
     }
     whole = [run for run in runs if run.n in sizes[run.dataset]]
     values: dict[tuple[str, str, float], Value] = {}
@@ -64,7 +76,8 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     values |= {key: value for key, value in printed.values.items() if key[1] in paper.cited and key[0] in beside}
     resized = [run for run in runs if run.n not in sizes[run.dataset]]
     ours = Scores(values, whole, _searches(name, spec, results), resized)
-    return Evidence(printed, ours, published_rows(HYPERPARAMETERS, paper.paper), rows)
+    settings = published_rows(HYPERPARAMETERS, paper.paper)
+    return Evidence(printed, ours, settings, rows, spec.get("metric", "top1"))
 
 
 def _sizes(of_the_paper: Sequence[int], found: set[int]) -> set[int]:
@@ -78,9 +91,10 @@ def _counts(run: Run) -> bool:
     return run.ledger["guarantee"] == "proved" and run.ledger["epsilon"] <= run.epsilon
 
 
-def _runs(where: str, spec: Mapping, results: Results) -> list[Run]:
+def _runs(where: str, spec: Mapping, results: Results, by_backbone: bool) -> list[Run]:
     """The cells in the spec's roles, in order; not all that it names need be cells."""
-    counterparts, accuracies = spec.get("counterparts", {}), values_by_cell(results.summary, "top1")
+    metric = spec.get("metric", "top1")
+    counterparts, accuracies = spec.get("counterparts", {}), values_by_cell(results.summary, metric)
     found = []
     for (dataset, role, features, entry), epsilon in itertools.product(roles_of(spec), results.axes["epsilons"]):
         check_names(where, "data set", [dataset], results.axes["datasets"])
@@ -90,31 +104,31 @@ def _runs(where: str, spec: Mapping, results: Results) -> list[Run]:
         cell = cell_name(dataset, features, entry, epsilon)
         if cell not in accuracies:
             continue
-        mean, _, std = mean_median_std(accuracies[cell])
-        count = len(accuracies[cell])
         ledger, metrics = results.ledger(cell), read_json(results.metrics[cell])
-        value = Value(mean, std / math.sqrt(count) if count > 1 else None)
+        value = value_of(accuracies[cell], metric)
         name = counterparts.get(dataset, {}).get("dataset", dataset)
+        backbone = features if by_backbone else ""
+        name = f"{name}, {backbone}" if by_backbone else name
         label = f"{entry}, {features}"
-        curve = _curve(results.curves[cell], metrics) if cell in results.curves else ()
-        run = Run(name, role, label, float(epsilon), ledger["n"], value, metrics, ledger, curve)
+        curve = _curve(results.curves[cell], metrics, metric) if cell in results.curves else ()
+        audit = read_json(results.audits[cell]) if cell in results.audits else {}
+        documents = (metrics, ledger, curve, audit)
+        run = Run(name, role, label, float(epsilon), ledger["n"], value, *documents, backbone)
         if _counts(run):
             found.append(run)
     return found
 
 
-def _curve(path, metrics: Mapping) -> tuple[Point, ...]:
+def _curve(path, metrics: Mapping, metric: str) -> tuple[Point, ...]:
     values: dict[int, list[float]] = {}
     spent: dict[int, float | None] = {}
     for row in read_table(path, ["step", "epsilon_spent", "metric", "value"]).to_pylist():
-        if row["metric"] == "top1":
+        if row["metric"] == metric:
             values.setdefault(row["step"], []).append(row["value"])
             spent[row["step"]] = row["epsilon_spent"]
     rate, points = metrics["hyperparameters"].get("sampling_rate", 1.0), []
     for step, accuracies in sorted(values.items()):
-        mean, _, std = mean_median_std(accuracies)
-        error = std / math.sqrt(len(accuracies)) if len(accuracies) > 1 else None
-        points.append(Point(step * rate, spent[step], Value(mean, error)))
+        points.append(Point(step * rate, spent[step], value_of(accuracies, metric)))
     return tuple(points)
 
 

@@ -23,11 +23,13 @@ class Run:
     """One cell of the study.
 
     Attributes:
-        dataset: what the paper calls it.
+        dataset: what the paper calls it; of a paper that compares backbones, with the backbone: "CIFAR-10, ResNet50".
         entry: its features and method entry, as text.
         n: number of training records.
         metrics, ledger: its documents.
         curve: its points in the order of steps; empty for closed forms.
+        audit: its document, where its method attacks what it claims.
+        backbone: what its data set's name ends in, where it does.
     """
 
     dataset: str
@@ -39,6 +41,13 @@ class Run:
     metrics: Mapping
     ledger: Mapping
     curve: tuple[Point, ...] = ()
+    audit: Mapping = field(default_factory=dict)
+    backbone: str = ""
+
+    @property
+    def data(self) -> str:
+        """The data set alone."""
+        return self.dataset.removesuffix(f", {self.backbone}") if self.backbone else self.dataset
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,7 @@ class Scores:
 
     Attributes:
         values: (data set, role, epsilon) -> value; epsilon is math.inf without privacy.
-        runs: the cells behind them; of printed numbers only those that stand in an order (de2022's Table 2).
+        runs: the cells behind them; of printed numbers only those that stand in an order (such as de2022's Table 2).
         resized: cells in the same roles, trained on another number of records.
         searches: (data set, model) -> search.
     """
@@ -119,6 +128,7 @@ class Printed:
         records: data set -> numbers of records that the paper trains on.
         cited: roles of other authors' numbers, beside which our cells stand as well.
         fewest: data set -> the fewest records on which they do; none where it does not matter.
+        by_backbone: whether each backbone (our features) on a data set counts as a data set of its own.
     """
 
     paper: str
@@ -126,3 +136,4 @@ class Printed:
     records: Mapping[str, tuple[int, ...]]
     cited: tuple[str, ...]
     fewest: Mapping[str, int] = field(default_factory=dict)
+    by_backbone: bool = False

@@ -1,0 +1,137 @@
+"""Claims of anon_smoothing about classes and subgroups (sections 1 and 4.4): by the labels' scores in metrics.json."""
+
+import math
+from collections.abc import Iterator, Mapping
+
+from dpstudy.evaluation.groups import gap
+from dpstudy.evaluation.judge import LABEL
+from dpstudy.tables.claims.anon_smoothing_printed import (
+    CHEXPERT,
+    CIFAR10,
+    DISTANCES,
+    DP_SGD,
+    FREE,
+    SMOOTHING,
+    places,
+)
+from dpstudy.tables.claims.anon_smoothing_privacy import audited
+from dpstudy.tables.claims.finding import Finding, Part, noted, number, on_cells, undecided
+from dpstudy.tables.claims.grid import Value, average
+from dpstudy.tables.claims.role_evidence import Evidence, value_of
+from dpstudy.tables.claims.scores import Run, Scores
+
+_AT = 8.0
+_SIMILAR = 2.0  # points of gaps that still read as "similar"
+
+
+def label_scores(run: Run, metric: str) -> dict[str, list[float]]:
+    """Label -> the metric on it for each seed, where every seed has it."""
+    prefix, seeds = f"{LABEL}=", [seed.get("groups", {}) for seed in run.metrics.get("seeds", ())]
+    names = [name for name in (seeds[0] if seeds else {}) if name.startswith(prefix)]
+    return {
+        name.removeprefix(prefix): [groups[name][metric] for groups in seeds]
+        for name in names
+        if all(metric in groups.get(name, {}) for groups in seeds)
+    }
+
+
+def label_gap(run: Run, metric: str) -> Value | None:
+    """How far the best label is above the worst, in each seed; None for fewer than two labels."""
+    by_label = label_scores(run, metric)
+    if len(by_label) < 2:
+        return None
+    seeds = range(len(next(iter(by_label.values()))))
+    gaps = [gap({name: scores[seed] for name, scores in by_label.items()}) for seed in seeds]
+    return value_of([found[0] for found in gaps], metric)
+
+
+def _best(scores: Scores, place: str, role: str, epsilon: float, metric: str) -> Run | None:
+    """The cell that stands for a role, of those with labels' scores."""
+    found = [run for run in scores.of_role(role) if (run.dataset, run.epsilon) == (place, epsilon)]
+    found = [run for run in found if label_scores(run, metric)]
+    return max(found, key=lambda run: run.accuracy.mean, default=None)
+
+
+def _compared(scores: Scores, data: str, metric: str) -> Iterator[tuple[str, Mapping[str, Run | None]]]:
+    """(place and epsilon, role -> cell) for each backbone, at epsilon 8 or the largest finite one there is."""
+    for place in places(scores, data, SMOOTHING):
+        finite = [epsilon for epsilon in scores.epsilons(place, SMOOTHING) if not math.isinf(epsilon)]
+        if finite:
+            epsilon = _AT if _AT in finite else finite[-1]
+            at = {SMOOTHING: epsilon, DP_SGD: epsilon, FREE: math.inf}
+            cells = {role: _best(scores, place, role, e, metric) for role, e in at.items()}
+            yield f"{place} {number(epsilon)}", cells
+
+
+def _gaps(evidence: Evidence, role: str) -> list[tuple[str, Value | None, Value | None]]:
+    """(place and epsilon, gap of a role, gap of smoothing)."""
+    return [
+        (name, *(label_gap(run, evidence.metric) if run else None for run in (cells[role], cells[SMOOTHING])))
+        for name, cells in _compared(evidence.ours, CHEXPERT, evidence.metric)
+    ]
+
+
+def _sizes(run: Run) -> dict[str, int]:
+    """Label -> how many test records bear it."""
+    prefix, groups = f"{LABEL}=", run.metrics["seeds"][0]["groups"]
+    return {name.removeprefix(prefix): entry["n"] for name, entry in groups.items() if name.startswith(prefix)}
+
+
+def _smallest(evidence: Evidence) -> Iterator[tuple[str, Value | None, Value | None]]:
+    """(place, epsilon and label, what smoothing costs the rarest label, what it costs the others on average)."""
+    for name, cells in _compared(evidence.ours, CHEXPERT, evidence.metric):
+        if cells[FREE] is None or cells[SMOOTHING] is None:
+            continue
+        free, private = (label_scores(cells[role], evidence.metric) for role in (FREE, SMOOTHING))
+        costs = {
+            label: value_of(free[label], evidence.metric) - value_of(private[label], evidence.metric)
+            for label in free
+            if label in private
+        }
+        if len(costs) > 1:
+            sizes = _sizes(cells[SMOOTHING])
+            rarest = min(costs, key=sizes.__getitem__)
+            others = average(cost for label, cost in costs.items() if label != rarest)
+            yield f"{name}, {rarest} ({sizes[rarest]})", costs[rarest], others
+
+
+def fairness(evidence: Evidence) -> Finding:
+    """At epsilon 8 labels are as far apart as without privacy and closer than under DP-SGD; small ones lose more."""
+    free = _gaps(evidence, FREE)
+    parts = [
+        Part.not_below(f"Smoothing's gap between labels no more than {_SIMILAR:g} above that without", free, _SIMILAR),
+        Part.of("DP-SGD's gap over smoothing's", _gaps(evidence, DP_SGD)),
+        Part.of("The gap without privacy over smoothing's", free),
+        Part.of("Smoothing's cost on the rarest label over that on the others", _smallest(evidence)),
+    ]
+    missing = (
+        "The study has no scores by label (evaluation.per_label) of cells in the roles instance-smoothing, dp-sgd and "
+        "nonprivate (CheXpert)"
+    )
+    text = "No numbers: the figure that the text names shows areas along training"
+    return noted(on_cells(parts, missing), text)
+
+
+def compact_classes(evidence: Evidence) -> Finding:
+    """Compact classes are classified best and leak least."""
+    ratio = DISTANCES["dog"] / DISTANCES["car"]
+    why = (
+        "It needs the leakage and the compactness of each class: audits attack single records, and distances between "
+        "private records are not released"
+    )
+    shown = []
+    for name, cells in _compared(evidence.ours, CIFAR10, evidence.metric):
+        if cells[SMOOTHING] is not None:
+            by_label = label_scores(cells[SMOOTHING], evidence.metric)
+            means = {label: value_of(scores, evidence.metric).mean for label, scores in by_label.items()}
+            if found := gap(means):
+                _, best, worst = found
+                shown.append(f"{name}: best {best} {means[best]:.1f}, worst {worst} {means[worst]:.1f}")
+    here = ". ".join([why, *shown, audited(evidence)])
+    return undecided(here, f"The distances alone: dog's is {ratio:.2f} times car's; no accuracy or attack by class")
+
+
+CLAIMS = {
+    ("4.4", "Group fairness"): fairness,
+    ("1", "Compact classes show"): compact_classes,
+}

@@ -1,0 +1,128 @@
+"""Claims of anon_smoothing about settings, data and measures, and those that no cell can decide."""
+
+import json
+import math
+from collections.abc import Iterator
+
+from dpstudy.tables.claims.anon_smoothing_printed import CHEXPERT, CIFAR10, DISTANCES, FREE, RECORDS, SMOOTHING, places
+from dpstudy.tables.claims.finding import CELLS, HOLDS, Finding, Part, noted, number, on_cells, undecided
+from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.role_evidence import Evidence, value_of
+from dpstudy.tables.claims.scores import Run, Scores
+
+_SETTINGS = {"projected_dim": 64, "margin": 10, "batch_size": 4096, "neighbours": 5}
+_CHOSEN = ("projected_dim", "margin")  # the best trade-off, and the choice of a cross-validation
+_CLASSES = {CIFAR10: 10, CHEXPERT: 5}
+
+
+def _settings(run: Run) -> dict:
+    return dict(run.metrics.get("hyperparameters", {}))
+
+
+def _sweep(scores: Scores, name: str) -> Iterator[tuple[str, Value, Value]]:
+    """(cell, accuracy with the paper's value, accuracy with another) of cells alike in all other settings."""
+    groups: dict[tuple, list[Run]] = {}
+    for run in scores.of_role(SMOOTHING):
+        options = _settings(run)
+        if name in options and not math.isinf(run.epsilon):
+            # What only follows from the margin is no setting.
+            rest = {key: value for key, value in options.items() if key not in (name, "error_bound")}
+            key = (run.dataset, run.epsilon, run.n, json.dumps(rest, sort_keys=True, default=str))
+            groups.setdefault(key, []).append(run)
+    for runs in groups.values():
+        own = [run for run in runs if _settings(run)[name] == _SETTINGS[name]]
+        for run, other in ((a, b) for a in own for b in runs if _settings(b)[name] != _SETTINGS[name]):
+            yield f"{other.entry}: {_settings(other)[name]:g}", run.accuracy, other.accuracy
+
+
+def model_settings(evidence: Evidence) -> Finding:
+    """The projected dimension 64 is the best trade-off, and the margin 10 the best by cross-validation."""
+    parts = [
+        Part.not_below(f"{name} {_SETTINGS[name]:g} not below others", _sweep(evidence.ours, name)) for name in _CHOSEN
+    ]
+    parts = [part for part in parts if part.counted]
+    runs = evidence.ours.of_role(SMOOTHING)
+    listed = ", ".join(f"{name} {value:g}" for name, value in _SETTINGS.items())
+    missing = f"The study has no cells in the role instance-smoothing that differ in {' or '.join(_CHOSEN)} alone"
+    found = on_cells(parts, missing, "One value of each is printed, and no result with another")
+    same = [run for run in runs if all(_settings(run).get(name) == value for name, value in _SETTINGS.items())]
+    return noted(found, here=f"{len(same)} of {len(runs)} cells have the paper's {listed}" if runs else "")
+
+
+def data_sets(evidence: Evidence) -> Finding:
+    """50,000 records of 10 classes of CIFAR-10; 224,316 X-rays with 5 labels of CheXpert."""
+    found, whole = [], []
+    for data, (size,) in RECORDS.items():
+        runs = [run for run in evidence.ours.runs if run.data == data]
+        sizes = sorted({(run.n, run.metrics["classes"]) for run in runs})
+        if sizes:
+            told = " and ".join(f"{n:,} training records of {classes} classes" for n, classes in sizes)
+            found.append(f"{data}: {told} here, {size:,} of {_CLASSES[data]} in the text")
+            whole.append(sizes == [(size, _CLASSES[data])])
+    if not found:
+        return undecided("The study has no cells on CIFAR-10 or CheXpert")
+    if all(whole):
+        return Finding(HOLDS, CELLS, "", "; ".join(found))
+    return undecided(f"{'; '.join(found)}. Other records than the paper's say nothing of its own")
+
+
+def independence(evidence: Evidence) -> Finding:
+    """Nothing depends on iterations, parameters, batch normalisation or subpopulations."""
+    why = (
+        "σ of Theorem 1 has neither iterations nor parameters in it, but the projection is trained on private records "
+        "for as long as one likes and published: what it tells would have to be attacked after few and many epochs. "
+        "Accuracies decide it no more: they would have to be equal, not merely close"
+    )
+    curves = [run for run in evidence.ours.of_role(SMOOTHING) if len(run.curve) > 1 and not math.isinf(run.epsilon)]
+    alike: dict[tuple[str, float], Run] = {}
+    for run in curves:
+        alike.setdefault((run.dataset, run.epsilon), run)
+    shown = [
+        f"{run.dataset}, ε = {number(run.epsilon)}: "
+        + ", ".join(f"{one.accuracy.mean:.1f} at epoch {one.epochs:g}" for one in (run.curve[0], run.curve[-1]))
+        for run in alike.values()
+    ]
+    backbones = {run.backbone for run in evidence.ours.of_role(SMOOTHING)}
+    has = f"The study has {len(backbones)} backbones in the role instance-smoothing and {len(curves)} curves"
+    return undecided(". ".join([why, f"{has}: {'; '.join(shown)}" if shown else has]))
+
+
+def measure(evidence: Evidence) -> Finding:
+    """Which metric Table 1 is in."""
+    printed = [run.accuracy.mean for run in evidence.printed.runs]
+    text = f"Table 1 calls its numbers performance: {min(printed)} to {max(printed)}; they are read as top-1 accuracy"
+    shown = []
+    for place in places(evidence.ours, CIFAR10, FREE):
+        runs = [run for run in evidence.ours.of_role(FREE) if run.dataset == place and math.isinf(run.epsilon)]
+        for run in runs[:1]:
+            seeds = run.metrics["seeds"]
+            both = [metric for metric in ("top1", "auc") if all(metric in seed for seed in seeds)]
+            values = ", ".join(f"{m} {value_of([seed[m] for seed in seeds], m).mean:.1f} %" for m in both)
+            shown.append(f"{place}, no privacy: {values}")
+    why = "What a table was computed with can only be said by its authors"
+    return undecided(". ".join([why, "; ".join(shown)]) if shown else why, text)
+
+
+def neighbour_distances(evidence: Evidence) -> Finding:
+    """The histogram of distances to the five nearest neighbours."""
+    text = ", ".join(f"{name} {distance:g}" for name, distance in DISTANCES.items())
+    return undecided(
+        "It needs the distances between training records by class, which no document of a study holds, in features "
+        "that the paper does not name",
+        f"{text}; their unit depends on the features",
+    )
+
+
+def framework(evidence: Evidence) -> Finding:
+    """Figure 2 is a drawing."""
+    return undecided("A drawing without axes or numbers: it claims no result")
+
+
+CLAIMS = {
+    ("3.1; 4.2", "Model settings"): model_settings,
+    ("4.1", "Datasets"): data_sets,
+    ("Abstract; 1", "The method is said to be independent"): independence,
+    ("4.2", "Evaluation metric is AUC"): measure,
+    ("Figure 1; 1", "Figure contents: histogram"): neighbour_distances,
+    ("Figure 2", "Figure contents: schematic"): framework,
+}
