@@ -7,7 +7,8 @@ import re
 import pytest
 
 from dpstudy.errors import StudyError
-from dpstudy.study.config import check_locations, data_root, load
+from dpstudy.study.config import load
+from dpstudy.study.locations import check_locations, data_root
 
 BASE = {
     "study": "test",
