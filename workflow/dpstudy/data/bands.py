@@ -18,6 +18,14 @@ def group_name(entry: Entry) -> str:
     return entry if isinstance(entry, str) else str(entry.get("name", entry["column"]))
 
 
+def group_names(options: dict) -> list[str] | None:
+    """What the groups of a data set are called, told from its config entry; None where only its files say it."""
+    if options["reader"] == "labels":
+        return None
+    by_itself = ["sex", "age", "view"] if options["reader"] in ("nih", "chexpert") else []
+    return [group_name(entry) for entry in options.get("group_columns", [])] or by_itself
+
+
 def check_entries(entries: list[Entry], place: str) -> None:
     """Check that bounds ascend and that no two entries have one name; `place` is where they stand.
 
