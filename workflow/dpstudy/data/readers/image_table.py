@@ -101,7 +101,8 @@ def _paths(folder: Path, table: TextTable, options: dict, subjects: np.ndarray |
         if other != row and subjects is not None and subjects[other] != subjects[row]:
             raise StudyError(
                 f"{table.where(row)}: the path {path!r} of the subject {subjects[row]!r} stands in {table.row(other)} "
-                f"too, as one of the subject {subjects[other]!r}; an image belongs to one subject"
+                f"too, as one of the subject {subjects[other]!r}; an image belongs to one subject: leave "
+                "one of the two rows out"
             )
         if other != row:
             raise StudyError(f"{table.where(row)}: the path {path!r} stands in {table.row(other)} too; leave one out")
