@@ -75,6 +75,15 @@ def test_equal_files_of_two_subjects_are_refused_wherever_they_fall(own):
     assert both(root) is None
 
 
+def test_where_files_may_be_missing_the_others_are_compared(own):
+    root, _ = own
+    (root / "own" / "7.png").unlink()
+    assert "row 7 (line 9): no such file: " in both(root)
+    assert both(root, unreadable=0.5) is None
+    (root / "own" / "9.png").write_bytes((root / "own" / "0.png").read_bytes())
+    assert "'0.png' of the subject 'p0' and '9.png' of the subject 'p4' are the same" in both(root, unreadable=0.5)
+
+
 def test_equal_files_of_one_subject_are_no_mistake(own):
     root, _ = own
     (root / "own" / "1.png").write_bytes((root / "own" / "0.png").read_bytes())

@@ -20,6 +20,8 @@ _log = logging.getLogger("dpstudy")
 def check_files(rows: Rows) -> None:
     """Refuse two files of equal content under two subjects; only files of equal size are read.
 
+    Reads nothing where no files or no subjects are known.
+
     Raises:
         StudyError: naming both rows and both subjects.
     """
@@ -27,7 +29,8 @@ def check_files(rows: Rows) -> None:
         return
     by_size = {}
     for row, file in enumerate(rows.files):
-        by_size.setdefault(file.stat().st_size, []).append(row)
+        if file.is_file():  # whether one may be missing, its reader says
+            by_size.setdefault(file.stat().st_size, []).append(row)
     for equal in by_size.values():
         seen = {}
         for row in equal if len({rows.subjects[row] for row in equal}) > 1 else ():

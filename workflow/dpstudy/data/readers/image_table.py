@@ -58,8 +58,10 @@ class _Table:
         if options.get("mosaic"):
             self._mosaic = Mosaic([inside(folder, str(options["mosaic"]), "mosaic")], _tile(options))
             self._mosaic.check_rows(table.rows, str(table.path))
-        elif not options.get("unreadable"):
-            self._files = _files(folder, table, options["path_column"], self._paths)
+        else:
+            self._files = [folder / path for path in self._paths]
+            if not options.get("unreadable"):
+                _check_there(self._files, table, options["path_column"])
 
     def rows(self, pool: str) -> Rows:
         return Rows(self._ids, self._subjects, self._files)
@@ -110,9 +112,8 @@ def _paths(folder: Path, table: TextTable, options: dict, subjects: np.ndarray |
     return np.array(paths, dtype=object)
 
 
-def _files(folder: Path, table: TextTable, column: str, paths: np.ndarray) -> list[Path]:
-    """The image files of all rows, which must be there: told before the first image is decoded."""
-    files = [folder / path for path in paths]
+def _check_there(files: list[Path], table: TextTable, column: str) -> None:
+    """Refuse rows without an image file, before the first image is decoded."""
     missing = [row for row, file in enumerate(files) if not file.is_file()]
     if missing:
         more = f", nor those of {len(missing) - 1} further rows" if len(missing) > 1 else ""
@@ -120,7 +121,6 @@ def _files(folder: Path, table: TextTable, column: str, paths: np.ndarray) -> li
             f"{table.where(missing[0])}: no such file{more}: {files[missing[0]]}; mend the column {column!r} (paths "
             "are relative to `location`), or leave the row out"
         )
-    return files
 
 
 def _findings(table: TextTable, options: dict) -> tuple[list[str], np.ndarray]:
