@@ -260,6 +260,8 @@ def test_bad_tables_and_options_are_refused(scans, refused):
     refused(TABLE, root, "labels.csv: no rows")
     file.write_text("")
     refused(TABLE, root, "labels.csv", "header")
+    file.write_text(whole.replace(",", ";"))
+    refused(TABLE, root, "labels.csv: its header has no comma but ';'; save it with commas between the values")
     file.write_text(whole.replace("sex", "path", 1))
     refused(TABLE, root, "labels.csv", "names a column twice")
     file.write_text(whole.replace("p2,", "p2,extra,", 1))

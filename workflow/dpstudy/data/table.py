@@ -86,6 +86,9 @@ def _read_csv(path: Path) -> TextTable:
         header = next(lines, [])
         if len(set(header)) < len(header) or not header:
             raise StudyError(f"{path}: its header names a column twice, or is empty: {', '.join(header)}")
+        mark = next((mark for mark in ";\t|" if mark in header[0]), None)
+        if len(header) == 1 and mark:
+            raise StudyError(f"{path}: its header has no comma but {mark!r}; save it with commas between the values")
         for values in lines:
             if values and len(values) != len(header):
                 raise StudyError(f"{path}: line {lines.line_num} has {len(values)} values for {len(header)} columns")
