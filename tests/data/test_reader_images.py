@@ -204,9 +204,10 @@ def test_table_of_mosaic_tiles(scans):
         ({"finding": ""}, ["row 7 (line 9)", "no value in the column 'finding'"]),
         ({"patient": " "}, ["row 7 (line 9)", "no value in the column 'patient'"]),
         ({"sex": ""}, ["row 7 (line 9)", "no value in the column 'sex'"]),
-        ({"path": "files/absent.png"}, ["row 7 (line 9)", "no such file", "absent.png"]),
-        ({"path": "files/3.png"}, ["row 7 (line 9)", "'files/3.png' stands in row 3 too"]),
-        ({"path": "files/./3.png"}, ["row 7 (line 9)", "'files/3.png' stands in row 3 too"]),
+        ({"path": "files/absent.png"}, ["row 7 (line 9): no such file: /", "absent.png; mend the column 'path'"]),
+        ({"finding": "wel"}, ["row 7 (line 9)", "unknown class 'wel' in the column 'finding' (did you mean 'well'?)"]),
+        ({"path": "files/3.png", "patient": "p1"}, ["row 7 (line 9)", "'files/3.png' stands in row 3 (line 5) too"]),
+        ({"path": "files/./3.png"}, ["'files/3.png' of the subject 'p2'", "in row 3 (line 5)", "of the subject 'p1'"]),
         ({"path": "../secret.png"}, ["row 7 (line 9)", "'../secret.png' leaves"]),
         ({"path": "files/../../secret.png"}, ["row 7 (line 9)", "leaves"]),
         ({"path": "/etc/passwd"}, ["row 7 (line 9)", "'/etc/passwd' leaves"]),
@@ -244,6 +245,8 @@ def test_bad_tables_and_options_are_refused(scans, refused):
     file = root / "scans" / "labels.csv"
     for key, column in (("path_column", "path"), ("label_column", "finding"), ("subject_column", "patient")):
         refused({**TABLE, key: "absent"}, root, "labels.csv: no column 'absent'", column)
+        close = f"no column {column.upper()!r} (did you mean {column!r}?); there are path, finding, patient, sex"
+        refused({**TABLE, key: column.upper()}, root, close)
     refused({**TABLE, "group_columns": ["sex", "age"]}, root, "no column 'age'")
     refused({**TABLE, "label_columns": ["edema"]}, root, "either `label_column` or `label_columns`")
     refused({key: TABLE[key] for key in TABLE if key != "path_column"}, root, "`path_column` is missing")
@@ -257,6 +260,8 @@ def test_bad_tables_and_options_are_refused(scans, refused):
     refused(TABLE, root, "labels.csv: no rows")
     file.write_text("")
     refused(TABLE, root, "labels.csv", "header")
+    file.write_text(whole.replace(",", ";"))
+    refused(TABLE, root, "labels.csv: its header has no comma but ';'; save it with commas between the values")
     file.write_text(whole.replace("sex", "path", 1))
     refused(TABLE, root, "labels.csv", "names a column twice")
     file.write_text(whole.replace("p2,", "p2,extra,", 1))

@@ -181,11 +181,23 @@ def test_chexpert_knows_patients_and_groups(chexpert):
     assert groups["view"].tolist() == ["Frontal", "Lateral", "Frontal"]
 
 
+def test_group_columns_replace_the_groups_of_chexpert_and_nih(chexpert, nih):
+    options = {"location": "chexpert", **SIZE, "views": "all"}
+    options["group_columns"] = ["Sex", {"column": "Age", "bands": [50, 65], "name": "years"}]
+    groups = open_reader("chexpert", options, chexpert).read("train", np.array([2, 0])).groups
+    assert groups["Sex"].tolist() == ["Male", "Female"]
+    assert set(groups) == {"Sex", "years"} and groups["years"].tolist() == ["below 50", "65 and above"]
+    options = {"location": "nih", **SIZE, "group_columns": [{"column": "Patient Age", "bands": [58]}]}
+    groups = open_reader("nih", options, nih).read("all", np.array([2, 0, 1])).groups
+    assert set(groups) == {"Patient Age"}
+    assert groups["Patient Age"].tolist() == ["58 and above", "below 58", "58 and above"]
+
+
 def test_what_is_wrong_with_chexpert_is_named(chexpert):
     options = {"location": "chexpert", **SIZE}
     with pytest.raises(StudyError, match="uncertain is 'half'; it must be one of zeros, ones, ignore"):
         open_reader("chexpert", options | {"uncertain": "half"}, chexpert)
-    with pytest.raises(StudyError, match="no column 'Oedema'; there are"):
+    with pytest.raises(StudyError, match=r"no column 'Oedema' \(did you mean 'Edema'\?\); there are"):
         open_reader("chexpert", options | {"findings": ["Oedema"]}, chexpert)
     table = chexpert / "chexpert/train.csv"
     table.write_text(table.read_text().replace("-1.0", "2.0"))

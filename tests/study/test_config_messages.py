@@ -7,13 +7,24 @@ import re
 import pytest
 
 from dpstudy.errors import StudyError
-from dpstudy.study.config import check_locations, data_root, load
+from dpstudy.study.config import load
+from dpstudy.study.locations import check_locations, data_root
 
 BASE = {
     "study": "test",
     "datasets": {
         "digits": {"reader": "digits", "delta": "1e-4", "splits": {"test": 0.2}},
         "letters": {"reader": "idx", "location": "letters", "delta": "1e-5"},
+        "own": {
+            "reader": "image_table",
+            "location": "own",
+            "table": "labels.csv",
+            "path_column": "path",
+            "delta": "1e-4",
+            "label_columns": ["edema", "mass"],
+            "splits": {"test": 0.3},
+            "group_columns": ["sex", {"column": "years", "bands": [40, 60], "name": "age"}],
+        },
     },
     "public": {"glyphs": {"reader": "glyphs", "count": 100, "splits": {"validation": 0.1}}},
     "backbones": {"glyph-cnn": {"architecture": "small_cnn", "public": "glyphs"}},
@@ -35,6 +46,7 @@ BASE = {
     "figures": {"main": {"dataset": "digits"}},
 }
 GONE = object()
+ROWS = [{"features": "pixels", "entry": "ls"}]
 
 
 def changed(path, value):
@@ -93,19 +105,19 @@ MISTAKES = [
     ("features/raw", {"extractor": "images", "normalise": "l2"}, "features.raw.normalise: the extractor 'images' leaves images as they are; leave it out"),
     ("features/raw", {"extractor": "images", "scaling": "opponent"}, "features.raw.scaling: the extractor 'images' takes unit, imagenet or cifar; or use pixels"),
     ("features/pixels/scaling", "model", "features.pixels.scaling: 'model' is for the extractor 'timm'; choose unit, imagenet or cifar"),
-    ("public/glyphs/plant", {"dataset": "digit", "count": 2}, "public.glyphs.plant.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
+    ("public/glyphs/plant", {"dataset": "digit", "count": 2}, "public.glyphs.plant.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters, own"),
     ("public/digits", {"reader": "glyphs"}, "public.digits: a private data set has that name; choose another"),
-    ("cells", [{"datasets": ["digit"]}], "cells[0].datasets: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
+    ("cells", [{"datasets": ["digit"]}], "cells[0].datasets: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters, own"),
     ("cells", [{}, {"entries": ["dp-sdg"]}], "cells[1].entries: unknown method entry 'dp-sdg' (did you mean 'dp-sgd'?); there is ls, dp-sgd"),
     ("cells", [{"features": ["pixel"]}], "cells[0].features: unknown feature set 'pixel' (did you mean 'pixels'?); there is pixels, cnn"),
     ("cells", [{"epsilons": ["3"]}], "cells[0].epsilons: unknown epsilon '3'; there is 1, inf"),
     ("overrides", override({"entry": "dp-sdg"}, {"steps": 3}), "overrides[0].match.entry: unknown method entry 'dp-sdg' (did you mean 'dp-sgd'?); there is ls, dp-sgd"),
-    ("overrides", override({"dataset": ["digits", "x"]}, {"steps": 3}), "overrides[0].match.dataset: unknown data set 'x'; there is digits, letters"),
+    ("overrides", override({"dataset": ["digits", "x"]}, {"steps": 3}), "overrides[0].match.dataset: unknown data set 'x'; there is digits, letters, own"),
     ("overrides", override({"epsilon": "3"}, {"steps": 3}), "overrides[0].match.epsilon: unknown epsilon '3'; there is 1, inf"),
-    ("tables/main/dataset", "digit", "tables.main.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
+    ("tables/main/dataset", "digit", "tables.main.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters, own"),
     ("tables/main/rows", [{"features": "pixels", "entry": "l"}], "tables.main.rows[0].entry: unknown method entry 'l'*; there is ls, dp-sgd"),
     ("tables/main/rows", [{"features": "pixel", "entry": "ls"}], "tables.main.rows[0].features: unknown feature set 'pixel' (did you mean 'pixels'?); there is pixels, cnn"),
-    ("figures/main/dataset", "digit", "figures.main.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters"),
+    ("figures/main/dataset", "digit", "figures.main.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters, own"),
     ("figures/main/entries", ["x"], "figures.main.entries: unknown method entry 'x'; there is ls, dp-sgd"),
     ("tables/main/metric", "auc", "tables.main.metric: 'auc' is not among evaluation.metrics ['top1']"),
     # epsilons, seeds, delta
@@ -180,6 +192,18 @@ MISTAKES = [
     ("methods", {"ls": {"method": "least_squares", "sanitise": "none"}}, None),
     ("accounting", "mehta", "accounting: 'mehta' is not one of 'certified', 'mehta2023', * (did you mean 'mehta2023'?)"),
     ("noise", "sceure", "noise: 'sceure' is not one of 'seeded', 'secure' (did you mean 'secure'?)"),
+    # a table of the user's own, its columns and its groups
+    ("datasets/own/group_columns", [{"colum": "age", "bands": [40]}], "datasets.own.group_columns[0].colum: unknown key (did you mean 'column'?); allowed here: bands, column, name"),
+    ("datasets/own/group_columns", ["sex", {"column": "age"}], "datasets.own.group_columns[1]: the key 'bands' is missing (Ascending bounds*)"),
+    ("datasets/own/group_columns", [{"column": "age", "bands": ["40"]}], "datasets.own.group_columns[0].bands[0]: '40' must be a number"),
+    ("datasets/own/group_columns", [{"column": "age", "bands": [60, 40]}], "datasets.own.group_columns[0].bands: [60, 40] must be numbers, each larger than the one before"),
+    ("datasets/own/group_columns", [7], "datasets.own.group_columns[0]: 7 is neither a string nor a mapping with 'column', 'bands', 'name'"),
+    ("datasets/own/group_columns", ["age", {"column": "age", "bands": [40]}], "datasets.own.group_columns[1]: the groups are called 'age', as those of *group_columns[0] are; give one of the two another `name`"),
+    ("datasets/own/label_columns", ["edema"], "datasets.own.label_columns: one label alone, of which some methods learn nothing; make it two classes: label_column: edema, classes: ['0', '1'], positives: 1"),
+    ("datasets/own/table", GONE, "datasets.own: the key 'table' is missing; it names a CSV or parquet file in `location`"),
+    ("datasets/own/unit", "subject", "datasets.own: the key 'subject_column' is missing; unit: subject needs to know whose each row is"),
+    ("tables/age", {"dataset": "own", "style": "disparity", "column": "Age", "rows": ROWS}, "tables.age.column: unknown group column 'Age' (did you mean 'age'?); there is sex, age, label"),
+    ("tables/age", {"dataset": "own", "style": "disparity", "column": "label", "rows": ROWS}, "tables.age.column: 'label' needs evaluation.per_label: true"),
     # de-duplication
     ("dedup/method", "square", "dedup.method: 'square' is not one of 'aligned', 'squares' (did you mean 'squares'?)"),
     ("dedup/possible", 0.999, "dedup: possible is 0.999 and threshold 0.997; it must be 0 < possible <= threshold <= 1"),
@@ -229,6 +253,17 @@ def test_a_missing_folder_names_the_key_and_the_path(monkeypatch, tmp_path):
     with pytest.raises(StudyError, match=f"datasets.letters.location: {tmp_path}/letters does not exist"):
         check_locations(config)
     (tmp_path / "letters").mkdir()
+    with pytest.raises(StudyError, match=f"datasets.own.location: {tmp_path}/own does not exist"):
+        check_locations(config)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "Labels.csv").touch()
+    with pytest.raises(StudyError) as caught:
+        check_locations(config)
+    assert str(caught.value) == (
+        f"datasets.own.table: {tmp_path}/own/labels.csv does not exist (did you mean 'Labels.csv'?); `table` names a "
+        "file in the folder of `location`"
+    )
+    (tmp_path / "own" / "Labels.csv").rename(tmp_path / "own" / "labels.csv")
     check_locations(config)
     more = load(changed("datasets/digits/extra", {"reader": "arrays", "location": "more"}))
     with pytest.raises(StudyError, match=f"datasets.digits.extra.location: {tmp_path}/more does not exist"):
@@ -249,6 +284,8 @@ def test_brought_weights_have_seen_what_only_the_private_side_could_drop():
 def test_missing_weights_are_named_with_what_to_put_where(monkeypatch, tmp_path):
     monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
     (tmp_path / "letters").mkdir()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "labels.csv").touch()
     config = load(
         changed(
             "features/net",

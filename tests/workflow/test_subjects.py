@@ -103,6 +103,11 @@ def test_another_cap_reads_anew_and_a_weak_delta_is_refused_by_the_number_of_sub
     clinic.write_config(config)
     result = clinic.snakemake(CELLS.format("least-squares"))
     assert result.returncode and "0.03 is not below 1/n = 1/" in result.stderr and "so many subjects" in result.stderr
+    config["datasets"]["clinic"]["per_subject"] = 1  # where images are read anyway, it is told before features are made
+    clinic.write_config(config)
+    result = clinic.snakemake(CELLS.format("least-squares"))
+    assert "0.03 is not below 1/n = 1/" in result.stderr
+    assert "rule prepare_shard" in result.stderr and "rule extract_shard:" not in result.stderr
     clinic.write_config(CONFIG)
 
 

@@ -16,6 +16,7 @@ from dpstudy.errors import StudyError
 from dpstudy.job import name_workflow
 from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
+from dpstudy.study import locations as study_locations
 from dpstudy.study.code import closure
 from dpstudy.study.origins import publics_trained_on
 from dpstudy.study.outside import outside_ledger
@@ -27,7 +28,7 @@ name_workflow()
 
 try:
     STUDY = study_config.load(config)
-    study_config.check_locations(STUDY)
+    study_locations.check_locations(STUDY)
 except StudyError as error:
     raise WorkflowError(f"{' '.join(map(str, workflow.configfiles)) or 'config.yaml'}: {error}")
 

@@ -54,7 +54,7 @@ def source_table(wildcards):
     options = SOURCES[wildcards.source]
     if "table" not in options:
         return []
-    return [str(Path(study_config.data_root(STUDY)) / options["location"] / options["table"])]
+    return [str(Path(study_locations.data_root(STUDY)) / options["location"] / options["table"])]
 
 
 def with_images(dataset):

@@ -13,7 +13,7 @@ def start_files(wildcards):
         return []
     if isinstance(start, str):
         return [f"results/backbones/{start}/model.safetensors"]
-    return [str(study_config.weights_file(STUDY, start))]
+    return [str(study_locations.weights_file(STUDY, start))]
 
 
 def publics_of(features, start=None):
@@ -94,7 +94,7 @@ def fit_folder(options):
 
 def weights_files(options):
     """The file of a public network that the user brings: another one makes the features anew."""
-    path = study_config.weights_file(STUDY, options)
+    path = study_locations.weights_file(STUDY, options)
     return [str(path)] if path else []
 
 

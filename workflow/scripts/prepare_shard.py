@@ -28,4 +28,6 @@ if __name__ == "__main__":
             snakemake.output.shard,
             params.private,
             planting(params.options.get("plant"), list(snakemake.input.get("planted", []))),
+            # not a parameter of the rule: another delta would then read everything anew
+            snakemake.config["datasets"].get(wildcards.source, {}).get("delta"),
         )

@@ -1,5 +1,6 @@
 """Data sets that are lists of image files with labels, subjects and groups."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,11 +79,11 @@ def needs_size(reader: str, options: dict) -> None:
         raise StudyError(f"reader {reader!r}: its images have many sizes; give `size` ([height, width])")
 
 
-def age_bands(ages: list[str]) -> np.ndarray:
+def age_bands(ages: Iterable[str]) -> np.ndarray:
     """(n,) bands of ages in years (such as "57" or "057Y"): under 40, 40-59, 60-79, 80 and over, unknown."""
     bands = []
     for text in ages:
-        digits = text.strip().rstrip("Yy")
+        digits = str(text).strip().rstrip("Yy")
         years = int(float(digits)) if digits.replace(".", "", 1).isdigit() else None
         known = "under 40" if (years or 0) < 40 else "40-59" if years < 60 else "60-79" if years < 80 else "80 and over"
         bands.append("unknown" if years is None or years > 120 else known)

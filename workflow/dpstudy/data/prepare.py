@@ -15,8 +15,10 @@ from dpstudy.data.reader import Reader
 from dpstudy.data.readers import open_reader
 from dpstudy.data.records import Records, concatenate
 from dpstudy.data.shards import write_manifest, write_shard
+from dpstudy.data.shared_records import SeenImages, check_files
 from dpstudy.data.source import multi_labels, single_labels
-from dpstudy.data.splits import assign
+from dpstudy.data.splits import Parts, assign
+from dpstudy.data.weak_delta import check_delta
 from dpstudy.errors import StudyError
 
 _SALT = "dpstudy split"
@@ -37,23 +39,33 @@ def prepare_shard(
     path: str | os.PathLike,
     private: bool,
     change: Callable[[Records], Records] | None = None,
+    delta: str | None = None,
 ) -> None:
     """Read rows i*n//k to (i+1)*n//k of a split, for shard i of k (the option `shards`), and write them to `path`.
 
-    With `change`, the rows pass through it before they are written (a demonstration plants images so).
+    With `change`, the rows pass through it before they are written (a demonstration plants images so). With `delta` it
+    is compared with the number of units that will be learned from; another delta later reads nothing anew.
 
     Raises:
-        StudyError: the data are missing or damaged, a label is out of range, or the split has fewer rows than shards.
+        StudyError: the data are missing or damaged, a label is out of range, the split has fewer rows than shards, two
+            subjects share an image file, or delta is too weak.
     """
     with _named(dataset):
         count = _shard_count(options)
         if not 0 <= shard < count:
             raise StudyError(f"shard {shard} does not exist; there are {count}")
         reader = open_reader(options.get("reader"), options, data_root)
-        parts = _parts(reader, options, split, private)
+        splits = _splits(reader, options, split, private)
+        parts = splits[split]
         rows = sum(len(indices) for _, indices in parts)
         if rows < count:
             raise StudyError(f"the split {split!r} has {rows} rows for {count} shards; lower `shards`")
+        if shard == 0:  # once a split, before anything can be made of it
+            for pool in reader.pools:
+                check_files(reader.rows(pool))
+    if delta is not None:
+        check_delta(dataset, options | {"delta": delta}, _learned_from(reader, splits, options))
+    with _named(dataset):
         tolerated = options.get("unreadable", 0.0)
         records = _read(reader, parts, shard * rows // count, (shard + 1) * rows // count, tolerated)
         if options.get("beyond") == "truncate" and split != "test":
@@ -73,11 +85,19 @@ def prepare_manifest(
     """Write the manifest of a split whose shards are finished.
 
     Raises:
-        StudyError: a shard is missing or damaged, or the shards do not fit together.
+        StudyError: a shard is missing or damaged, the shards do not fit together, or two subjects share an image.
     """
     with _named(dataset):
         classes = open_reader(options.get("reader"), options, data_root).classes
-        write_manifest(path, dataset=dataset, split=split, shard_paths=shard_paths, classes=classes, private=private)
+        write_manifest(
+            path,
+            dataset=dataset,
+            split=split,
+            shard_paths=shard_paths,
+            classes=classes,
+            private=private,
+            look=SeenImages(options.get("reader")).look if private else None,
+        )
 
 
 @contextlib.contextmanager
@@ -96,7 +116,7 @@ def _shard_count(options: dict) -> int:
     return count
 
 
-def _parts(reader: Reader, options: dict, split: str, private: bool) -> list[tuple[str, np.ndarray]]:
+def _splits(reader: Reader, options: dict, split: str, private: bool) -> dict[str, Parts]:
     rows_by_pool = {pool: reader.rows(pool) for pool in reader.pools}
     unit = options.get("unit", "record")
     if unit not in _UNITS:
@@ -104,13 +124,21 @@ def _parts(reader: Reader, options: dict, split: str, private: bool) -> list[tup
     if unit == "subject" and any(rows.subjects is None for rows in rows_by_pool.values()):
         raise StudyError("unit is subject, but no subject is known of the records; give `subject_column`")
     per_subject = options.get("per_subject", 1) if unit == "subject" else None
-    parts = assign(rows_by_pool, splits_of(options, private), _SALT, per_subject)
-    if split not in parts:
-        raise StudyError(f"there is no split {split!r}; there are {', '.join(parts)}")
-    return parts[split]
+    splits = assign(rows_by_pool, splits_of(options, private), _SALT, per_subject)
+    if split not in splits:
+        raise StudyError(f"there is no split {split!r}; there are {', '.join(splits)}")
+    return splits
 
 
-def _read(reader: Reader, parts: list[tuple[str, np.ndarray]], start: int, stop: int, tolerated: float) -> Records:
+def _learned_from(reader: Reader, splits: dict[str, Parts], options: dict) -> int:
+    """How many units, records or subjects, train and validation have together."""
+    parts = [part for name, found in splits.items() if name != "test" for part in found]
+    if options.get("unit") == "subject":
+        return len({subject for pool, indices in parts for subject in reader.rows(pool).subjects[indices]})
+    return sum(len(indices) for _, indices in parts)
+
+
+def _read(reader: Reader, parts: Parts, start: int, stop: int, tolerated: float) -> Records:
     """Rows `start` to `stop` - 1 of the parts put end to end, their labels checked; without the unreadable ones."""
     batches, first, lost = [], 0, []
     for pool, indices in parts:

@@ -1,6 +1,7 @@
 """What every reader of a data set offers: its pools, the ids of their rows, and any rows on demand."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -17,10 +18,12 @@ class Rows:
     Attributes:
         ids: (n,) strings, unique over all pools of the data set.
         subjects: (n,) strings naming the subject of each row, or None.
+        files: the n image files, where a user's own table names one for each row; else None.
     """
 
     ids: np.ndarray
     subjects: np.ndarray | None = None
+    files: list[Path] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -6,6 +6,7 @@ The manifest holds the SHA-256 and the row count of each shard, and every read c
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -62,10 +63,12 @@ def write_manifest(
     shard_paths: list[str | os.PathLike],
     classes: list[str],
     private: bool,
+    look: Callable[[pa.Table], None] | None = None,
 ) -> None:
     """Describe the finished shards of one split, in order.
 
-    With `private`, every column is listed as holding values of private records.
+    With `private`, every column is listed as holding values of private records. Where a caller wants to `look` at each
+    shard too, it need not be read a second time.
 
     Raises:
         StudyError: the shards differ in columns or image shape, or an id stands twice in the split.
@@ -81,6 +84,8 @@ def write_manifest(
         twice = next((name for name in ids if name in seen or seen.add(name)), None)
         if twice is not None:
             raise StudyError(f"{shard}: the id {twice!r} stands twice in {dataset}/{split}; ids must be unique")
+        if look is not None:
+            look(table)
         if "subject" in table.column_names:
             subjects.update(table.column("subject").to_pylist())
         shards.append({"file": shard.name, "rows": len(ids), "sha256": hashlib.sha256(content).hexdigest()})

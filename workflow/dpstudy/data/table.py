@@ -10,6 +10,7 @@ import numpy as np
 from dpstudy.data.source import read_text
 from dpstudy.errors import StudyError
 from dpstudy.files import read_table
+from dpstudy.suggest import suggestion
 
 
 @dataclass(frozen=True)
@@ -26,21 +27,25 @@ class TextTable:
     rows: int
     lines: list[int] | None = None
 
-    def where(self, row: int) -> str:
+    def row(self, row: int) -> str:
         """How an error message names `row`."""
-        line = f" (line {self.lines[row]})" if self.lines else ""
-        return f"{self.path}: row {row}{line}"
+        return f"row {row}" + (f" (line {self.lines[row]})" if self.lines else "")
 
-    def column(self, name: str) -> np.ndarray:
+    def where(self, row: int) -> str:
+        """The same with the file in front."""
+        return f"{self.path}: {self.row(row)}"
+
+    def column(self, name: str, empty: bool = False) -> np.ndarray:
         """The (n,) strings of one column.
 
         Raises:
-            StudyError: there is no such column, or a value is missing.
+            StudyError: there is no such column, or a value is missing (unless fields may be `empty`).
         """
         if name not in self.columns:
-            raise StudyError(f"{self.path}: no column {name!r}; there are {', '.join(self.columns)}")
+            close = suggestion(name, self.columns)
+            raise StudyError(f"{self.path}: no column {name!r}{close}; there are {', '.join(self.columns)}")
         values = self.columns[name]
-        missing = np.flatnonzero(values == "")
+        missing = [] if empty else np.flatnonzero(values == "")
         if len(missing):
             raise StudyError(f"{self.where(missing[0])}: no value in the column {name!r}")
         return values
@@ -55,7 +60,10 @@ class TextTable:
         values = self.column(name)
         for row, value in enumerate(values):
             if value not in index:
-                raise StudyError(f"{self.where(row)}: unknown class {value!r}; the classes are {', '.join(classes)}")
+                raise StudyError(
+                    f"{self.where(row)}: unknown class {value!r} in the column {name!r}{suggestion(value, classes)}; "
+                    f"the classes are {', '.join(classes)}"
+                )
         return np.array([index[value] for value in values], np.int32)
 
 
@@ -78,6 +86,9 @@ def _read_csv(path: Path) -> TextTable:
         header = next(lines, [])
         if len(set(header)) < len(header) or not header:
             raise StudyError(f"{path}: its header names a column twice, or is empty: {', '.join(header)}")
+        mark = next((mark for mark in ";\t|" if mark in header[0]), None)
+        if len(header) == 1 and mark:
+            raise StudyError(f"{path}: its header has no comma but {mark!r}; save it with commas between the values")
         for values in lines:
             if values and len(values) != len(header):
                 raise StudyError(f"{path}: line {lines.line_num} has {len(values)} values for {len(header)} columns")

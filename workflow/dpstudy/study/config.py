@@ -2,20 +2,20 @@
 
 import copy
 import math
-import os
-from collections.abc import Iterator
-from pathlib import Path
 
+from dpstudy.data.bands import check_entries
 from dpstudy.errors import StudyError
 from dpstudy.study.cells import hyperparameters, matching, unfold
 from dpstudy.study.dedup_options import check_dedup
+from dpstudy.study.locations import sources_of
 from dpstudy.study.messages import check_known as _known
-from dpstudy.study.messages import explain, suggestion
+from dpstudy.study.messages import explain, within_mapping
 from dpstudy.study.origins import check_backbone, check_backbones, check_origin, check_start
 from dpstudy.study.schema import fill_defaults, method_names, method_schema, schema
 from dpstudy.study.selection import axes_of as _axes
 from dpstudy.study.selection import check_selection
 from dpstudy.study.tuned import check_tuned
+from dpstudy.suggest import suggestion
 from dpstudy.tuning.space import check_grid, check_space, corners
 
 
@@ -74,6 +74,7 @@ def _validate(content: dict, rules: dict, prefix: str = "") -> None:
     if not errors:
         return
     error = min(errors, key=lambda found: (len(found.absolute_path), [str(part) for part in found.absolute_path]))
+    error = within_mapping(error)
     if error.validator not in ("anyOf", "enum"):
         error = best_match([error])
     raise StudyError(explain(error, prefix))
@@ -106,8 +107,17 @@ def _check_sources(config: dict) -> None:
     """Each data set's keys are those that its reader takes."""
     taken = schema("config")["$defs"]["source"]["x-readers"]
     own = {key for keys in taken.values() for key in keys}
-    for place, entry in _sources(config):
+    for place, entry in sources_of(config):
         reader = entry["reader"]
+        if reader == "image_table" and "table" not in entry:
+            raise StudyError(f"{place}: the key 'table' is missing; it names a CSV or parquet file in `location`")
+        if (
+            len(findings := entry.get("label_columns", [])) == 1
+        ):  # scores that are centred over labels are then constant
+            raise StudyError(
+                f"{place}.label_columns: one label alone, of which some methods learn nothing; make it two classes: "
+                f"label_column: {findings[0]}, classes: ['0', '1'], positives: 1"
+            )
         for key in entry:
             if key in own and key not in taken[reader]:
                 takes = ", ".join(taken[reader]) or "none of its own"
@@ -116,15 +126,6 @@ def _check_sources(config: dict) -> None:
             raise StudyError(
                 f"{place}: the key 'location' is missing; reader {reader!r} needs a folder under data_root"
             )
-
-
-def _sources(config: dict) -> Iterator[tuple[str, dict]]:
-    """(place in the config, entry) of everything that a reader opens."""
-    for kind in ("datasets", "public"):
-        for name, entry in config[kind].items():
-            yield f"{kind}.{name}", entry
-            if "extra" in entry:
-                yield f"{kind}.{name}.extra", entry["extra"]
 
 
 def _check_references(config: dict) -> None:
@@ -198,6 +199,7 @@ def _check_numbers(config: dict) -> None:
         if "left_out" in splits and "records" in splits:
             raise StudyError(f"datasets.{name}.splits: give either 'left_out', a fraction, or 'records', a number")
         _check_unit(f"datasets.{name}", dataset)
+        check_entries(dataset.get("group_columns", []), f"datasets.{name}.group_columns")
 
 
 def _check_unit(place: str, dataset: dict) -> None:
@@ -206,6 +208,8 @@ def _check_unit(place: str, dataset: dict) -> None:
             raise StudyError(f"{place}.per_subject: is for unit: subject; leave it out")
         return
     dataset.setdefault("per_subject", 1)
+    if dataset["reader"] == "image_table" and "subject_column" not in dataset:
+        raise StudyError(f"{place}: the key 'subject_column' is missing; unit: subject needs to know whose each row is")
     for key, there in (("splits.records", "records" in dataset["splits"]), ("extra", "extra" in dataset)):
         if there:
             raise StudyError(
@@ -250,47 +254,6 @@ def _check_overrides(config: dict) -> None:
                 f"overrides: {cell.path}: sanitise {options['sanitise']!r} gives no guarantee, "
                 "so it fits epsilon 'inf' only"
             )
-
-
-def data_root(config: dict) -> str:
-    """The folder of the data sets: the environment variable DPSTUDY_DATA, else the config's `data_root`."""
-    return os.environ.get("DPSTUDY_DATA") or config["data_root"]
-
-
-def weights_file(config: dict, features: dict) -> Path | None:
-    """The file of a feature set's network, or of a start; None where its weights are fetched or drawn, or none."""
-    weights = features.get("weights", "random")
-    return None if weights in ("random", "hub") else Path(data_root(config)) / weights
-
-
-def check_locations(config: dict) -> None:
-    """Refuse a data set whose folder, or a network whose file of weights, is not there.
-
-    Raises:
-        StudyError: names the key and the path looked at.
-    """
-    for name, features in config["features"].items():
-        path = weights_file(config, features)
-        if path is not None and not path.exists():
-            raise StudyError(
-                f"features.{name}.weights: {path} does not exist; put the weights of {features['model']!r} there, as "
-                "safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"
-            )
-    for name, entry in config["methods"].items():
-        start = entry.get("start")
-        if isinstance(start, dict) and not (path := weights_file(config, start)).exists():
-            raise StudyError(
-                f"methods.{name}.start.weights: {path} does not exist; put weights of {entry['network']!r} there, as "
-                "safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"
-            )
-    features = ((f"features.{name}", entry) for name, entry in config["features"].items())
-    for place, entry in (*_sources(config), *features):
-        if "location" in entry and "download" not in entry:
-            path = Path(data_root(config)) / entry["location"]
-            if not path.exists():
-                raise StudyError(
-                    f"{place}.location: {path} does not exist; put the data there, or set data_root or DPSTUDY_DATA"
-                )
 
 
 def is_private(epsilon: str) -> bool:

@@ -1,13 +1,12 @@
 """What a cell is made from: its public settings, the folders it reads, and the problem that they pose."""
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from dpstudy.data.own import OWN_DATA
+from dpstudy.data.weak_delta import check_delta
 from dpstudy.errors import StudyError
 from dpstudy.features import images, shards
 from dpstudy.features.batches import ShardBatches
@@ -18,8 +17,6 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.cells import Cell
 from dpstudy.study.provenance import library_hash
-
-_log = logging.getLogger("dpstudy")
 
 
 class UnreadableError(StudyError):
@@ -185,15 +182,7 @@ def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
     """
     by_subject, delta = request.dataset["unit"] == "subject", float(request.dataset["delta"])
     n = sum(manifest["subjects" if by_subject else "rows"] for manifest in manifests)
-    if delta >= 1 / n:
-        sentence = (
-            f"datasets.{request.cell.dataset}.delta: {request.dataset['delta']} is not below 1/n = 1/{n}"
-            f"{' for so many subjects' if by_subject else ''}; "
-            f"a guarantee that weak permits publishing a record outright; choose at most {0.1 / n:.1g}"
-        )
-        if request.dataset["reader"] in OWN_DATA:
-            raise StudyError(sentence)
-        _log.warning("%s", sentence)
+    check_delta(request.cell.dataset, request.dataset, n)
     return Problem(
         n,
         tuple(manifests[0]["shape"]),

@@ -1,6 +1,5 @@
 """What a schema violation says to a person: the offending key, what is wrong, and what is allowed."""
 
-import difflib
 import re
 from collections.abc import Iterable
 
@@ -8,6 +7,7 @@ from jsonschema import ValidationError
 
 from dpstudy.errors import StudyError
 from dpstudy.study.schema import schema
+from dpstudy.suggest import suggestion
 
 _TYPES = {
     "object": "a mapping of keys to values",
@@ -58,6 +58,21 @@ def explain(error: ValidationError, prefix: str = "") -> str:
     return f"{place}: {error.message}"
 
 
+def within_mapping(error: ValidationError) -> ValidationError:
+    """Of a mapping that fits no shape of an anyOf with one mapping among them: what is wrong with it as that one."""
+    if error.validator != "anyOf" or not isinstance(error.instance, dict):
+        return error
+    by_option = {}
+    for found in error.context:
+        by_option.setdefault(found.schema_path[0], []).append(found)
+    options = [
+        found
+        for found in by_option.values()
+        if not any(e.validator in ("type", "enum", "const") and not e.path for e in found)
+    ]
+    return min(options[0], key=lambda found: len(found.path)) if len(options) == 1 else error
+
+
 def _place(path: Iterable) -> str:
     text = ""
     for part in path:
@@ -73,12 +88,6 @@ def _unknown_key(error: ValidationError, place: str) -> str:
     name = next((name for name in names if name in error.instance and name not in allowed), names[0])
     where = f"{place}.{name}" if place else name
     return f"{where}: unknown key{suggestion(name, allowed)}; allowed here: {', '.join(sorted(allowed))}"
-
-
-def suggestion(name: object, allowed: Iterable[str]) -> str:
-    """' (did you mean ...?)' where a close name exists."""
-    close = difflib.get_close_matches(str(name), [str(value) for value in allowed], 1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def check_known(place: str, name: str, allowed: Iterable[str], what: str) -> None:

@@ -134,7 +134,7 @@ def _sheet(name: str, spec: dict, scores: list[Score]) -> Sheet:
     counted = "the group's test records" + (", those that bear the label" if spec["column"] == "label" else "")
     what = METRICS[metric][0].upper() + METRICS[metric][1:]
     notes = (
-        f"{what} on the test split, whose records are public by assumption: means over seeds, and of their 95 % "
+        f"{what} on the test split, without noise that would protect its records: means over seeds, and of their 95 % "
         f"intervals over test records where there are any. n: {counted}.",
     )
     return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)

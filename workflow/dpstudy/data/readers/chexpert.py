@@ -1,6 +1,7 @@
 """CheXpert: `train.csv` and `valid.csv` with a column a finding (1, 0, -1 for uncertain, or empty), and the images.
 
-The subject is the patient, who stands in the path; groups are sex, age band and view. `valid.csv` serves as the split
+The subject is the patient, who stands in the path; groups are sex, age band and view, unless `group_columns` says
+otherwise. `valid.csv` serves as the split
 test.
 """
 
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.data.group_columns import groups_of
 from dpstudy.data.listed import ListedImages, Listing, age_bands, needs_size
 from dpstudy.data.reader import Reader
 from dpstudy.data.source import inside, location
@@ -28,7 +30,8 @@ def open(options: dict, data_root: Path) -> Reader:
 
     Options: `size` (needed), `channels` (1 where absent), `resize` (stretch where absent), `findings` (the five that
     are ranked, where absent), `uncertain` (zeros where absent; ones; or ignore, which leaves out a record with any),
-    `views` (frontal where absent, lateral, all). An empty field counts as 0: the finding is not mentioned.
+    `views` (frontal where absent, lateral, all), `group_columns`. An empty field counts as 0: the finding is not
+    mentioned.
 
     Raises:
         StudyError: a table or a column is missing, a value is none of these, or a path names no patient.
@@ -40,11 +43,12 @@ def open(options: dict, data_root: Path) -> Reader:
         if value not in known:
             raise StudyError(f"reader 'chexpert': {key} is {value!r}; it must be one of {', '.join(known)}")
     findings = [str(name) for name in options.get("findings") or FINDINGS]
-    listings = {pool: _list(folder, name, findings, views, uncertain) for pool, name in _LISTS.items()}
+    entries = options.get("group_columns")
+    listings = {pool: _list(folder, name, findings, views, uncertain, entries) for pool, name in _LISTS.items()}
     return ListedImages(listings, findings, {"channels": 1} | options)
 
 
-def _list(folder: Path, name: str, findings: list[str], views: str, uncertain: str) -> Listing:
+def _list(folder: Path, name: str, findings: list[str], views: str, uncertain: str, entries: list | None) -> Listing:
     table = read_text_table(folder / name)
     labels = np.stack([_labels(table, finding) for finding in findings], axis=1)
     view = table.column("Frontal/Lateral")
@@ -55,20 +59,18 @@ def _list(folder: Path, name: str, findings: list[str], views: str, uncertain: s
     rows = np.flatnonzero(kept)
     paths = table.column("Path")
     ids = np.array([_path(folder, str(paths[row]), table.where(row)) for row in rows], dtype=object)
-    groups = {
-        "sex": table.column("Sex")[rows].astype(object),
-        "age": age_bands([str(age) for age in table.column("Age")[rows]]),
-        "view": view[rows].astype(object),
-    }
+    if entries:
+        groups = groups_of(table, entries)
+    else:
+        groups = {"sex": table.column("Sex"), "age": age_bands(table.column("Age")), "view": view}
+    groups = {name: values[rows].astype(object) for name, values in groups.items()}
     patients = np.array([_patient(path, table.where(row)) for path, row in zip(ids, rows, strict=True)], dtype=object)
     return Listing(ids, folder, labels[rows], str(table.path), patients, groups)
 
 
 def _labels(table: TextTable, finding: str) -> np.ndarray:
-    if finding not in table.columns:
-        raise StudyError(f"{table.path}: no column {finding!r}; there are {', '.join(table.columns)}")
     values = []
-    for row, text in enumerate(table.columns[finding]):
+    for row, text in enumerate(table.column(finding, empty=True)):
         meaning = _MEANINGS.get(text.removesuffix(".0"))
         if meaning is None:
             raise StudyError(f"{table.where(row)}: {text!r} in the column {finding!r}; it must be 1, 0, -1 or empty")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.data.group_columns import groups_of
 from dpstudy.data.images import Mosaic, decode_all, image_options, pair
 from dpstudy.data.reader import Reader, Rows, numbered_ids
 from dpstudy.data.records import Records
@@ -23,8 +24,8 @@ def open(options: dict, data_root: Path) -> Reader:
     `resize`; `mosaic` and `tile`: row i is tile i of that image.
 
     Raises:
-        StudyError: a column is missing or has a missing value, a class is unknown, a path stands twice or leaves the
-            location.
+        StudyError: a column is missing or has a missing value, a class is unknown, a path stands twice, leaves the
+            location, or has no file (unless `unreadable` tolerates that).
     """
     folder = location(options, data_root)
     if not options.get("table"):
@@ -48,18 +49,22 @@ class _Table:
             # not taken from the rows: which classes there are would then depend on private records
             self.classes = class_names(options)
             self._labels = table.class_indices(options["label_column"], self.classes)
-        subject, groups = options.get("subject_column"), options.get("group_columns") or []
+        subject = options.get("subject_column")
         self._subjects = None if subject is None else table.column(subject)
-        self._groups = {name: table.column(name) for name in groups}
-        self._paths = _paths(folder, table, options)
+        self._groups = groups_of(table, options.get("group_columns") or [])
+        self._paths = _paths(folder, table, options, self._subjects)
         self._ids = numbered_ids("row", table.rows) if self._paths is None else self._paths
-        self._mosaic = None
+        self._mosaic = self._files = None
         if options.get("mosaic"):
             self._mosaic = Mosaic([inside(folder, str(options["mosaic"]), "mosaic")], _tile(options))
             self._mosaic.check_rows(table.rows, str(table.path))
+        else:
+            self._files = [folder / path for path in self._paths]
+            if not options.get("unreadable"):
+                _check_there(self._files, table, options["path_column"])
 
     def rows(self, pool: str) -> Rows:
-        return Rows(self._ids, self._subjects)
+        return Rows(self._ids, self._subjects, self._files)
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
         return Records(
@@ -86,7 +91,7 @@ def _tile(options: dict) -> tuple[int, int]:
     return tile
 
 
-def _paths(folder: Path, table: TextTable, options: dict) -> np.ndarray | None:
+def _paths(folder: Path, table: TextTable, options: dict, subjects: np.ndarray | None) -> np.ndarray | None:
     if options.get("path_column") is None:
         if options.get("mosaic"):
             return None
@@ -94,10 +99,28 @@ def _paths(folder: Path, table: TextTable, options: dict) -> np.ndarray | None:
     first, paths = {}, []
     for row, text in enumerate(table.column(options["path_column"])):
         path = inside(folder, text, table.where(row)).relative_to(folder).as_posix()
-        if first.setdefault(path, row) != row:
-            raise StudyError(f"{table.where(row)}: the path {path!r} stands in row {first[path]} too")
+        other = first.setdefault(path, row)
+        if other != row and subjects is not None and subjects[other] != subjects[row]:
+            raise StudyError(
+                f"{table.where(row)}: the path {path!r} of the subject {subjects[row]!r} stands in {table.row(other)} "
+                f"too, as one of the subject {subjects[other]!r}; an image belongs to one subject: leave "
+                "one of the two rows out"
+            )
+        if other != row:
+            raise StudyError(f"{table.where(row)}: the path {path!r} stands in {table.row(other)} too; leave one out")
         paths.append(path)
     return np.array(paths, dtype=object)
+
+
+def _check_there(files: list[Path], table: TextTable, column: str) -> None:
+    """Refuse rows without an image file, before the first image is decoded."""
+    missing = [row for row, file in enumerate(files) if not file.is_file()]
+    if missing:
+        more = f", nor those of {len(missing) - 1} further rows" if len(missing) > 1 else ""
+        raise StudyError(
+            f"{table.where(missing[0])}: no such file{more}: {files[missing[0]]}; mend the column {column!r} (paths "
+            "are relative to `location`), or leave the row out"
+        )
 
 
 def _findings(table: TextTable, options: dict) -> tuple[list[str], np.ndarray]:

@@ -1,13 +1,14 @@
 """NIH ChestX-ray14: `Data_Entry_2017*.csv`, the images in `images*/`, and the lists of its split where they are there.
 
-The subject is the patient; groups are sex, age band and view. With `train_val_list.txt` and `test_list.txt` the pools
-are train and test (they share no patient), else all.
+The subject is the patient; groups are sex, age band and view, unless `group_columns` says otherwise. With
+`train_val_list.txt` and `test_list.txt` the pools are train and test (they share no patient), else all.
 """
 
 from pathlib import Path
 
 import numpy as np
 
+from dpstudy.data.group_columns import groups_of
 from dpstudy.data.listed import ListedImages, Listing, age_bands, needs_size
 from dpstudy.data.reader import Reader
 from dpstudy.data.source import location, read_text
@@ -27,7 +28,7 @@ def open(options: dict, data_root: Path) -> Reader:
     """List the images of `location`, the folder that holds the table.
 
     Options: `size` (needed), `channels` (1 where absent), `resize` (stretch where absent), `findings` (all fourteen
-    where absent).
+    where absent), `group_columns`.
 
     Raises:
         StudyError: the table, a column or an image is missing, a finding is unknown, or a list names an image that the
@@ -48,7 +49,8 @@ def open(options: dict, data_root: Path) -> Reader:
     else:
         rows = {"all": np.arange(table.rows)}
     labels = _labels(table, findings)
-    listings = {pool: _list(table, folder, files, labels, chosen) for pool, chosen in rows.items()}
+    groups = groups_of(table, options["group_columns"]) if options.get("group_columns") else _groups(table)
+    listings = {pool: _list(table, folder, files, labels, groups, chosen) for pool, chosen in rows.items()}
     return ListedImages(listings, findings, {"channels": 1} | options)
 
 
@@ -61,17 +63,29 @@ def _rows(path: Path, places: dict[str, int]) -> np.ndarray:
     return np.array(rows, np.int64)
 
 
-def _list(table: TextTable, folder: Path, files: dict[str, str], labels: np.ndarray, rows: np.ndarray) -> Listing:
+def _groups(table: TextTable) -> dict[str, np.ndarray]:
+    """Sex, age band and view of every line."""
+    sex = next((column for column in _SEX if column in table.columns), _SEX[0])
+    return {
+        "sex": table.column(sex),
+        "age": age_bands(table.column("Patient Age")),
+        "view": table.column("View Position"),
+    }
+
+
+def _list(
+    table: TextTable,
+    folder: Path,
+    files: dict[str, str],
+    labels: np.ndarray,
+    groups: dict[str, np.ndarray],
+    rows: np.ndarray,
+) -> Listing:
     names = table.column("Image Index")
     missing = next((row for row in rows if str(names[row]) not in files), None)
     if missing is not None:
         raise StudyError(f"{table.where(missing)}: no image {names[missing]} in {folder}/images*/")
-    sex = next((column for column in _SEX if column in table.columns), _SEX[0])
-    groups = {
-        "sex": table.column(sex)[rows].astype(object),
-        "age": age_bands([str(age) for age in table.column("Patient Age")[rows]]),
-        "view": table.column("View Position")[rows].astype(object),
-    }
+    groups = {name: values[rows].astype(object) for name, values in groups.items()}
     ids = np.array([files[str(names[row])] for row in rows], dtype=object)
     patients = table.column("Patient ID")[rows].astype(object)
     return Listing(ids, folder, labels[rows], str(table.path), patients, groups)

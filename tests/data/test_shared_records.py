@@ -1,0 +1,133 @@
+"""One image under two subjects, and a delta that protects nobody, are refused before anything is made of the data."""
+
+import csv
+import logging
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+
+from dpstudy.data.prepare import prepare_manifest, prepare_shard
+from dpstudy.data.shared_records import SeenImages
+from dpstudy.errors import StudyError
+
+OWN = {
+    "reader": "image_table", "location": "own", "table": "table.csv", "path_column": "path", "label_column": "label",
+    "classes": ["a", "b"], "subject_column": "person", "splits": {"test": 0.4}, "unit": "subject", "per_subject": 9,
+}  # fmt: skip
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A folder with 24 images of 12 persons, and a function that writes its table anew without some of the rows."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    for row in range(24):
+        pixels = np.random.default_rng(row).integers(0, 256, (6, 6)).astype(np.uint8)
+        Image.fromarray(pixels).save(folder / f"{row}.png")
+
+    def write(*without):
+        with open(folder / "table.csv", "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["path", "label", "person"])
+            writer.writerows(
+                [f"{row}.png", "ab"[row % 2], f"p{row // 2}"] for row in range(24) if f"{row}.png" not in without
+            )
+
+    write()
+    return tmp_path, write
+
+
+def prepare(root, split, delta=None, **changes):
+    out, options = root / "out" / split, OWN | changes
+    prepare_shard("own", options, root, split, 0, out / "part-00000.parquet", True, delta=delta)
+    prepare_manifest("own", options, root, split, [out / "part-00000.parquet"], out / "manifest.json", True)
+    return out
+
+
+def both(root, **changes):
+    """The mistake that preparing train or test is refused for, or None."""
+    try:
+        for split in ("train", "test"):
+            prepare(root, split, **changes)
+    except StudyError as error:
+        return str(error)
+    return None
+
+
+def test_equal_files_of_two_subjects_are_refused_wherever_they_fall(own):
+    root, write = own
+    folder = root / "own"
+    assert both(root) is None
+    for other in range(2, 24):  # some in the same split as image 0, some in the other
+        whole = (folder / f"{other}.png").read_bytes()
+        (folder / f"{other}.png").write_bytes((folder / "0.png").read_bytes())
+        assert both(root) == (
+            f"data set 'own': the images '0.png' of the subject 'p0' and '{other}.png' of the subject 'p{other // 2}' "
+            "are the same; an image belongs to one subject: leave one of the two rows out, or mend its subject"
+        )
+        with pytest.raises(StudyError):  # each split finds it by itself, before its own features can be extracted
+            prepare(root, "test")
+        (folder / f"{other}.png").write_bytes(whole)
+    (folder / "9.png").write_bytes((folder / "0.png").read_bytes())
+    write("9.png")
+    assert both(root) is None
+
+
+def test_where_files_may_be_missing_the_others_are_compared(own):
+    root, _ = own
+    (root / "own" / "7.png").unlink()
+    assert "row 7 (line 9): no such file: " in both(root)
+    assert both(root, unreadable=0.5) is None
+    (root / "own" / "9.png").write_bytes((root / "own" / "0.png").read_bytes())
+    assert "'0.png' of the subject 'p0' and '9.png' of the subject 'p4' are the same" in both(root, unreadable=0.5)
+
+
+def test_equal_files_of_one_subject_are_no_mistake(own):
+    root, _ = own
+    (root / "own" / "1.png").write_bytes((root / "own" / "0.png").read_bytes())
+    assert both(root) is None
+
+
+def test_equal_pixels_of_two_subjects_are_refused_within_a_split(own):
+    """The same image saved in another way."""
+    root, _ = own
+    with Image.open(root / "own" / "0.png") as image:
+        image.load()
+    image.save(root / "own" / "9.png", compress_level=0)
+    everything = {"splits": {"test": 0}}
+    with pytest.raises(StudyError) as caught:
+        prepare(root, "train", **everything)
+    assert "'0.png' of the subject 'p0' and '9.png' of the subject 'p4' are the same" in str(caught.value)
+    assert not (root / "out" / "train" / "manifest.json").exists()
+
+
+def test_elsewhere_than_on_own_data_equal_pixels_are_a_warning(caplog):
+    shard = pa.table({"id": ["a", "b"], "subject": ["p", "q"], "image": pa.array([b"blank", b"blank"], pa.binary())})
+    with caplog.at_level(logging.WARNING, "dpstudy"):
+        SeenImages("nih").look(shard)
+    assert "'a' of the subject 'p' and 'b' of the subject 'q' are the same" in caplog.text
+    with pytest.raises(StudyError):
+        SeenImages("image_table").look(shard)
+    SeenImages("image_table").look(shard.drop_columns("subject"))
+
+
+def test_a_weak_delta_is_refused_before_an_image_is_decoded(own):
+    root, _ = own
+    (root / "own" / "0.png").write_bytes(b"no image")
+    for split in ("train", "test"):
+        with pytest.raises(StudyError) as caught:
+            prepare(root, split, delta="0.2")
+        assert str(caught.value).startswith("datasets.own.delta: 0.2 is not below 1/n = 1/")
+        assert "for so many subjects" in str(caught.value)
+
+
+@pytest.mark.parametrize(("unit", "below"), [("subject", 1), ("record", 2)])
+def test_delta_is_compared_with_the_number_of_what_is_protected(own, unit, below):
+    root, _ = own
+    changes = {"splits": {"test": 0, "validation": 0.3}, "unit": unit}  # a cell learns from train and validation
+    changes |= {} if unit == "subject" else {"per_subject": 9}
+    prepare(root, "train", delta=str(0.99 / (12 * below)), **changes)
+    with pytest.raises(StudyError, match=f"is not below 1/n = 1/{12 * below}"):
+        prepare(root, "train", delta=str(1 / (12 * below)), **changes)

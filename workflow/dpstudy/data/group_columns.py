@@ -1,0 +1,36 @@
+"""The columns of a table that subgroups come from: as they are, or numbers cut into bands (data/bands.py).
+
+Which bands there are stands in the config, so that a record's group depends on that record alone.
+"""
+
+import numpy as np
+
+from dpstudy.data.bands import UNKNOWN, Entry, band_of, check_entries, group_name
+from dpstudy.data.table import TextTable
+from dpstudy.errors import StudyError
+
+
+def groups_of(table: TextTable, entries: list[Entry]) -> dict[str, np.ndarray]:
+    """Name -> (n,) strings, the group of each row of the table.
+
+    An empty field of a banded column is the group "unknown"; a column that is taken as it is must have a value.
+
+    Raises:
+        StudyError: a column is missing, a value is missing or no number, or `check_entries` finds a mistake.
+    """
+    check_entries(entries, "group_columns")
+    return {
+        group_name(entry): table.column(entry) if isinstance(entry, str) else _banded(table, entry) for entry in entries
+    }
+
+
+def _banded(table: TextTable, entry: dict) -> np.ndarray:
+    found = np.empty(table.rows, dtype=object)
+    for row, text in enumerate(table.column(entry["column"], empty=True)):
+        found[row] = band_of(text, entry["bands"])
+        if found[row] is None:
+            raise StudyError(
+                f"{table.where(row)}: {text!r} in the column {entry['column']!r} is no number; `bands` need a number, "
+                f"or an empty field for {UNKNOWN}"
+            )
+    return found

@@ -1,0 +1,77 @@
+"""One image under two subjects: to protect the one of them would then protect nothing, since the other's copy stays.
+
+Files are compared over a whole data set before any image is decoded, and decoded images within a split. On a user's own
+data a match is refused; elsewhere (a published benchmark's blank images, say) it is a warning.
+"""
+
+import hashlib
+import logging
+from pathlib import Path
+
+import pyarrow as pa
+
+from dpstudy.data.own import OWN_DATA
+from dpstudy.data.reader import Rows
+from dpstudy.errors import StudyError
+
+_log = logging.getLogger("dpstudy")
+
+
+def check_files(rows: Rows) -> None:
+    """Refuse two files of equal content under two subjects; only files of equal size are read.
+
+    Reads nothing where no files or no subjects are known.
+
+    Raises:
+        StudyError: naming both rows and both subjects.
+    """
+    if rows.files is None or rows.subjects is None:
+        return
+    by_size = {}
+    for row, file in enumerate(rows.files):
+        if file.is_file():  # whether one may be missing, its reader says
+            by_size.setdefault(file.stat().st_size, []).append(row)
+    for equal in by_size.values():
+        seen = {}
+        for row in equal if len({rows.subjects[row] for row in equal}) > 1 else ():
+            other = seen.setdefault(_digest(rows.files[row]), row)
+            if rows.subjects[other] != rows.subjects[row]:
+                raise StudyError(
+                    _sentence((rows.ids[other], rows.subjects[other]), (rows.ids[row], rows.subjects[row]))
+                )
+
+
+class SeenImages:
+    """The decoded images of a split, shard by shard, each of which one subject may have."""
+
+    def __init__(self, reader: str):
+        self._reader, self._seen = reader, {}
+
+    def look(self, shard: pa.Table) -> None:
+        """Take note of a shard's images, where it has images and subjects.
+
+        Raises:
+            StudyError: on own data: an image is there already, under another subject.
+        """
+        if not {"image", "subject"} <= set(shard.column_names):
+            return
+        columns = (shard.column("id").to_pylist(), shard.column("subject").to_pylist(), shard.column("image"))
+        for name, subject, image in zip(*columns, strict=True):
+            first = self._seen.setdefault(hashlib.sha256(image.as_buffer()).digest(), (name, subject))
+            if first[1] == subject:
+                continue
+            if self._reader in OWN_DATA:
+                raise StudyError(_sentence(first, (name, subject)))
+            _log.warning("%s", _sentence(first, (name, subject)))
+
+
+def _sentence(first: tuple[str, str], second: tuple[str, str]) -> str:
+    return (
+        f"the images {first[0]!r} of the subject {first[1]!r} and {second[0]!r} of the subject {second[1]!r} are the "
+        "same; an image belongs to one subject: leave one of the two rows out, or mend its subject"
+    )
+
+
+def _digest(file: Path) -> bytes:
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").digest()

@@ -1,0 +1,31 @@
+"""A delta that permits publishing a record outright is refused on a user's own data, and named elsewhere."""
+
+import logging
+
+from dpstudy.data.own import OWN_DATA
+from dpstudy.errors import StudyError
+
+_log = logging.getLogger("dpstudy")
+
+
+def check_delta(dataset: str, options: dict, n: int) -> None:
+    """Compare a data set's delta with 1/n.
+
+    Args:
+        dataset: its name.
+        options: with its reader, delta (a string) and unit.
+        n: how many units (records, or subjects) are learned from.
+
+    Raises:
+        StudyError: delta is not below 1/n on own data (elsewhere that is a warning).
+    """
+    if float(options["delta"]) < 1 / n:
+        return
+    sentence = (
+        f"datasets.{dataset}.delta: {options['delta']} is not below 1/n = 1/{n}"
+        f"{' for so many subjects' if options.get('unit') == 'subject' else ''}; "
+        f"a guarantee that weak permits publishing a record outright; choose at most {0.1 / n:.1g}"
+    )
+    if options["reader"] in OWN_DATA:
+        raise StudyError(sentence)
+    _log.warning("%s", sentence)

@@ -1,0 +1,70 @@
+"""Where a study's data and weights lie, and whether they are there; no file is opened."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from dpstudy.errors import StudyError
+from dpstudy.suggest import suggestion
+
+
+def sources_of(config: dict) -> Iterator[tuple[str, dict]]:
+    """(place in the config, entry) of everything that a reader opens."""
+    for kind in ("datasets", "public"):
+        for name, entry in config[kind].items():
+            yield f"{kind}.{name}", entry
+            if "extra" in entry:
+                yield f"{kind}.{name}.extra", entry["extra"]
+
+
+def data_root(config: dict) -> str:
+    """The folder of the data sets: the environment variable DPSTUDY_DATA, else the config's `data_root`."""
+    return os.environ.get("DPSTUDY_DATA") or config["data_root"]
+
+
+def weights_file(config: dict, features: dict) -> Path | None:
+    """The file of a feature set's network, or of a start; None where its weights are fetched or drawn, or none."""
+    weights = features.get("weights", "random")
+    return None if weights in ("random", "hub") else Path(data_root(config)) / weights
+
+
+def check_locations(config: dict) -> None:
+    """Refuse a data set whose folder, or a network whose file of weights, is not there.
+
+    Raises:
+        StudyError: names the key and the path looked at.
+    """
+    for name, features in config["features"].items():
+        path = weights_file(config, features)
+        if path is not None and not path.exists():
+            raise StudyError(
+                f"features.{name}.weights: {path} does not exist; put the weights of {features['model']!r} there, as "
+                "safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"
+            )
+    for name, entry in config["methods"].items():
+        start = entry.get("start")
+        if isinstance(start, dict) and not (path := weights_file(config, start)).exists():
+            raise StudyError(
+                f"methods.{name}.start.weights: {path} does not exist; put weights of {entry['network']!r} there, as "
+                "safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"
+            )
+    features = ((f"features.{name}", entry) for name, entry in config["features"].items())
+    for place, entry in (*sources_of(config), *features):
+        if "location" in entry and "download" not in entry:
+            path = Path(data_root(config)) / entry["location"]
+            if not path.exists():
+                raise StudyError(
+                    f"{place}.location: {path} does not exist{_like(path)}; put the data there, or set data_root or "
+                    "DPSTUDY_DATA"
+                )
+            for key in ("table", "mosaic"):
+                if key in entry and not (file := path / entry[key]).is_file():
+                    raise StudyError(
+                        f"{place}.{key}: {file} does not exist{_like(file)}; `{key}` names a file in the folder of "
+                        "`location`"
+                    )
+
+
+def _like(file: Path) -> str:
+    """' (did you mean ...?)' where a file of a close name lies in the same folder."""
+    return suggestion(file.name, os.listdir(file.parent)) if file.parent.is_dir() else ""

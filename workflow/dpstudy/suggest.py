@@ -1,0 +1,12 @@
+"""'Did you mean ...?' for a name that does not exist."""
+
+import difflib
+from collections.abc import Iterable
+
+
+def suggestion(name: object, allowed: Iterable[str]) -> str:
+    """' (did you mean ...?)' where a name of `allowed` is close to `name`, or differs in upper and lower case alone."""
+    names = [str(value) for value in allowed]
+    close = [value for value in names if value.lower() == str(name).lower()]
+    close = close or difflib.get_close_matches(str(name), names, 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
