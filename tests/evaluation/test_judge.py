@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from dpstudy.evaluation.judge import judge
+from dpstudy.evaluation.judge import _mean, judge
 from dpstudy.evaluation.metrics import evaluate
 
 OPTIONS = {"metrics": ["top1", "auc"], "intervals": 0, "smallest_group": 5, "small_groups": "merge", "per_label": False}
@@ -82,3 +82,10 @@ def test_what_is_not_defined_is_left_out():
     labels[:60] = 0  # no finding at the first site
     found = judge(scores, labels, CLASSES, OPTIONS | {"metrics": ["auc"], "intervals": 20}, columns)
     assert found["groups"]["site=x"] == {"n": 60} and "auc" in found["groups"]["site=y"]
+
+
+def test_a_sample_without_a_rare_label_says_nothing_of_the_mean_over_labels():
+    """A mean over the labels that happen to be there would be lower or higher for that reason alone."""
+    parts = [np.array([0.9, np.nan, 0.8]), np.array([0.5, 0.5, 0.6]), np.array([np.nan, 0.4, np.nan])]
+    assert _mean(parts) == pytest.approx([0.7, np.nan, 0.7], nan_ok=True)
+    assert np.isnan(_mean([np.array([np.nan, 0.4])])).all()

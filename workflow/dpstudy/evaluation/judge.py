@@ -99,10 +99,11 @@ def _against_rest(scores: np.ndarray, labels: np.ndarray, classes: Sequence[str]
 
 
 def _mean(parts: list[np.ndarray]) -> np.ndarray:
-    """The mean over what is defined."""
+    """The mean over what is defined on the split itself; NaN in a sample that lacks one of these, where a mean of the
+    others would be one of something else."""
     known = np.array(parts)
-    count = np.isfinite(known).sum(0)
-    return np.where(count > 0, np.nansum(known, axis=0) / np.maximum(count, 1), np.nan)
+    there = known[np.isfinite(known[:, 0])]
+    return there.mean(0) if len(there) else np.full(known.shape[1], np.nan)
 
 
 def _entry(name: str, values: np.ndarray) -> dict[str, float]:

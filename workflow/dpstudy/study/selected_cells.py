@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from dpstudy.data.bands import group_names
 from dpstudy.errors import StudyError
 from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.messages import check_known
@@ -55,12 +56,12 @@ def check_compared(place: str, spec: dict, config: dict) -> None:
 
 
 def _check_column(place: str, column: str, dataset: dict, evaluation: dict) -> None:
-    """Readers name groups of their own, but for a table of images, whose groups the config names."""
+    """What is grouped by is there, as far as the config tells: features that you bring name groups of their own."""
     if column == "label":
         if not evaluation["per_label"]:
             raise StudyError(f"{place}: 'label' needs evaluation.per_label: true")
-    elif dataset["reader"] == "image_table":
-        check_known(place, column, [*dataset.get("group_columns", []), "label"], "group column")
+    elif (names := group_names(dataset)) is not None:
+        check_known(place, column, [*names, "label"], "group column")
 
 
 def _check_any(place: str, cells: Iterable[Cell], config: dict) -> None:

@@ -3,7 +3,6 @@ can be told, all checked before anything runs."""
 
 from collections.abc import Iterable, Iterator
 
-from dpstudy.data.bands import group_names
 from dpstudy.errors import StudyError
 from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.messages import check_known
@@ -66,7 +65,6 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
     _check_style(place, spec)
     if place.startswith("tables.") or "rows" in spec:
         _check_rows(place, spec, parts)
-        _check_column(place, spec, config)
     elif "groups" in spec and "features" in spec:
         raise StudyError(f"{place}: give either 'features' or 'groups', which name features with labels")
     if "gain_over" in spec:
@@ -195,18 +193,6 @@ def _check_rows(place: str, spec: dict, parts: dict[str, dict]) -> None:
             raise StudyError(f"{where}: the key 'features' is missing; only rows of a table with groups go without it")
         if "features" in part and "entry" in part and "groups" in spec:
             raise StudyError(f"{where}.features: the table's groups name the features; leave it out")
-
-
-def _check_column(place: str, spec: dict, config: dict) -> None:
-    """What a table of disparities groups by is there."""
-    if spec.get("style") != "disparity":
-        return
-    dataset = spec.get("datasets", [spec.get("dataset", next(iter(config["datasets"])))])[0]
-    names = group_names(config["datasets"][dataset])
-    if spec["column"] == "label" and not config["evaluation"]["per_label"]:
-        raise StudyError(f"{place}.column: 'label' needs evaluation.per_label: true")
-    if names is not None and spec["column"] != "label":
-        check_known(f"{place}.column", spec["column"], [*names, "label"], "group column")
 
 
 def _check_published(place: str, spec: dict, config: dict) -> None:

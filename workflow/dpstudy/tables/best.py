@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.tables.latex import printed
 from dpstudy.tables.layout import Cell, Row, Table, datasets_of, lay_out
-from dpstudy.tables.numbers import signed
+from dpstudy.tables.numbers import over_seeds, signed
 from dpstudy.tables.published import Published, combine, find_all
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet
@@ -124,11 +124,11 @@ def _text(value: object) -> str:
 
 
 def _notes(table: Table, lines: list[Line]) -> list[str]:
-    seeds = " or ".join(str(count) for count in sorted({found.cell.seeds for found in lines if found.cell})) or "no"
+    spread = over_seeds(table.statistic, (found.cell.seeds for found in lines if found.cell))
     rows = len(table.rows)
     sentences = [
-        f"Ours: the best {table.statistic} ± standard deviation over {seeds} seeds among {rows} rows, of the cells "
-        "whose ε is proved; the choice was made on the test split, as in the paper, and is optimistic."
+        f"Ours: the best {spread} among {rows} rows, of the cells whose ε is proved; the choice was made on the test "
+        "split, as in the paper, and is optimistic."
     ]
     sources = dict.fromkeys(
         f"{found.published.paper}, Table {found.published.table}" for found in lines if found.published

@@ -11,7 +11,7 @@ from dpstudy.files import atomic
 from dpstudy.tables.latex import printed
 from dpstudy.tables.layout import Cell, Row, Table, lay_out
 from dpstudy.tables.markup import escape, line, minipage
-from dpstudy.tables.numbers import signed
+from dpstudy.tables.numbers import over_seeds, signed
 from dpstudy.tables.results import Results
 
 CSV_HEADER = (
@@ -126,11 +126,11 @@ def _aside(text: str) -> str:
 def notes(table: Table) -> list[str]:
     """What a reader must know to read the table, LaTeX sentences."""
     cells = [cell for row in table.rows for cell in row.cells]
-    seeds = " or ".join(str(count) for count in sorted({cell.seeds for cell in cells if cell.seeds})) or "no"
+    spread = over_seeds(table.statistic, (cell.seeds for cell in cells), r"$\pm$")
     metric = escape(METRICS[table.metric])
     sentences = [
-        rf"{metric[0].upper()}{metric[1:]}: {table.statistic} $\pm$ standard deviation over {seeds} seeds; bold: best "
-        r"in its column and group. NP: non-private ($\varepsilon = \infty$)."
+        rf"{metric[0].upper()}{metric[1:]}: {spread}; bold: best in its column and group. "
+        r"NP: non-private ($\varepsilon = \infty$)."
     ]
 
     def add(condition: Callable[[Cell], bool], sentence: str) -> None:

@@ -8,7 +8,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.files import atomic
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
 from dpstudy.tables.markup import escape, line, minipage
-from dpstudy.tables.numbers import signed, upper_bound
+from dpstudy.tables.numbers import over_seeds, signed, upper_bound
 from dpstudy.tables.published import Published
 from dpstudy.tables.results import Results
 
@@ -106,10 +106,9 @@ def notes(table: Table, beside: str = "; in brackets ours minus published") -> l
     Args:
         beside: how the sentence on published numbers ends.
     """
-    seeds = sorted({cell.seeds for row in table.rows for cell in row.cells if cell.seeds})
-    counts = " or ".join(map(str, seeds)) or "no"
     metric = METRICS[table.metric]
-    sentences = [f"{metric[0].upper()}{metric[1:]}: {table.statistic} ± standard deviation over {counts} seeds."]
+    spread = over_seeds(table.statistic, (cell.seeds for row in table.rows for cell in row.cells))
+    sentences = [f"{metric[0].upper()}{metric[1:]}: {spread}."]
     if any(cell.ours is None for row in table.rows for cell in row.cells):
         sentences.append("– marks a missing cell.")
     if table.sources:

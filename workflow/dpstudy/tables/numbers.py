@@ -1,6 +1,7 @@
 """How numbers are printed in tables and in the report."""
 
 import math
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 
 from dpstudy.evaluation.metrics import PERCENT
@@ -12,6 +13,18 @@ def decimals(std: float | None, metric: str) -> int:
     if not std:
         return fewest
     return min(max(fewest, -math.floor(math.log10(std))), most)
+
+
+def over_seeds(statistic: str, counts: Iterable[int], sign: str = "±") -> str:
+    """What a cell's numbers are, in words: "mean ± standard deviation over 3 seeds".
+
+    Args:
+        counts: how many seeds cells have; 0 for cells that are not there.
+    """
+    known = sorted({count for count in counts if count})
+    if known == [1]:
+        return "of a single seed"
+    return f"{statistic} {sign} standard deviation over {' or '.join(map(str, known)) or 'no'} seeds"
 
 
 def signed(value: float, digits: int) -> str:
