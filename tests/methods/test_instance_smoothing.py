@@ -272,8 +272,9 @@ def test_attacks_are_reported_as_they_come_out():
     """Nothing where much noise, the same in both places, hides a point; everything of a copied record, even then."""
     angles = 2 * math.pi * torch.arange(400) / 400
     points = torch.stack([angles.cos(), angles.sin()], 1)
+    narrow, claim = Bandwidths(1.0, 1e-6, 5, 50), Budget("3", 1e-5)
     for sigma, low, high in ((1e7, 0, 0.5), (0.01, 5, 99)):
-        found = attacks(points, Bandwidths(1.0, 1e-6, 5, 50), sigma, 1e-5, 3000, NoiseSource("secure", sigma))
+        found = attacks(points, narrow, sigma, claim, "share", 3000, NoiseSource("secure", sigma))
         lower = {
             (target, reading): entry["epsilon_lower"]
             for entry in found

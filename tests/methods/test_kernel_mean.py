@@ -214,6 +214,44 @@ def test_public_points_smooth(tmp_path):
         assert np.array_equal(RandomFeatureModel.load(tmp_path / "model.safetensors").scores(features[600:]), scores)
 
 
+def test_searches_share_sums_only_of_the_same_map():
+    """What is prepared for one setting serves another as if it were its own."""
+    method, parameters, problem, plan = set_up("plain")
+    features, labels = records()
+    public = records(seed=9)[0]
+    shared = method.prepare([(features, labels)], parameters, problem)
+    shared = type(shared)(shared.records, None, public)
+    for options in (
+        {"extra_bandwidth": 0.5},
+        {"extra_bandwidth": 2.0},
+        {"extra_bandwidth": 2.0, "percentile": 90.0},
+        {},
+    ):
+        own = Parameters(**PLAIN | options)
+        found = [
+            method.fit(data, own, problem, plan, NoiseSource("seeded", str(options))).model.weights
+            for data in (shared, method.prepare([(features, labels)], own, problem, public=public))
+        ]
+        assert np.array_equal(*found)
+
+
+def test_a_single_nearest_point_is_another_one():
+    """A public point is no neighbour of its own, or half of them would be at distance 0."""
+    method, parameters, problem, _ = set_up("plain", extra_bandwidth=0.5, neighbours=1)
+    data = method.prepare([records()], parameters, problem, public=records(seed=9, n=200)[0])
+    marks = feature_map(parameters, problem, data, None).landmarks
+    points = torch.from_numpy(marks.points)
+    squares = torch.cdist(points.double(), points.double()).fill_diagonal_(math.inf)
+    assert marks.threshold == pytest.approx(float(np.percentile(squares.min(1).values, 50)), rel=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "30"])
+def test_extreme_budgets_are_divided_too(epsilon):
+    assert certify(set_up("dp-sgd", epsilon)[3].events, 1e-3).epsilon <= float(epsilon)
+    with pytest.raises(StudyError, match="epsilon 0.0001 is too small to be divided at delta 0.001; set projection"):
+        set_up("dp-sgd", "0.0001")
+
+
 def test_what_it_cannot_do_is_said():
     method, parameters, problem, _ = set_up("plain", smoothing="public")
     with pytest.raises(StudyError, match="give it a fit on a public set"):

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from dpstudy.privacy.audit import distinguished, epsilon_lower
+from dpstudy.privacy.audit import ELSEWHERE, distinguished, epsilon_lower, refuted, verdict
 from dpstudy.privacy.gaussian import epsilon_of
 
 
@@ -54,6 +54,21 @@ def test_the_threshold_is_fixed_on_other_runs():
     same = rng.standard_normal(300), rng.standard_normal(300)
     apart = np.ones(300), np.zeros(300)
     assert distinguished(apart, same, 1e-5) < 1 < 3 < distinguished(apart, apart, 1e-5)
+
+
+def test_a_claim_about_one_record_more_is_refuted_by_replacing_one_only_above_twice_its_epsilon():
+    """And only by what the cell itself publishes."""
+
+    def entries(*bounds):
+        return [{"statistic": f"{start}a point", "epsilon_lower": bound} for start, bound in bounds]
+
+    assert not refuted(entries(("", 5.99)), 3) and refuted(entries(("", 5.0), ("", 6.01)), 3)
+    assert not refuted(entries(("", 5.0), (ELSEWHERE, 9.0)), 3) and not refuted([], 3)
+    told = verdict(entries(("", 9.478), (ELSEWHERE, 9.9)), "3")
+    assert told.startswith("refuted: replacing one has epsilon at least 9.47, and 3 is claimed for adding or removing")
+    told = verdict(entries(("", 7.999)), "8")
+    assert told.startswith("not refuted by these attacks: replacing one has epsilon at least 7.99")
+    assert verdict([], "inf") == "Nothing is claimed."
 
 
 def test_no_runs_no_bound():

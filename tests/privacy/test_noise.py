@@ -128,6 +128,7 @@ NOT_FOR_RELEASES = {  # jitter of public data
     "features/random_patches.py",  # filters, which are public
     "methods/kernel_projection.py",  # a projection before it is trained
     "methods/network_check.py",  # pictures to try a network with
+    "models/random_features.py",  # public frequencies
     "models/wide_resnet.py",  # weights before training
     "tables/claims/de2022_techniques.py",  # made-up gradients, clipped to see what clipping bounds
     "tables/ceiling.py",  # quadrature of a formula: draws nothing

@@ -110,7 +110,7 @@ def test_the_claims_table(results, tmp_path):
     for key in (("4.3, Table 1", "The"), ("4.3, Table 1", "Accuracy"), ("4.4; Figure 3", "Figure")):
         assert (found[key]["verdict"], found[key]["decided_by"]) == ("holds", "these cells")
     assert found["4.3, Table 1", "Larger"]["verdict"] == "cannot be decided here"  # both backbones lose as much
-    assert "refute the claimed ε in 8 of 8 cells" in found["3.1, Theorem 1", "rho-zCDP"]["here"]
+    assert "refute the claimed ε in 4 of 8 cells" in found["3.1, Theorem 1", "rho-zCDP"]["here"]
     assert "gap between labels no more than 2 above" in found["4.4", "Group"]["here"]
     assert r"\begin{longtable}" in (tmp_path / "t.tex").read_text()
     sheet = SHEETS["claims"]("t", SPEC | {"sections": ["4.3, Table 1"]}, results)

@@ -1,4 +1,5 @@
 import csv
+from dataclasses import replace
 
 import pytest
 
@@ -58,3 +59,12 @@ def test_a_table_without_groups_says_what_is_missing(grouped):
         lay_disparities("t", SPEC | {"column": "race"}, grouped.results)
     with pytest.raises(StudyError, match="features 'pixel' is not"):
         lay_disparities("t", SPEC | {"rows": [{"features": "pixel", "entry": "ls"}]}, grouped.results)
+
+
+def test_what_is_claimed_and_not_proved_is_marked(grouped):
+    entry = SPEC["rows"][0]["entry"]
+    results = replace(grouped.results, axes=dict(grouped.results.axes) | {"claimed": [entry]})
+    labels = [row[0] for block in disparity_sheet("t", SPEC, results).blocks for row in block if row[0]]
+    assert [label.endswith(" (ε claimed)") for label in labels] == [row["entry"] == entry for row in SPEC["rows"]]
+    plain = [row[0] for block in disparity_sheet("t", SPEC, grouped.results).blocks for row in block]
+    assert not any("claimed" in label for label in plain)

@@ -45,7 +45,7 @@ def build(study, name="f", **changes):
 def drawn(study, **changes):
     spec = SPEC | changes
     scores = lay_disparities("f", spec, study.results, "figure")
-    figure = draw(spec, scores, study.axes["epsilons"], "top1")
+    figure = draw(spec, scores, study.axes, "top1")
     return figure, figure.axes
 
 

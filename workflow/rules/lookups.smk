@@ -225,6 +225,9 @@ def axes():
         "features": list(STUDY["features"]),
         "entries": list(STUDY["methods"]),
         "epsilons": STUDY["epsilons"],
+        "claimed": [
+            name for name, entry in STUDY["methods"].items() if method_schema(entry["method"]).get("x-audited")
+        ],
     }
 
 

@@ -6,9 +6,10 @@ A projection W (p x d) of frozen features is trained so that kernel densities of
 and a record is classified by the highest kernel density (section 3.3).
 
 Why nothing is proved: s_i is a *local* sensitivity, computed from the private records themselves; it bounds by how much
-a density changes, but the noise is added to points; W and the bandwidths are published as they were fitted. A record
-that has many copies has s_i = 0 and is published as it is. Three things can be read in more than one way; the literal
-reading is the default:
+a density changes, but the noise is added to points; W and the bandwidths are published as they were fitted. Copies
+shrink s_i, and where all records are the same it is 0: they are published as they are.
+
+Three things can be read in more than one way; the literal reading is the default:
     `sensitivity`: s_i is a density (unit: one over a length to the power p) and is used as a length ("density"), or as
         the share of the density at x_i that is its own, times its bandwidth ("share").
     `constant`: C of Theorem 2 is 1/sqrt(2 pi h^2) in section 3.2 ("section"), 1/(sqrt(2 pi) h^2) in A.2 ("appendix").
@@ -233,7 +234,8 @@ def audit(
         projected(data.records, projection),
         parameters.bandwidths,
         plan.noise[POINTS],
-        problem.budget.delta,
+        problem.budget,
+        parameters.sensitivity,
         parameters.attack_runs,
         source,
     )

@@ -1,15 +1,20 @@
 """Attacks on instance-level smoothing: is a record among the points, or another in its place?
 
-The attacker knows all other records, the projection (taken for public here, though it was trained on private records:
-what it tells comes on top), and both candidates. It sees the published point of the target's place, which is drawn by
-the method's own functions. Data sets are a random part of the study's records: a guarantee must hold on any.
+The attacker knows all other records, the projection (fixed and taken for public here, though it was trained on private
+records: what it tells comes on top), and both candidates. It sees the published point of the target's place, which is
+drawn by the method's own functions. Data sets are a random part of the study's records, or copies of one of them.
+
+A claim of (epsilon, delta) for adding or removing a record implies (2 epsilon, (1 + e^epsilon) delta) for replacing
+one: bounds are taken at that delta, which is valid at a smaller one too.
 """
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 import torch
 
+from dpstudy.errors import StudyError
 from dpstudy.methods.local_sensitivity import (
     READINGS,
     Bandwidths,
@@ -17,25 +22,33 @@ from dpstudy.methods.local_sensitivity import (
     instance_noise,
     neighbour_distances,
 )
-from dpstudy.privacy.audit import distinguished
+from dpstudy.privacy.audit import ELSEWHERE, distinguished
+from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
 
 _RECORDS, _COPIES = 2000, 100
-_CONFIDENCE = 0.999
+_CONFIDENCE = 0.999  # that no bound of a cell's own reading is too high
 _ROWS = 20_000  # runs drawn at once
 _ROUNDING = 1e-6  # of a point's norm: noise below it does not change a float32
 _WORDS = {"density": "literally", "share": "as a share of the density"}
 
 
 def attacks(
-    points: torch.Tensor, bandwidths: Bandwidths, sigma: float, delta: float, runs: int, source: NoiseSource
+    points: torch.Tensor,
+    bandwidths: Bandwidths,
+    sigma: float,
+    claim: Budget,
+    reading: str,
+    runs: int,
+    source: NoiseSource,
 ) -> list[dict]:
     """Entries of audit.json: replace-one attacks on a typical, an outlying and a copied record, under both readings.
 
     Args:
         points: (n, p) projected private records.
         sigma: the noise multiplier of the claim.
-        delta: of the claim.
+        claim: its epsilon and delta.
+        reading: what the cell publishes under; entries of the other begin with `audit.ELSEWHERE`.
         runs: with and without the target, each; a fifth as many more fix the threshold.
         source: of the attacks' noise, apart from that of the model.
     """
@@ -49,26 +62,35 @@ def attacks(
         f"a record with {_COPIES - 1} copies, and nothing else": (typical, _COPIES),
     }
     steps = iter(range(1 << 30))
+    delta = min(0.5, (1 + math.exp(claim.target)) * claim.delta)
+    confidence = 1 - (1 - _CONFIDENCE) / len(targets)  # of each, so that all hold together with _CONFIDENCE
     found = []
-    for reading in READINGS:
+    for other in sorted(READINGS, key=lambda one: one != reading):
         for name, (target, copies) in targets.items():
-            worlds = [
-                (data[0], deviations(data, bandwidths.variances(data), reading, sigma)[0])
-                for data in _neighbours(points, target, copies)
-            ]
+            try:
+                worlds = [
+                    (data[0], deviations(data, bandwidths.variances(data), other, sigma)[0])
+                    for data in _neighbours(points, target, copies)
+                ]
+            except StudyError:  # too large a number for a float: nothing to attack
+                if other == reading:
+                    raise
+                continue
             held_out, tested = (
                 tuple(_likelihood_ratios(world, worlds, size, source, steps) for world in worlds)
                 for size in (max(1, runs // 5), runs)
             )
+            statistic = f"likelihood ratio of the point of {name} at a fixed W; sensitivity read {_WORDS[other]}"
             found.append(
                 {
                     "bound": "clopper-pearson",
                     "adjacency": "replace-one",
-                    "statistic": f"likelihood ratio of the point of {name}; sensitivity read {_WORDS[reading]}"
+                    "statistic": ("" if other == reading else ELSEWHERE)
+                    + statistic
                     + ("; it is published without any noise" if float(worlds[0][1]) == 0 else ""),
                     "runs": runs,
-                    "confidence": _CONFIDENCE,
-                    "epsilon_lower": distinguished(held_out, tested, delta, _CONFIDENCE),
+                    "confidence": confidence,
+                    "epsilon_lower": distinguished(held_out, tested, delta, confidence),
                 }
             )
     return found

@@ -21,6 +21,12 @@ LINKS = ("softmax", "sigmoid")
 _BLOCK_VALUES = 1 << 23  # of psi at once: 32 MB
 
 
+def draw_frequencies(count: int, dim: int, bandwidth: float, seed: int) -> np.ndarray:
+    """(count, dim) float32 frequencies of a Gaussian kernel: public constants of (seed, count, dim)."""
+    generator = np.random.default_rng(seed)
+    return generator.standard_normal((count, dim), np.float32) / np.float32(bandwidth)
+
+
 @dataclass(frozen=True)
 class Landmarks:
     """Public points, from which a point's bandwidth is read (anon_smoothing Proposition 2, of public points).

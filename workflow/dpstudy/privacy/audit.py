@@ -6,10 +6,42 @@ make the smallest epsilon that they allow a lower bound with a known confidence.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 _MIDDLE, _TAIL = 400, 200  # thresholds tried: evenly over the runs, and each of the last at both ends
+
+
+ELSEWHERE = "not what this cell publishes: "  # an entry of audit.json that says nothing of its cell begins so
+_REPLACED = 2  # a claim for adding or removing a record allows so many epsilon for replacing one
+
+
+def highest(audits: Sequence[Mapping]) -> float | None:
+    """The highest bound that is about what a cell publishes; None without any."""
+    own = [entry["epsilon_lower"] for entry in audits if not entry["statistic"].startswith(ELSEWHERE)]
+    return max(own, default=None)
+
+
+def refuted(audits: Sequence[Mapping], claimed: float) -> bool:
+    """Whether replace-one attacks on a cell refute an epsilon that is claimed for adding or removing a record."""
+    return (highest(audits) or 0.0) > _REPLACED * claimed
+
+
+def verdict(audits: Sequence[Mapping], claimed: str) -> str:
+    """What came of attacking a claim, as a sentence of audit.json."""
+    found = highest(audits)
+    if found is None:
+        return "Nothing is claimed."
+    allowed = f"{claimed} is claimed for adding or removing a record, which allows {_REPLACED * float(claimed):g}"
+    if refuted(audits, float(claimed)):
+        return f"refuted: replacing one has epsilon at least {rounded_down(found)}, and {allowed}."
+    return f"not refuted by these attacks: replacing one has epsilon at least {rounded_down(found)}, and {allowed}."
+
+
+def rounded_down(value: float) -> str:
+    """A lower bound with two digits after the point."""
+    return f"{math.floor(100 * value) / 100:.2f}"
 
 
 def epsilon_lower(

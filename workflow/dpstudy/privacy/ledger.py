@@ -18,8 +18,8 @@ SHARED_NOISE = (
 )
 CLAIMED = (
     "The authors claim rho-zCDP, which does not hold: the noise of a point is scaled by a local sensitivity that is "
-    "itself computed from the private records and bounds the change of a density, not of the point (a record with "
-    "copies is published as it is), and the projection is trained on private records without noise."
+    "itself computed from the private records and bounds the change of a density, not of the point (where all records "
+    "are the same they are published as they are), and the projection is trained on private records without noise."
 )
 SEEDED = "Noise was drawn from a seeded generator: reproducible research, not for release."
 

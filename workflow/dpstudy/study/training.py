@@ -13,6 +13,7 @@ from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.files import write_json, write_table
 from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.privacy.audit import verdict
 from dpstudy.privacy.events import unproved
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_releases
 from dpstudy.progress import progress
@@ -25,10 +26,6 @@ CHOSEN_BEFOREHAND = (
     "The hyper-parameters were chosen beforehand (tuned on: {}); what that choice tells of private records was not "
     "paid for."
 )
-VERDICTS = {
-    True: "refuted: epsilon is at least {highest}, and {claimed} is claimed.",
-    False: "not refuted by these attacks: epsilon is at least {highest}, and {claimed} is claimed, without a proof.",
-}
 _log = logging.getLogger("dpstudy")
 
 
@@ -221,13 +218,7 @@ def _write_audit(path: str, found: list[dict], claimed: str) -> None:
     """audit.json of a method that attacks the epsilon that its authors claim."""
     from dpstudy.study.schema import check
 
-    highest = max((entry["epsilon_lower"] for entry in found), default=None)
-    verdict = "Nothing is claimed." if highest is None else VERDICTS[highest > float(claimed)]
-    content = {
-        "audits": found,
-        "epsilon_certified": None,
-        "verdict": verdict.format(claimed=claimed, highest=f"{highest or 0:.2f}"),
-    }
+    content = {"audits": found, "epsilon_certified": None, "verdict": verdict(found, claimed)}
     check(content, "audit", path)
     write_json(path, content)
 

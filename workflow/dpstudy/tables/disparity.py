@@ -1,7 +1,7 @@
 """How evenly a model serves subgroups: a metric on each group of the test split, and the gap between best and worst."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dpstudy.errors import StudyError
@@ -11,7 +11,7 @@ from dpstudy.evaluation.groups import gap
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json
-from dpstudy.tables.layout import check_names, datasets_of
+from dpstudy.tables.layout import check_names, datasets_of, marked
 from dpstudy.tables.numbers import decimals
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet
@@ -46,12 +46,12 @@ def build_disparity_table(
     """Write the scores as .tex and .csv. Raises: as `lay_disparities`."""
     scores, metric = lay_disparities(name, spec, results), spec.get("metric", "top1")
     write_csv(csv_path, CSV_HEADER, csv_rows(scores, spec["column"], metric))
-    write_sheet(_sheet(name, spec, scores), tex_path)
+    write_sheet(_sheet(name, spec, scores, results.axes), tex_path)
 
 
 def disparity_sheet(name: str, spec: dict, results: Results) -> Sheet:
     """The same as text."""
-    return _sheet(name, spec, lay_disparities(name, spec, results))
+    return _sheet(name, spec, lay_disparities(name, spec, results), results.axes)
 
 
 def csv_rows(scores: list[Score], column: str, metric: str) -> Iterator[tuple]:
@@ -114,7 +114,7 @@ def _score(place, group: str, n: int | None, entries: list[dict], metric: str) -
     return Score(place, group, n, mean, std, low, high, len(entries))
 
 
-def _sheet(name: str, spec: dict, scores: list[Score]) -> Sheet:
+def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
     metric = spec.get("metric", "top1")
     epsilons = list(dict.fromkeys(score.place[3] for score in scores))
     values = {(score.place, score.group): score for score in scores}
@@ -126,7 +126,7 @@ def _sheet(name: str, spec: dict, scores: list[Score]) -> Sheet:
         groups, block = dict.fromkeys(score.group for score in mine), []
         for group in groups:
             size = next((str(score.n) for score in mine if score.group == group and score.n is not None), "")
-            label = row.get("label", row["entry"]) if not block else ""
+            label = marked(row.get("label", row["entry"]), row["entry"], axes) if not block else ""
             shown = [values.get(((*mine[0].place[:3], epsilon), group)) for epsilon in epsilons]
             block.append((label, _NAMES.get(group, group), size, *_texts(shown, metric)))
         blocks.append(tuple(block))

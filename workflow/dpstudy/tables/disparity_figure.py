@@ -14,6 +14,7 @@ from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.tables.disparity import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
 from dpstudy.tables.figures import RC, save
+from dpstudy.tables.layout import marked
 from dpstudy.tables.palette import COLOURS, MARKERS
 from dpstudy.tables.results import Results
 
@@ -49,11 +50,12 @@ def build_disparity_figure(
     scores = lay_disparities(name, spec, Results(study_axes, [], {}, metrics), "figure")
     write_csv(csv_path, CSV_HEADER, csv_rows(scores, spec["column"], metric))
     with matplotlib.style.context(["default", RC]):
-        save(draw(spec, scores, study_axes["epsilons"], metric), pdf_path, png_path)
+        save(draw(spec, scores, study_axes, metric), pdf_path, png_path)
 
 
-def draw(spec: dict, scores: list[Score], epsilons: list[str], metric: str) -> Figure:
-    """The figure. `epsilons` are all of the study: each keeps its colour in every figure."""
+def draw(spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric: str) -> Figure:
+    """The figure. `axes` are the study's: each epsilon keeps its colour in every figure."""
+    epsilons = axes["epsilons"]
     scores = [score for score in scores if score.group not in (WHOLE, GAP)]
     groups = list(dict.fromkeys(score.group for score in scores))
     panels_of = [[s for s in scores if s.place[1:3] == (row["features"], row["entry"])] for row in spec["rows"]]
@@ -77,7 +79,8 @@ def draw(spec: dict, scores: list[Score], epsilons: list[str], metric: str) -> F
         panel.set_xlabel(spec["column"].replace("_", " "))
         if i % columns == 0:
             panel.set_ylabel(METRICS[metric])
-        panel.set_title(row.get("label", f"{row['entry']}, {row['features']}"), loc="left")
+        label = row.get("label", f"{row['entry']}, {row['features']}")
+        panel.set_title(marked(label, row["entry"], axes), loc="left")
     for panel in panels[len(drawn) :]:
         panel.set_axis_off()
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}

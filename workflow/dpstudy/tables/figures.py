@@ -17,7 +17,7 @@ from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
 from dpstudy.files import atomic
-from dpstudy.tables.layout import check_names
+from dpstudy.tables.layout import check_names, marked
 from dpstudy.tables.palette import COLOURS, style
 from dpstudy.tables.published import combine, lookup
 
@@ -126,6 +126,7 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
                 points = tuple((e, *mean_median_std(v)[::2], len(v)) for e, v in runs.items() if v)
                 label = kind if "groups" in spec and len(entries) == 1 else f"{entry}, {kind}"
                 if points:
+                    label = marked(label, entry, axes)
                     ours.append(Series(label, kind, dataset, features, entry, points))
             published += _published(combine(spec, dataset, group), kind, dataset, epsilons, metric)
     if not ours:

@@ -6,7 +6,7 @@
 import logging
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dpstudy.errors import StudyError
@@ -168,6 +168,15 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
         _log.warning("%s: %.2f is above the ceiling of its noise, %.2f", cell.name, cell.ours, cell.ceiling)
     columns = tuple(_column(epsilon, [row.cells[i] for row in rows]) for i, epsilon in enumerate(epsilons))
     return Table(name, spec.get("caption", ""), metric, statistic, columns, tuple(rows))
+
+
+def marked(label: str, entry: str, axes: Mapping[str, Sequence[str]]) -> str:
+    """The label of what an entry gives; it says so where the entry's epsilon is claimed and not proved.
+
+    Args:
+        axes: the study's names; `claimed` (none where absent): the entries whose guarantee nobody proved.
+    """
+    return f"{label} (ε claimed)" if entry in axes.get("claimed", ()) else label
 
 
 def check_names(where: str, what: str, names: list[str], known: list[str]) -> None:

@@ -1,5 +1,6 @@
 """Ledgers and de-duplication in plain words, for the report."""
 
+from dpstudy.privacy.audit import rounded_down
 from dpstudy.tables.numbers import significant, upper_bound
 
 GUARANTEES = {
@@ -42,8 +43,8 @@ def audit_in_words(audit: dict) -> list[str]:
     return [
         f"Audit: {audit['verdict']}",
         *(
-            f"ε ≥ {entry['epsilon_lower']:.2f} ({entry['statistic']}; {entry['adjacency']}, {entry['runs']} runs, "
-            f"confidence {entry['confidence']:g})."
+            f"ε ≥ {rounded_down(entry['epsilon_lower'])} ({entry['statistic']}; {entry['adjacency']}, {entry['runs']} "
+            f"runs, confidence {entry['confidence']:.5g})."
             for entry in audit["audits"]
         ),
     ]

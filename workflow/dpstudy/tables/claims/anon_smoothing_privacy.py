@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+from dpstudy.privacy.audit import highest, refuted, rounded_down
 from dpstudy.privacy.claimed import noise_multiplier, rho_of
 from dpstudy.privacy.gaussian import epsilon_of
 from dpstudy.tables.claims.anon_smoothing_printed import DELTA, EPSILONS, SMOOTHING
@@ -30,20 +31,19 @@ def audited(evidence: Evidence) -> str:
     runs = [run for run in evidence.ours.of_any_size(SMOOTHING) if run.audit.get("audits")]
     if not runs:
         return _NO_AUDITS
-    found = [(run, max(run.audit["audits"], key=lambda entry: entry["epsilon_lower"])) for run in runs]
-    above = sum(entry["epsilon_lower"] > run.epsilon for run, entry in found)
+    found = [(run, highest(run.audit["audits"])) for run in runs]
+    above = sum(refuted(run.audit["audits"], run.epsilon) for run in runs)
     bounds: dict[str, dict[float, float]] = {}
-    for run, entry in found:
+    for run, lower in found:
         own = bounds.setdefault(run.dataset, {})
-        own[run.epsilon] = max(entry["epsilon_lower"], own.get(run.epsilon, 0.0))
+        own[run.epsilon] = max(lower, own.get(run.epsilon, 0.0))
     listed = "; ".join(
-        f"{place}: {', '.join(f'ε ≥ {lower:.2f} where {number(e)} is claimed' for e, lower in own.items())}"
+        f"{place}: {', '.join(f'ε ≥ {rounded_down(lower)} where {number(e)} is claimed' for e, lower in own.items())}"
         for place, own in bounds.items()
     )
-    highest = max((entry for _, entry in found), key=lambda entry: entry["epsilon_lower"])
     return (
-        f"Attacks refute the claimed ε in {above} of {len(found)} cells. {listed}. The highest by the "
-        f"{highest['statistic']} (confidence {highest['confidence']:g})"
+        f"Attacks that replace a record refute the claimed ε in {above} of {len(found)} cells, exceeding the 2ε that a "
+        f"claim for adding or removing one allows. {listed}"
     )
 
 
