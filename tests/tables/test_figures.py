@@ -2,11 +2,12 @@ import csv
 import statistics
 
 import matplotlib
+import matplotlib.style
 import pytest
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.summary import read_summary
-from dpstudy.tables.figures import build_figure, collect, draw
+from dpstudy.tables.figures import RC, Series, build_figure, collect, draw
 from dpstudy.tables.palette import style
 
 SPEC = {
@@ -150,3 +151,19 @@ def test_a_group_of_another_data_set_has_no_line(paper_study):
     assert [(line.label, line.dataset) for line in series if line.dataset == "cifar10"] == [
         *(("ImageNet-1k", "cifar10"), ("published: ImageNet-1k", "cifar10")),
     ]
+
+
+@pytest.mark.parametrize("length", [3, 30, 60])
+def test_a_legend_stays_within_the_figure(length):
+    lines = [
+        Series(f"{number} ".ljust(length, "x"), "k", dataset, "f", f"e{number}", (("1", 50.0, 1.0, 3),))
+        for dataset in ("a", "b")
+        for number in range(7)
+    ]
+    axes = {"features": ["f"], "entries": [f"e{number}" for number in range(7)], "epsilons": ["1"], "datasets": []}
+    with matplotlib.style.context(["default", RC]):
+        figure = draw(lines, axes, "top1", "")
+        figure.canvas.draw()
+    (legend,) = figure.legends
+    box, whole = legend.get_window_extent(), figure.bbox
+    assert box.x0 >= whole.x0 - 1 and box.x1 <= whole.x1 + 1

@@ -19,7 +19,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json, read_table
 from dpstudy.tables.figures import RC, save
-from dpstudy.tables.palette import COLOURS, LINES
+from dpstudy.tables.palette import COLOURS, LINES, legend_columns
 
 CSV_HEADER = ("panel", "line", "dataset", "features", "entry", "epsilon", "step", "x", "metric", "mean", "std", "seeds")
 X_LABELS = {"epoch": "epochs", "step": "steps", "epsilon": "privacy budget spent, ε"}
@@ -112,7 +112,7 @@ def draw(curves: list[Curve], titles: list[str], x: str, metric: str, spec: dict
     for panel in panels[len(titles) :]:
         panel.set_axis_off()
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
-    columns = min(4, len(handles))
+    columns = min(len(handles), legend_columns(handles, figure.get_figwidth()))
     figure.legend(handles.values(), handles.keys(), frameon=False, loc="outside lower center", ncols=columns)
     if "title" in spec:
         figure.suptitle(spec["title"], fontsize=9)

@@ -18,7 +18,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
 from dpstudy.files import atomic
 from dpstudy.tables.layout import check_names, marked
-from dpstudy.tables.palette import COLOURS, style
+from dpstudy.tables.palette import COLOURS, legend_columns, style
 from dpstudy.tables.published import combine, lookup
 
 CSV_HEADER = ("series", "dataset", "features", "entry", "epsilon", "metric", "mean", "std", "seeds")
@@ -173,7 +173,9 @@ def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, titl
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
     if any(line.published for line in series):
         handles["published"] = Line2D([], [], color="0.25", marker="o", linestyle="none", markerfacecolor="none")
-    place = {"loc": "outside right upper"} if len(datasets) == 1 else {"loc": "outside lower center", "ncols": 4}
+    place = {"loc": "outside right upper"}
+    if len(datasets) > 1:
+        place = {"loc": "outside lower center", "ncols": legend_columns(handles, figure.get_figwidth())}
     figure.legend(handles.values(), handles.keys(), frameon=False, handlelength=2.8, **place)
     if title and len(datasets) > 1:
         figure.suptitle(title, fontsize=9)
