@@ -1,7 +1,11 @@
 """Cells: what a study unfolds into, and which hyper-parameters each gets."""
 
+import pytest
+
+from dpstudy.errors import StudyError
 from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.config import load
+from dpstudy.study.public_points import reads_public
 
 RAW = {
     "study": "test",
@@ -86,3 +90,19 @@ def test_an_entry_has_its_own_accounting_before_the_study_s():
     config = study(methods=methods, accounting="de2022")
     assert Cell("a-set", "pixels", "old", "1").options(config)["accounting"] == "mehta2023"
     assert Cell("a-set", "pixels", "ls", "1").options(config)["accounting"] == "de2022"
+
+
+def test_only_cells_that_read_public_points_need_a_fit():
+    public = {"glyphs": {"reader": "glyphs", "count": 50}}
+    fits = {"glyphs": {"public": "glyphs", "extractor": "pixels", "dim": 8}}
+    features = {"plain": {"extractor": "pixels"}, "projected": {"extractor": "pixels", "fit": "glyphs"}}
+    reading = {"method": "kernel_mean", "projection": "none", "smoothing": "public"}
+    sources = {"public": public, "fits": fits, "features": features}
+    config = study(**sources, methods={"means": {"method": "kernel_mean"}})
+    assert not any(reads_public(cell.options(config)) for cell in unfold(config))
+    for entry in (reading, {"method": "kernel_mean", "extra_bandwidth": 1.0}):
+        with pytest.raises(StudyError, match="the feature set 'plain' has not; give features.plain a fit"):
+            study(**sources, methods={"means": entry})
+        apart = [{"features": ["projected"], "entries": ["means"]}]
+        config = study(**sources, methods={"means": entry}, cells=apart)
+        assert all(reads_public(cell.options(config)) for cell in unfold(config))

@@ -21,6 +21,7 @@ from dpstudy.study.code import closure
 from dpstudy.study.origins import publics_trained_on
 from dpstudy.study.outside import outside_ledger
 from dpstudy.study.provenance import cell_fingerprint, config_hash, library_hash
+from dpstudy.study.public_points import reads_public
 from dpstudy.study.schema import method_schema
 from dpstudy.tables.claims.names import roles_of
 

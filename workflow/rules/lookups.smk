@@ -151,10 +151,9 @@ def training_data(wildcards):
 
 
 def public_points(wildcards):
-    """Public points under the feature set's fit, for a method that reads them; nothing for others."""
+    """Public points under the feature set's fit, for a cell that reads them; nothing for others."""
     folder = fit_folder(STUDY["features"][wildcards.features])
-    reads = method_schema(STUDY["methods"][wildcards.entry]["method"]).get("x-reads-public", False)
-    return [f"{folder}/points.safetensors"] if folder and reads else []
+    return [f"{folder}/points.safetensors"] if reads_public(options_of(wildcards)) else []
 
 
 def tuning_of(wildcards):

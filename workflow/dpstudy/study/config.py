@@ -11,6 +11,7 @@ from dpstudy.study.locations import sources_of
 from dpstudy.study.messages import check_known as _known
 from dpstudy.study.messages import explain, within_mapping
 from dpstudy.study.origins import check_backbone, check_backbones, check_origin, check_start
+from dpstudy.study.public_points import check_public_points
 from dpstudy.study.schema import fill_defaults, method_names, method_schema, schema
 from dpstudy.study.selection import axes_of as _axes
 from dpstudy.study.selection import check_selection
@@ -47,6 +48,7 @@ def load(raw: dict) -> dict:
     _check_overrides(config)
     if not unfold(config):
         raise StudyError("the study has no cell: no method entry reads what any feature set offers")
+    check_public_points(config)
     for kind in ("datasets", "public", "backbones", "fits", "features", "methods"):
         config[kind] = {name: _sorted(entry) for name, entry in config[kind].items()}
     return config
