@@ -1,3 +1,6 @@
+import shutil
+import subprocess
+
 import pytest
 
 from dpstudy.evaluation.summary import cell_name, write_summary
@@ -134,3 +137,24 @@ def paper_study(tmp_path):
 def study(tmp_path):
     """A finished study in a temporary folder."""
     return Study(tmp_path)
+
+
+@pytest.fixture
+def compiles():
+    """compiles(folder, "a", "b"): a.tex and b.tex compile in a document that includes them, nothing standing out."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+
+    def check(folder, *names, packages="booktabs"):
+        inputs = "".join(rf"\input{{{name}}}" for name in names)
+        (folder / "main.tex").write_text(
+            f"\\documentclass{{article}}\n\\usepackage{{{packages}}}\n\\begin{{document}}\n{inputs}\n\\end{{document}}\n"
+        )
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "main.tex"]
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False, timeout=60, errors="replace"
+        )
+        assert done.returncode == 0, done.stdout[-2000:]
+        assert "Overfull" not in done.stdout and "Missing character" not in done.stdout
+
+    return check

@@ -4,8 +4,6 @@ import copy
 import csv
 import dataclasses
 import math
-import shutil
-import subprocess
 
 import pytest
 
@@ -146,16 +144,10 @@ def test_names_that_the_study_of_claims_does_not_have(results, tmp_path, spec, m
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-def test_long_tables_compile_with_booktabs_and_longtable(results, tmp_path):
+def test_long_tables_compile_with_booktabs_and_longtable(results, tmp_path, compiles):
     build_table(results, SPEC, tmp_path, "claims")
     build_table(results, CEILING, tmp_path, "ceiling")
-    main = "\\documentclass{article}\n\\usepackage{booktabs,longtable}\n\\begin{document}\n\\input{claims}\n"
-    (tmp_path / "main.tex").write_text(main + "\\input{ceiling}\n\\end{document}\n")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "main.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Overfull" not in done.stdout and "Missing character" not in done.stdout
+    compiles(tmp_path, "claims", "ceiling", packages="booktabs,longtable")
 
 
 CONFIG = {

@@ -3,8 +3,6 @@
 import csv
 import logging
 import re
-import shutil
-import subprocess
 
 import pytest
 
@@ -140,18 +138,8 @@ def test_the_ceiling_is_that_of_the_cells_ledger_and_classes(paper_study):
     assert one(rows, "in1k", "dp-ls", "inf")["ceiling"] == ""
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-def test_grouped_and_best_tables_compile_with_booktabs_alone(paper_study):
+def test_grouped_and_best_tables_compile_with_booktabs_alone(paper_study, compiles):
     make(paper_study, dataset=None, datasets=["cifar10", "own"])
     best = spec(paper_study) | {"style": "best", "caption": "Best"}
     build("b", best, paper_study.results, paper_study.folder / "b.tex", paper_study.folder / "b.csv")
-    text = (
-        "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n\\input{t}\\input{b}\n\\end{document}\n"
-    )
-    (paper_study.folder / "main.tex").write_text(text)
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "main.tex"]
-    done = subprocess.run(
-        command, cwd=paper_study.folder, capture_output=True, text=True, check=False, timeout=60, errors="replace"
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Overfull" not in done.stdout and "Missing character" not in done.stdout
+    compiles(paper_study.folder, "t", "b")

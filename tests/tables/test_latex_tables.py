@@ -1,7 +1,5 @@
 import csv
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -146,13 +144,7 @@ def test_a_printed_epsilon_is_never_below_the_exact_one():
         assert float(upper_bound(value)) <= value * 1.002
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 @pytest.mark.parametrize("spec", [SPEC, {"caption": "All"}], ids=["rows", "default"])
-def test_it_compiles_with_booktabs_alone(study, spec):
+def test_it_compiles_with_booktabs_alone(study, spec, compiles):
     build(study, spec)
-    main = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n\\input{t}\n\\end{document}\n"
-    (study.folder / "main.tex").write_text(main)
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "main.tex"]
-    done = subprocess.run(command, cwd=study.folder, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Overfull" not in done.stdout and "Missing character" not in done.stdout
+    compiles(study.folder, "t")

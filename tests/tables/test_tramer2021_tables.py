@@ -3,8 +3,6 @@
 import copy
 import csv
 import math
-import shutil
-import subprocess
 
 import pyarrow as pa
 import pytest
@@ -140,16 +138,10 @@ def test_the_table_of_parameters(results, tmp_path):
     assert r"Other \& more" in (tmp_path / "t.tex").read_text()
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-def test_the_tables_compile(results, tmp_path):
+def test_the_tables_compile(results, tmp_path, compiles):
     for name, spec in (("claims", SPEC), ("sizes", MODELS)):
         build(name, spec, results, tmp_path / f"{name}.tex", tmp_path / f"{name}.csv")
-    main = "\\documentclass{article}\n\\usepackage{booktabs,longtable}\n\\begin{document}\n\\input{claims}\n"
-    (tmp_path / "main.tex").write_text(main + "\\input{sizes}\n\\end{document}\n")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "main.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Overfull" not in done.stdout and "Missing character" not in done.stdout
+    compiles(tmp_path, "claims", "sizes", packages="booktabs,longtable")
 
 
 def test_models_without_cells_are_named(results, tmp_path):
