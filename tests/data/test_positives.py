@@ -1,7 +1,9 @@
 import numpy as np
+import pytest
 
-from dpstudy.data.positives import at_most
+from dpstudy.data.positives import at_most, refuse_more
 from dpstudy.data.records import Records
+from dpstudy.errors import StudyError
 
 
 def records(labels, names=None):
@@ -21,6 +23,16 @@ def test_labels_beyond_the_most_are_dropped_by_the_records_own_id():
     assert (alone == cut).all()
     kept = cut[~few].sum(0) / labels[~few].sum(0)
     assert kept.min() > 0.25 and kept.max() < 0.6
+
+
+def test_too_many_positives_name_the_record_and_what_to_do():
+    labels = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1]], np.int8)
+    refuse_more(records(labels), 3)
+    refuse_more(records(np.arange(9, dtype=np.int32)), 1)
+    with pytest.raises(
+        StudyError, match="record 'r1' has 2 positive labels, but `positives` declares at most 1: raise"
+    ):
+        refuse_more(records(labels), 1)
 
 
 def test_one_class_a_record_is_left_alone():

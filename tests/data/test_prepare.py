@@ -127,6 +127,8 @@ class _Faulty:
 def test_a_label_out_of_range_never_reaches_a_shard(tmp_path, refused, monkeypatch):
     monkeypatch.setattr("dpstudy.data.prepare.open_reader", lambda name, options, root: _Faulty())
     refused({"splits": {"test": 0}}, tmp_path, "row 20 has label 2")
+    monkeypatch.setattr(_Faulty, "classes", ["a"])
+    refused({"splits": {"test": 0}}, tmp_path, "nothing to tell apart: 'a' is the only class; name two or more")
 
 
 def test_a_full_disk_leaves_no_shard(tmp_path, monkeypatch):

@@ -222,6 +222,15 @@ def test_a_bad_row_is_named(scans, refused, change, words):
     refused({**TABLE, "splits": {"test": 0}}, root, "labels.csv", *words)
 
 
+def test_one_label_column_makes_two_classes(scans):
+    root, rows = scans
+    options = {key: TABLE[key] for key in TABLE if key not in ("label_column", "classes")}
+    reader = open_reader("image_table", options | {"label_columns": ["mass"]}, root)
+    assert reader.classes == ["no mass", "mass"] and not reader.multi_label
+    labels = reader.read("all", np.arange(len(rows))).labels
+    assert labels.tolist() == [int(float(row["mass"])) for row in rows] and labels.dtype == np.int32
+
+
 @pytest.mark.parametrize("value", ["2", "-1", "yes", "0.5"])
 def test_a_bad_multi_label_is_named(scans, refused, value):
     root, rows = scans

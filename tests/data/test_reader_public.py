@@ -238,8 +238,17 @@ def test_nih_has_fourteen_findings_patients_and_groups(nih):
     ]
     for name, rows in (("train_val_list", "00000001_000.png\n00000001_001.png\n"), ("test_list", "00000002_000.png\n")):
         (nih / f"nih/{name}.txt").write_text(rows)
-    reader = open_reader("nih", {"location": "nih", **SIZE, "findings": ["Effusion"]}, nih)
-    assert reader.pools == ("train", "test") and reader.read("train", np.arange(2)).labels.tolist() == [[1], [0]]
+    reader = open_reader("nih", {"location": "nih", **SIZE, "findings": ["Effusion", "Hernia"]}, nih)
+    assert reader.pools == ("train", "test") and reader.read("train", np.arange(2)).labels.tolist() == [[1, 0], [0, 0]]
+
+
+def test_one_finding_alone_makes_two_classes(nih, chexpert):
+    options = {**SIZE, "findings": ["Cardiomegaly"]}
+    for name, pool, root, labels in (("nih", "all", nih, [1, 0, 0]), ("chexpert", "train", chexpert, [1, 0])):
+        reader = open_reader(name, {"location": name, **options}, root)
+        assert reader.classes == ["no Cardiomegaly", "Cardiomegaly"] and not reader.multi_label
+        read = reader.read(pool, np.arange(len(labels))).labels
+        assert read.tolist() == labels and read.dtype == np.int32
 
 
 def test_what_is_wrong_with_nih_is_named(nih):

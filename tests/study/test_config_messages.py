@@ -199,7 +199,6 @@ MISTAKES = [
     ("datasets/own/group_columns", [{"column": "age", "bands": [60, 40]}], "datasets.own.group_columns[0].bands: [60, 40] must be numbers, each larger than the one before"),
     ("datasets/own/group_columns", [7], "datasets.own.group_columns[0]: 7 is neither a string nor a mapping with 'column', 'bands', 'name'"),
     ("datasets/own/group_columns", ["age", {"column": "age", "bands": [40]}], "datasets.own.group_columns[1]: the groups are called 'age', as those of *group_columns[0] are; give one of the two another `name`"),
-    ("datasets/own/label_columns", ["edema"], "datasets.own.label_columns: one label alone, of which some methods learn nothing; make it two classes: label_column: edema, classes: ['0', '1'], positives: 1"),
     ("datasets/own/table", GONE, "datasets.own: the key 'table' is missing; it names a CSV or parquet file in `location`"),
     ("datasets/own/unit", "subject", "datasets.own: the key 'subject_column' is missing; unit: subject needs to know whose each row is"),
     ("tables/age", {"dataset": "own", "style": "disparity", "column": "Age", "rows": ROWS}, "tables.age.column: unknown group column 'Age' (did you mean 'age'?); there is sex, age, label"),

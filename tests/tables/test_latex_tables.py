@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dpstudy.errors import StudyError
-from dpstudy.files import write_json
+from dpstudy.files import read_json, write_json
 from dpstudy.tables.build import build as build_any
 from dpstudy.tables.latex import CSV_HEADER
 from dpstudy.tables.markup import escape
@@ -58,6 +58,28 @@ def test_latex_lays_cells_out_as_the_papers_do(study):
     assert table[4][1:3] == [r"96.1 $\pm$ 0.4", r"97.1 $\pm$ 0.4"]
     assert table[5] == [r"\quad published", "", "98.1 ($-1.0$)", "98.5 ($-0.4$)", ""]
     assert "tramer2021, Table 1 (mean)" in tex
+
+
+def with_intervals(study, name):
+    """Give each seed of a cell an interval of 2 below to 1 above its value."""
+    metrics = read_json(study.metrics[name])
+    for seed in metrics["seeds"]:
+        seed |= {"top1_low": seed["top1"] - 2, "top1_high": seed["top1"] + 1}
+    write_json(study.metrics[name], metrics)
+
+
+def test_intervals_stand_below_the_numbers_that_have_some(study):
+    with_intervals(study, "mnist/scatternet/dp-sgd/eps=1.2")
+    tex, rows = build(study)
+    assert r"\quad interval & & {\scriptsize 95.1--98.1} & &" in re.sub(r" +", " ", tex)
+    assert r"Intervals: 95 \%, by bootstrap over the test records" in tex
+    row = find(rows, "scatternet", "dp-sgd", "1.2")
+    assert [float(row["low"]), float(row["high"])] == pytest.approx([95.1, 98.1])
+    assert find(rows, "scatternet", "dp-sgd", "2")["low"] == ""
+    metrics = read_json(study.metrics["mnist/scatternet/dp-sgd/eps=1.2"])
+    del metrics["seeds"][1]["top1_low"]  # a seed without one: no interval of the cell
+    write_json(study.metrics["mnist/scatternet/dp-sgd/eps=1.2"], metrics)
+    assert "interval" not in build(study)[0]
 
 
 def test_the_median_is_the_median(study):

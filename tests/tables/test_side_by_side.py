@@ -4,7 +4,7 @@ import pytest
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.files import write_json
+from dpstudy.files import read_json, write_json
 from dpstudy.tables.report import build_report
 from dpstudy.tables.side_by_side import build_side_by_side, side_by_side_sheet
 
@@ -47,6 +47,16 @@ def test_a_row_per_entry_and_epsilon_a_column_per_feature_set(study):
         "Published: anon_smoothing, Table 1 (best), in brackets.",
         "At a finite ε, cells without a mark are proved, and certified at no more than their row's ε.",
     )
+
+
+def test_intervals_stand_in_a_row_of_their_own(study):
+    name = cell_name("mnist", "pixels", "dp-sgd", "0.5")
+    metrics = read_json(study.metrics[name])
+    metrics["seeds"] = [seed | {"top1_low": 90.0, "top1_high": 92.25} for seed in metrics["seeds"]]
+    write_json(study.metrics[name], metrics)
+    sheet = side_by_side_sheet("t", SPEC, study.results)
+    assert sheet.blocks[0][1:3] == (("DP-SGD, 0.5", "91.1 ± 0.4", "96.1 ± 0.4"), ("interval", "90.0–92.2", ""))
+    assert len(sheet.blocks[0]) == 5 and any(note.startswith("Intervals: 95 %") for note in sheet.notes)
 
 
 def test_what_is_less_than_proved_is_marked_and_more_than_the_target_is_told(study):

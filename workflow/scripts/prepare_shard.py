@@ -19,6 +19,8 @@ def planting(options: dict, files: list[str]):
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         wildcards, params = snakemake.wildcards, snakemake.params
+        # Not parameters of the rule: another delta, or more positives, would then read everything anew.
+        uses = snakemake.config["datasets"].get(wildcards.source, {})
         prepare_shard(
             wildcards.source,
             params.options,
@@ -28,6 +30,6 @@ if __name__ == "__main__":
             snakemake.output.shard,
             params.private,
             planting(params.options.get("plant"), list(snakemake.input.get("planted", []))),
-            # not a parameter of the rule: another delta would then read everything anew
-            snakemake.config["datasets"].get(wildcards.source, {}).get("delta"),
+            uses.get("delta"),
+            uses.get("positives", 1) if params.private else None,
         )

@@ -1,4 +1,4 @@
-"""At most k positive labels a record, where a study says that the others are dropped rather than refused."""
+"""At most k positive labels a record: those beyond are refused, or dropped where a study says so."""
 
 import hashlib
 from dataclasses import replace
@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpstudy.data.records import Records
+from dpstudy.errors import StudyError
 
 SALT = "dpstudy positives"
 
@@ -22,6 +23,21 @@ def at_most(records: Records, most: int) -> Records:
         found = np.flatnonzero(labels[row])
         labels[row, sorted(found, key=lambda label: _place(records.ids[row], label))[most:]] = 0
     return replace(records, labels=labels)
+
+
+def refuse_more(records: Records, most: int) -> None:
+    """Refuse a record with more than `most` positive labels: the bound on its contribution would not hold.
+
+    Raises:
+        StudyError: naming the first.
+    """
+    over = np.flatnonzero(records.labels.sum(1) > most) if records.multi_label else ()
+    if len(over):
+        row = over[0]
+        raise StudyError(
+            f"the record {records.ids[row]!r} has {int(records.labels[row].sum())} positive labels, but `positives` "
+            f"declares at most {most}: raise it, or write `beyond: truncate`"
+        )
 
 
 def _place(name: str, label: int) -> bytes:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstudy.data.images import UnreadableImageError
 from dpstudy.data.names import splits_of
-from dpstudy.data.positives import at_most
+from dpstudy.data.positives import at_most, refuse_more
 from dpstudy.data.reader import Reader
 from dpstudy.data.readers import open_reader
 from dpstudy.data.records import Records, concatenate
@@ -40,21 +40,27 @@ def prepare_shard(
     private: bool,
     change: Callable[[Records], Records] | None = None,
     delta: str | None = None,
+    positives: int | None = None,
 ) -> None:
     """Read rows i*n//k to (i+1)*n//k of a split, for shard i of k (the option `shards`), and write them to `path`.
 
     With `change`, the rows pass through it before they are written (a demonstration plants images so). With `delta` it
-    is compared with the number of units that will be learned from; another delta later reads nothing anew.
+    is compared with the number of units that will be learned from, and with `positives` the labels of each record that
+    will be learned from are counted; other values later read nothing anew.
 
     Raises:
         StudyError: the data are missing or damaged, a label is out of range, the split has fewer rows than shards, two
-            subjects share an image file, or delta is too weak.
+            subjects share an image file, delta is too weak, or a record has too many positive labels.
     """
     with _named(dataset):
         count = _shard_count(options)
         if not 0 <= shard < count:
             raise StudyError(f"shard {shard} does not exist; there are {count}")
         reader = open_reader(options.get("reader"), options, data_root)
+        if private and len(reader.classes) < 2:
+            raise StudyError(
+                f"there is nothing to tell apart: {reader.classes[0]!r} is the only class; name two or more"
+            )
         splits = _splits(reader, options, split, private)
         parts = splits[split]
         rows = sum(len(indices) for _, indices in parts)
@@ -70,6 +76,8 @@ def prepare_shard(
         records = _read(reader, parts, shard * rows // count, (shard + 1) * rows // count, tolerated)
         if options.get("beyond") == "truncate" and split != "test":
             records = at_most(records, options["positives"])
+        elif positives is not None and split != "test":
+            refuse_more(records, positives)
         write_shard(path, change(records) if change else records, private)
 
 

@@ -1,6 +1,6 @@
 """Statistics over the seeds of a cell."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,6 +22,19 @@ def aggregate(seed_rows: list[dict]) -> tuple[dict[str, float], dict[str, float]
         raise ValueError("every seed must have the same metrics")
     columns = {name: mean_median_std([row[name] for row in seed_rows]) for name in names}
     return tuple({name: values[i] for name, values in columns.items()} for i in range(3))
+
+
+def mean_interval(entries: Sequence[Mapping], metric: str) -> tuple[float, float] | None:
+    """The mean lower and the mean upper end of a metric's intervals over seeds; None unless every seed has one.
+
+    Args:
+        entries: the seeds of a metrics.json, or one group of each.
+    """
+    ends = [(entry[f"{metric}_low"], entry[f"{metric}_high"]) for entry in entries if f"{metric}_low" in entry]
+    if not ends or len(ends) < len(entries):
+        return None
+    low, high = np.mean(ends, axis=0)
+    return float(low), float(high)
 
 
 def mean_median_std(values: Sequence[float]) -> tuple[float, float, float]:

@@ -113,13 +113,6 @@ def _check_sources(config: dict) -> None:
         reader = entry["reader"]
         if reader == "image_table" and "table" not in entry:
             raise StudyError(f"{place}: the key 'table' is missing; it names a CSV or parquet file in `location`")
-        if (
-            len(findings := entry.get("label_columns", [])) == 1
-        ):  # scores that are centred over labels are then constant
-            raise StudyError(
-                f"{place}.label_columns: one label alone, of which some methods learn nothing; make it two classes: "
-                f"label_column: {findings[0]}, classes: ['0', '1'], positives: 1"
-            )
         for key in entry:
             if key in own and key not in taken[reader]:
                 takes = ", ".join(taken[reader]) or "none of its own"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dpstudy.errors import StudyError
-from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.groups import gap
 from dpstudy.evaluation.metrics import METRICS
@@ -109,8 +109,7 @@ def _of_cell(place: tuple[str, str, str, str], seeds: list[dict], column: str, m
 
 def _score(place, group: str, n: int | None, entries: list[dict], metric: str) -> Score:
     mean, _, std = mean_median_std([entry[metric] for entry in entries])
-    ends = [[entry[key] for entry in entries if key in entry] for key in (f"{metric}_low", f"{metric}_high")]
-    low, high = (mean_median_std(values)[0] if len(values) == len(entries) else None for values in ends)
+    low, high = mean_interval(entries, metric) or (None, None)
     return Score(place, group, n, mean, std, low, high, len(entries))
 
 

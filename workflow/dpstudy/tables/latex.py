@@ -8,13 +8,16 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.files import atomic
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
 from dpstudy.tables.markup import escape, line, minipage
-from dpstudy.tables.numbers import over_seeds, signed, upper_bound
+from dpstudy.tables.numbers import interval_text, over_seeds, signed, upper_bound
 from dpstudy.tables.published import Published
 from dpstudy.tables.results import Results
 
 CSV_HEADER = (
     *("dataset", "features", "entry", "epsilon", "certified_epsilon", "guarantee", "statistic"),
-    *("ours", "std", "seeds", "published", "published_std", "difference"),
+    *("ours", "std", "seeds", "published", "published_std", "difference", "low", "high"),
+)
+INTERVALS = (
+    "Intervals: 95 %, by bootstrap over the test records (over persons, where they are known); mean ends over seeds."
 )
 _MARKS = {"claimed": r"$^{\dagger}$", "none": r"$^{\ddagger}$"}
 MEANINGS = {"claimed": "guarantee claimed by its authors, not proved", "none": "no guarantee"}
@@ -54,6 +57,8 @@ def to_latex(table: Table) -> str:
         for row in (row for row in table.rows if row.dataset == dataset):
             pairs = list(zip(row.cells, columns, strict=True))
             lines.append(line([escape(row.label), *(_ours(*pair, table.digits, wide) for pair in pairs)]))
+            if row.has_intervals:
+                lines.append(line([r"\quad interval", *(_interval(cell, table.digits) for cell in row.cells)]))
             if row.has_published:
                 lines.append(line([r"\quad published", *(_published(cell, table, wide) for cell in row.cells)]))
     if not table.rows:
@@ -78,6 +83,10 @@ def _ours(cell: Cell, column: Column, digits: int, wide: bool) -> str:
         return value + mark
     spread = rf"$\pm$ {cell.std:.{digits}f}"
     return value + (_aside(spread) if wide else f" {spread}") + mark
+
+
+def _interval(cell: Cell, digits: int) -> str:
+    return rf"{{\scriptsize {escape(interval_text(cell.interval, digits))}}}" if cell.interval else ""
 
 
 def _aside(text: str) -> str:
@@ -109,6 +118,8 @@ def notes(table: Table, beside: str = "; in brackets ours minus published") -> l
     metric = METRICS[table.metric]
     spread = over_seeds(table.statistic, (cell.seeds for row in table.rows for cell in row.cells))
     sentences = [f"{metric[0].upper()}{metric[1:]}: {spread}."]
+    if any(row.has_intervals for row in table.rows):
+        sentences.append(INTERVALS)
     if any(cell.ours is None for row in table.rows for cell in row.cells):
         sentences.append("– marks a missing cell.")
     if table.sources:
@@ -147,4 +158,5 @@ def csv_row(cell: Cell, table: Table) -> tuple:
         printed(published),
         published and published.std,
         None if cell.difference is None else round(cell.difference, 6),
+        *(cell.interval or (None, None)),
     )

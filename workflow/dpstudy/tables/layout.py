@@ -23,7 +23,8 @@ _log = logging.getLogger("dpstudy")
 class Cell:
     """One number of a table, and what it stands beside. None where there is no such thing.
 
-    `ceiling` is the highest accuracy that the cell's noise allows (`dpstudy.tables.ceiling`), in percent.
+    `ceiling` is the highest accuracy that the cell's noise allows (`dpstudy.tables.ceiling`), in percent; `interval`
+    has the mean ends of its 95 % intervals over test records.
     """
 
     dataset: str
@@ -37,6 +38,7 @@ class Cell:
     seeds: int
     published: Published | None
     ceiling: float | None = None
+    interval: tuple[float, float] | None = None
 
     @property
     def name(self) -> str:
@@ -86,6 +88,11 @@ class Row:
     def has_published(self) -> bool:
         """Whether any of its cells has a printed counterpart."""
         return any(cell.published for cell in self.cells)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any of its cells has an interval."""
+        return any(cell.interval for cell in self.cells)
 
 
 @dataclass(frozen=True)
@@ -245,7 +252,8 @@ def cell_at(key: tuple, values: dict, results: Results, where: dict | None, metr
     mean, median, std = mean_median_std(runs)
     ours = mean if statistic == "mean" else median
     ceiling = results.ceiling(name) if metric == "top1" else None
-    return Cell(*key, ledger["epsilon"], ledger["guarantee"], ours, std, len(runs), published, ceiling)
+    interval = results.interval(name, metric)
+    return Cell(*key, ledger["epsilon"], ledger["guarantee"], ours, std, len(runs), published, ceiling, interval)
 
 
 def _column(epsilon: str, cells: list[Cell]) -> Column:

@@ -27,6 +27,11 @@ def over_seeds(statistic: str, counts: Iterable[int], sign: str = "±") -> str:
     return f"{statistic} {sign} standard deviation over {' or '.join(map(str, known)) or 'no'} seeds"
 
 
+def interval_text(interval: tuple[float, float] | None, digits: int) -> str:
+    """The ends of an interval, as "0.50–0.57"; "" for None."""
+    return "" if interval is None else f"{interval[0]:.{digits}f}–{interval[1]:.{digits}f}"
+
+
 def signed(value: float, digits: int) -> str:
     """A difference with its sign; what rounds to zero has none. The minus is the ASCII one."""
     text = f"{value:+.{digits}f}"

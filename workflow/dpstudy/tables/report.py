@@ -12,7 +12,7 @@ from dpstudy.files import atomic, read_json
 from dpstudy.tables.build import SHEETS
 from dpstudy.tables.latex import mark_of, marks, notes
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
-from dpstudy.tables.numbers import signed, upper_bound
+from dpstudy.tables.numbers import interval_text, signed, upper_bound
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 from dpstudy.tables.words import (
@@ -160,6 +160,7 @@ def _cell(cell: Cell, column: Column, table: Table) -> dict:
         "order": "" if cell.ours is None else repr(cell.ours),
         "value": "–" if cell.ours is None else f"{cell.ours:.{digits}f}",
         "std": f"{cell.std:.{digits}f}" if cell.seeds > 1 else "",
+        "interval": interval_text(cell.interval, digits),
         "published": beside,
         "difference": difference,
         "mark": mark_of(cell, column),

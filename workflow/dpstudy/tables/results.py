@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dpstudy.errors import StudyError
+from dpstudy.evaluation.aggregate import mean_interval
 from dpstudy.evaluation.summary import read_summary
 from dpstudy.files import read_json
 from dpstudy.tables.ceiling import cell_ceiling, label_norm
@@ -62,6 +63,14 @@ class Results:
         """
         metrics = self._document(self.metrics, cell, "metrics.json")
         return cell_ceiling(self.ledger(cell), metrics["classes"], label_norm(metrics))
+
+    def interval(self, cell: str, metric: str) -> tuple[float, float] | None:
+        """The mean ends of a cell's intervals over test records; None where it has none.
+
+        Raises:
+            StudyError: the cell has no metrics.json.
+        """
+        return mean_interval(self._document(self.metrics, cell, "metrics.json")["seeds"], metric)
 
     @staticmethod
     def _document(paths: Mapping[str, str | os.PathLike], cell: str, name: str) -> dict:

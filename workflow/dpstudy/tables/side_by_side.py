@@ -7,7 +7,7 @@ from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import values_by_cell
 from dpstudy.tables.latex import CSV_HEADER, MEANINGS, csv_row, notes
 from dpstudy.tables.layout import Cell, Row, Table, cell_at, check_names
-from dpstudy.tables.numbers import upper_bound
+from dpstudy.tables.numbers import interval_text, upper_bound
 from dpstudy.tables.published import combine
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet
@@ -66,7 +66,7 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
 
 def _sheet(table: Table, spec: dict) -> Sheet:
     heads = tuple(column.get("label", column["features"]) for column in spec["columns"])
-    block = tuple((row.label, *(_text(cell, table.digits) for cell in row.cells)) for row in table.rows)
+    block = tuple(text for row in table.rows for text in _rows(row, table.digits))
     used = {_mark(cell) for row in table.rows for cell in row.cells}
     sentences = notes(table, ", in brackets")
     sentences += [f"{mark} {MEANINGS[guarantee]}." for guarantee, mark in _MARKS.items() if mark in used]
@@ -74,6 +74,14 @@ def _sheet(table: Table, spec: dict) -> Sheet:
     return Sheet(
         table.name, table.caption, ("Method", *heads), "l" + "c" * len(heads), (block,), notes=tuple(sentences)
     )
+
+
+def _rows(row: Row, digits: int) -> list[tuple[str, ...]]:
+    """A row of the table, and its intervals below it."""
+    rows = [(row.label, *(_text(cell, digits) for cell in row.cells))]
+    if row.has_intervals:
+        rows.append(("interval", *(interval_text(cell.interval, digits) for cell in row.cells)))
+    return rows
 
 
 def _text(cell: Cell, digits: int) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.listed import ListedImages, Listing, age_bands, needs_size
 from dpstudy.data.reader import Reader
@@ -29,9 +30,9 @@ def open(options: dict, data_root: Path) -> Reader:
     """List the images of `location`, the folder that holds the tables.
 
     Options: `size` (needed), `channels` (1 where absent), `resize` (stretch where absent), `findings` (the five that
-    are ranked, where absent), `uncertain` (zeros where absent; ones; or ignore, which leaves out a record with any),
-    `views` (frontal where absent, lateral, all), `group_columns`. An empty field counts as 0: the finding is not
-    mentioned.
+    are ranked, where absent; one alone makes two classes), `uncertain` (zeros where absent; ones; or ignore, which
+    leaves out a record with any), `views` (frontal where absent, lateral, all), `group_columns`. An empty field counts
+    as 0: the finding is not mentioned.
 
     Raises:
         StudyError: a table or a column is missing, a value is none of these, or a path names no patient.
@@ -45,7 +46,7 @@ def open(options: dict, data_root: Path) -> Reader:
     findings = [str(name) for name in options.get("findings") or FINDINGS]
     entries = options.get("group_columns")
     listings = {pool: _list(folder, name, findings, views, uncertain, entries) for pool, name in _LISTS.items()}
-    return ListedImages(listings, findings, {"channels": 1} | options)
+    return ListedImages(listings, classes_of(findings), {"channels": 1} | options)
 
 
 def _list(folder: Path, name: str, findings: list[str], views: str, uncertain: str, entries: list | None) -> Listing:
@@ -65,7 +66,7 @@ def _list(folder: Path, name: str, findings: list[str], views: str, uncertain: s
         groups = {"sex": table.column("Sex"), "age": age_bands(table.column("Age")), "view": view}
     groups = {name: values[rows].astype(object) for name, values in groups.items()}
     patients = np.array([_patient(path, table.where(row)) for path, row in zip(ids, rows, strict=True)], dtype=object)
-    return Listing(ids, folder, labels[rows], str(table.path), patients, groups)
+    return Listing(ids, folder, labels_of(labels[rows]), str(table.path), patients, groups)
 
 
 def _labels(table: TextTable, finding: str) -> np.ndarray:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.images import Mosaic, decode_all, image_options, pair
 from dpstudy.data.reader import Reader, Rows, numbered_ids
@@ -20,8 +21,8 @@ def open(options: dict, data_root: Path) -> Reader:
     """Open the table named by `table` in `location`.
 
     Options: `path_column` (needed without `mosaic`); `label_column` of class names, with `classes`, or `label_columns`,
-    one 0/1 column a finding; `subject_column`; `group_columns`; `size` and `channels` (to resize and convert);
-    `resize`; `mosaic` and `tile`: row i is tile i of that image.
+    one 0/1 column a finding (one alone makes two classes); `subject_column`; `group_columns`; `size` and `channels` (to
+    resize and convert); `resize`; `mosaic` and `tile`: row i is tile i of that image.
 
     Raises:
         StudyError: a column is missing or has a missing value, a class is unknown, a path stands twice, leaves the
@@ -40,15 +41,16 @@ class _Table:
         self._folder, self._table = folder, table
         self._size, self._channels = image_options(options)
         self._crop = options.get("resize") == "crop"
-        self.multi_label = options.get("label_columns") is not None
-        if self.multi_label == (options.get("label_column") is not None):
+        findings = options.get("label_columns")
+        if (findings is not None) == (options.get("label_column") is not None):
             raise StudyError("reader 'image_table': give either `label_column` or `label_columns`")
-        if self.multi_label:
+        if findings is not None:
             self.classes, self._labels = _findings(table, options)
         else:
             # not taken from the rows: which classes there are would then depend on private records
             self.classes = class_names(options)
             self._labels = table.class_indices(options["label_column"], self.classes)
+        self.multi_label = self._labels.ndim == 2
         subject = options.get("subject_column")
         self._subjects = None if subject is None else table.column(subject)
         self._groups = groups_of(table, options.get("group_columns") or [])
@@ -135,4 +137,4 @@ def _findings(table: TextTable, options: dict) -> tuple[list[str], np.ndarray]:
             if text not in ("0", "1", "0.0", "1.0"):
                 raise StudyError(f"{table.where(row)}: {text!r} in the column {name!r}; it must be 0 or 1")
             labels[row, place] = text[0] == "1"
-    return classes, labels
+    return classes_of(classes), labels_of(labels)

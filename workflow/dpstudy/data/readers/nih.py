@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.listed import ListedImages, Listing, age_bands, needs_size
 from dpstudy.data.reader import Reader
@@ -28,7 +29,7 @@ def open(options: dict, data_root: Path) -> Reader:
     """List the images of `location`, the folder that holds the table.
 
     Options: `size` (needed), `channels` (1 where absent), `resize` (stretch where absent), `findings` (all fourteen
-    where absent), `group_columns`.
+    where absent; one alone makes two classes), `group_columns`.
 
     Raises:
         StudyError: the table, a column or an image is missing, a finding is unknown, or a list names an image that the
@@ -48,10 +49,10 @@ def open(options: dict, data_root: Path) -> Reader:
         rows = {pool: _rows(folder / name, places) for pool, name in _LISTS.items()}
     else:
         rows = {"all": np.arange(table.rows)}
-    labels = _labels(table, findings)
+    labels = labels_of(_labels(table, findings))
     groups = groups_of(table, options["group_columns"]) if options.get("group_columns") else _groups(table)
     listings = {pool: _list(table, folder, files, labels, groups, chosen) for pool, chosen in rows.items()}
-    return ListedImages(listings, findings, {"channels": 1} | options)
+    return ListedImages(listings, classes_of(findings), {"channels": 1} | options)
 
 
 def _rows(path: Path, places: dict[str, int]) -> np.ndarray:
