@@ -2,13 +2,16 @@
 
 import functools
 import math
+import secrets
 
+import numpy as np
 import pytest
 
 from dpstudy.privacy.accounting import certify, rdp_epsilon
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
-from dpstudy.privacy.ledger import SEEDED, build_ledger, check_releases, total
+from dpstudy.privacy.ledger import SEEDED, build_ledger, check_releases, check_run, total
+from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.schema import check
 
 GAUSSIAN = Event("gram", "gaussian", 5.0, 1.0)
@@ -84,6 +87,42 @@ def test_releases_are_held_against_the_ledger():
             check_releases([GAUSSIAN, POISSON], drawn)
     with pytest.raises(RuntimeError, match="drew"):
         check_releases([GAUSSIAN, POISSON], {"gram": 1, "gradient": 20, "bias": 1})
+
+
+def run_that_took(taken, units, resumed=False):
+    source = NoiseSource("secure", "cell")
+    for _ in range(20):
+        source.gaussian("gradient", (1,), 1.0, step=source.drawn["gradient"])
+    if units:
+        source.took("gradient", taken // 2, units // 2)
+        source.took("gradient", taken - taken // 2, units - units // 2)
+    source.resumed = resumed
+    return source
+
+
+@pytest.mark.parametrize(("rate", "units"), [(0.05, 20_000), (4096 / 50_000, 20 * 50_000), (0.5, 2000)])
+def test_as_many_take_part_as_is_accounted(rate, units):
+    event = Event("gradient", "gaussian", 4.0, 1.0, 20, "poisson", rate)
+    cut = Event("gradient", "gaussian", 4.0, 1.0, 20, "truncated-poisson", rate, largest=units, units=units)
+    spread = math.sqrt(units * rate * (1 - rate))
+    for sampled in (event, cut):
+        for far in (-4, 0, 4):
+            check_run([sampled], run_that_took(round(units * rate + far * spread), units))
+        for far in (-12, 12):
+            with pytest.raises(RuntimeError, match="takes part in the release 'gradient' with probability"):
+                check_run([sampled], run_that_took(round(units * rate + far * spread), units))
+    with pytest.raises(RuntimeError, match="nobody counted who took part"):
+        check_run([event], run_that_took(0, 0))
+    check_run([event], run_that_took(0, 0, resumed=True))
+    check_run([Event("gradient", "gaussian", 4.0, 1.0, 20)], run_that_took(0, 0))  # all take part
+
+
+def test_the_rounding_of_a_loader_is_noticed():
+    event = Event("gradient", "gaussian", 4.0, 1.0, 20, "poisson", 1 / 13)
+    generator = np.random.default_rng(secrets.randbits(60))
+    taken = int(generator.binomial(20 * 50_000, 4096 / 50_000))
+    with pytest.raises(RuntimeError, match="not what chance allows"):
+        check_run([event], run_that_took(taken, 20 * 50_000))
 
 
 def test_two_events_of_one_name_add_up():

@@ -25,6 +25,7 @@ OUTPUTS = {
     "sum_statistics": "private/statistics/*/*/*/*/*.safetensors",
     "train_closed_form": "cells/*/*/ls/*/metrics.json",
     "train_stepped": "cells/*/*/sgd/*/metrics.json",
+    "certify_cells": "privacy/certificates/*.json",
     "total_privacy": "privacy/total.json",
     "summarise_cells": "summary.csv",
     "build_table": "tables/*.tex",

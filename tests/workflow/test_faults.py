@@ -4,6 +4,7 @@ import contextlib
 import copy
 import errno
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from PIL import Image
 
 from dpstudy.errors import StudyError
-from dpstudy.files import atomic, write_json
+from dpstudy.files import atomic, read_json, write_json
 from tests.workflow.conftest import TINY, StudyFolder, make_folder
 from tests.workflow.kills import temporary_files
 
@@ -275,6 +276,20 @@ def test_an_epsilon_out_of_reach_and_a_weak_delta(own):
     fails(own, target, "datasets.own.delta: 0.02 is not below 1/n = 1/60")
     own.write_config(OWN)
     works(own, target)
+
+
+def test_a_ledger_that_does_not_stand(own):
+    certificates = "results/privacy/certificates/own.json"
+    works(own, certificates)
+    ledger = own.path / OWN_CELL.format("ls").replace("metrics", "ledger")
+    content = read_json(ledger)
+    write_json(ledger, content | {"epsilon": content["epsilon"] / 2})
+    cell = "own/brought/ls/eps=1"
+    fails(
+        own, certificates, f"cell {cell}: its ledger does not stand", "is stated, where", f"Delete results/cells/{cell}"
+    )
+    shutil.rmtree(ledger.parent)
+    works(own, certificates)
 
 
 # ---- the config: refused before anything runs

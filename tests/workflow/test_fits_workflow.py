@@ -36,6 +36,7 @@ FITTED = {
 }  # fmt: skip
 AFTER_CELLS = [
     ("build_report", "results/report/index.html"),
+    ("certify_cells", "results/privacy/certificates/digits.json"),
     ("summarise_cells", "results/summary.csv"),
     ("total_privacy", "results/privacy/total.json"),
 ]

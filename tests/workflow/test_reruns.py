@@ -12,6 +12,7 @@ AFTER_CELLS = [
     ("build_report", "results/report/index.html"),
     ("build_table", "results/tables/tiny.tex"),
     ("draw_figure", "results/figures/tiny.pdf"),
+    ("certify_cells", "results/privacy/certificates/digits.json"),
     ("summarise_cells", "results/summary.csv"),
     ("total_privacy", "results/privacy/total.json"),
 ]

@@ -31,6 +31,7 @@ TUNED = {
 AFTER_CELLS = [
     ("build_report", "results/report/index.html"),
     ("build_table", "results/tables/tuned.tex"),
+    ("certify_cells", "results/privacy/certificates/digits.json"),
     ("summarise_cells", "results/summary.csv"),
     ("total_privacy", "results/privacy/total.json"),
 ]

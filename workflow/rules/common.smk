@@ -111,6 +111,7 @@ def final_targets():
         "results/summary.csv",
         "results/summary.parquet",
         "results/privacy/total.json",
+        *certificates(),
         "results/report/index.html",
     ]
 

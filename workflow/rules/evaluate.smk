@@ -1,9 +1,33 @@
 # What the cells of the study add up to: results and privacy spent.
 
 
+rule certify_cells:
+    input:
+        metrics=lambda wildcards: files_of(wildcards.dataset, "metrics.json"),
+        ledgers=lambda wildcards: files_of(wildcards.dataset, "ledger.json"),
+        code=code("certify_cells.py"),
+    output:
+        "results/privacy/certificates/{dataset}.json",
+    log:
+        "results/logs/certify_cells/{dataset}.log",
+    benchmark:
+        "results/benchmarks/certify_cells/{dataset}.tsv"
+    conda:
+        "../../envs/study.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        cells=lambda wildcards: [cell.path for cell in CELLS if cell.dataset == wildcards.dataset],
+    script:
+        "../scripts/certify_cells.py"
+
+
 rule summarise_cells:
     input:
         metrics=cell_files("metrics.json"),
+        certificates=certificates(),
         code=code("summarise_cells.py"),
     output:
         csv="results/summary.csv",

@@ -190,6 +190,16 @@ def cell_files(name):
     return [f"results/cells/{cell.path}/{name}" for cell in CELLS]
 
 
+def files_of(dataset, name):
+    """One file of every cell of a data set, in the study's order."""
+    return [f"results/cells/{cell.path}/{name}" for cell in CELLS if cell.dataset == dataset]
+
+
+def certificates():
+    """What other accountants say of the cells, a file for each data set."""
+    return [f"results/privacy/certificates/{dataset}.json" for dataset in dict.fromkeys(cell.dataset for cell in CELLS)]
+
+
 def run_files(wildcards):
     """What the jobs of a cell's seeds made."""
     return [

@@ -9,6 +9,7 @@ rule build_report:
         trials=list(searches_of(STUDY["tables"].values()).values()),
         curves=list(curves_of(STUDY["tables"].values()).values()),
         totals="results/privacy/total.json",
+        certificates=certificates(),
         audits=list(audits_of_claims().values()),
         figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
         published=published_files(),

@@ -26,4 +26,5 @@ if __name__ == "__main__":
             },
             question=params.question,
             public_tests=params.public_tests,
+            certificates={name: one for path in files.certificates for name, one in read_json(path)["cells"].items()},
         )

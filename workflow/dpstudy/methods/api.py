@@ -9,7 +9,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.problem import Problem
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_releases
+from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
 from dpstudy.privacy.noise import NoiseSource
 
 
@@ -62,7 +62,7 @@ def fit(
     data = method.prepare(_Rows(features, labels, subjects), parameters, problem, **beside)
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
-    check_releases(plan.events, source.drawn)
+    check_run(plan.events, source)
     why_none = SHARED_NOISE if shared_noise else None
     ledger = build_ledger(plan.events, budget, n=problem.n, unit=unit, noise=noise, no_guarantee=why_none)
     return Result(fitted.model, ledger)

@@ -8,6 +8,7 @@ adds sigma C to a *mean*, which is n times too much; its Eq. 3 (sigma C / n) is 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -101,7 +102,14 @@ def fit(
     average = TailAverage(steps) if parameters.average else None
     generator = source.sampling("batches") if rate < 1.0 else None
     sampler = sampled_batches(
-        data.units.count, rate, steps, parameters.sampling, generator, problem.n, parameters.largest_batch
+        data.units.count,
+        rate,
+        steps,
+        parameters.sampling,
+        generator,
+        problem.n,
+        parameters.largest_batch,
+        partial(source.took, GRADIENT),
     )
     for step, index in enumerate(map(data.units.rows, sampler), start=1):
         gradient = clipped_sum(records, weights, head, index)

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -183,7 +184,14 @@ def fit(
     stops, taken = parameters.stops(steps), run.done
     generator = source.sampling("batches") if rate < 1.0 else None
     sampler = sampled_batches(
-        data.units.count, rate, steps, parameters.sampling, generator, problem.n, parameters.largest_batch
+        data.units.count,
+        rate,
+        steps,
+        parameters.sampling,
+        generator,
+        problem.n,
+        parameters.largest_batch,
+        partial(source.took, schedule.GRADIENT),
     )
     copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
     note = _note(plan, problem, rate * problem.n * copies, taken, bool(plan.events) and not source.shared)

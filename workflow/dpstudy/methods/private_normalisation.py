@@ -149,7 +149,12 @@ def channel_sums(
     for features in blocks:
         block = features.reshape(-1, channels, problem.dim // channels)
         finite = np.isfinite(block).all((1, 2))
-        taken = [finite & (own.random(len(block)) < rate) for own in samples] if samples else [finite, finite]
+        taken = [finite, finite]
+        if samples:
+            drawn = [own.random(len(block)) < rate for own in samples]
+            for name, part in zip((MEAN, SQUARE), drawn, strict=True):
+                source.took(name, int(part.sum()), len(block))
+            taken = [finite & part for part in drawn]
         first, second = (block if part.all() else block[part] for part in taken)
         mean += clip_rows(first.mean(2), bounds[0]).sum(0, dtype=np.float64)
         squares = np.einsum("nkp,nkp->nk", second, second) / block.shape[2]

@@ -1,6 +1,6 @@
 """Which records take part in a step."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -14,14 +14,15 @@ def batches(
     generator: np.random.Generator | None,
     slots: int | None = None,
     largest: int | None = None,
+    took: Callable[[int, int], None] | None = None,
 ) -> Iterator[torch.Tensor | None]:
     """Yield `steps` index tensors; None stands for all rows (rate 1, which needs no generator).
 
-    "poisson" takes each row independently with probability `rate` (a batch may be empty), and leaves a random subset of
-    `largest` rows where there are more. "shuffle" cuts a fresh
-    permutation of `slots` places (default: rows) into batches of round(slots x rate), dropping the remainder, so that
-    a row takes part at most once an epoch. With slots the public n, records that de-duplication dropped keep their
-    empty places: the number of batches in an epoch is what the accounting says, whatever was dropped.
+    "poisson" takes each row independently with probability `rate` (a batch may be empty), tells `took` how many of how
+    many it took, and leaves a random subset of `largest` rows where there are more. "shuffle" cuts a fresh permutation
+    of `slots` places (default: rows) into batches of round(slots x rate), dropping the remainder, so that a row takes
+    part at most once an epoch. With slots the public n, records that de-duplication dropped keep their empty places:
+    the number of batches in an epoch is what the accounting says, whatever was dropped.
     """
     if rate == 1.0:
         for _ in range(steps):
@@ -29,6 +30,8 @@ def batches(
     elif sampling == "poisson":
         for _ in range(steps):
             taken = np.flatnonzero(generator.random(rows, dtype=np.float64) < rate)
+            if took is not None:
+                took(len(taken), rows)
             if largest is not None and len(taken) > largest:
                 taken = np.sort(generator.choice(taken, largest, replace=False))
             yield torch.from_numpy(taken)

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.events import ITERATED, Event, known_to_renyi, unamplified, unproved
+from dpstudy.privacy.events import ITERATED, TRUNCATED, Event, known_to_renyi, unamplified, unproved
 from dpstudy.privacy.iteration import share_within
+from dpstudy.privacy.noise import NoiseSource
 
 SHARED_NOISE = (
     "One noise vector was added to every class and step (shared_noise, a control): differences between classes are "
@@ -117,6 +118,34 @@ def check_releases(events: Sequence[Event], drawn: Mapping[str, int]) -> None:
         declared[event.name] += event.count
     if declared != Counter(drawn):
         raise RuntimeError(f"the ledger declares the releases {dict(declared)}, the noise source drew {dict(drawn)}")
+
+
+def check_run(events: Sequence[Event], source: NoiseSource) -> None:
+    """Hold the ledger against what a run did: what its noise source drew, and how many units took part.
+
+    Raises:
+        RuntimeError: as `check_releases`, or more or fewer units took part in a Poisson-sampled release than chance
+            allows at the rate that is accounted.
+    """
+    check_releases(events, source.drawn)
+    for event in events:
+        if event.sampling not in ("poisson", TRUNCATED) or event.sampling_rate == 1:
+            continue
+        if event.name not in source.took_part:
+            if source.resumed:
+                continue  # this release was made before the run was interrupted
+            raise RuntimeError(f"nobody counted who took part in the sampled release {event.name!r}")
+        if _improbable(*source.took_part[event.name], event.sampling_rate):
+            raise RuntimeError(
+                f"the ledger declares that a unit takes part in the release {event.name!r} with probability "
+                f"{event.sampling_rate}; how many took part in this run is not what chance allows"
+            )
+
+
+def _improbable(taken: int, units: int, rate: float) -> bool:
+    """Whether Bernstein's inequality gives a binomial count as far from its mean a chance below one in 10^12."""
+    variance, far = units * rate * (1 - rate), abs(taken - units * rate)
+    return far**2 / (2 * (variance + far / 3)) > math.log(2e12)
 
 
 def total(ledgers: Sequence[tuple[dict, int]], delta: float) -> dict:

@@ -36,6 +36,8 @@ class NoiseSource:
         self.key = tuple(str(part) for part in key)
         self.drawn: Counter[str] = Counter()
         self._used: dict[tuple[str, int], set[str]] = {}  # (release, step) -> tensors drawn
+        self.took_part: dict[str, tuple[int, int]] = {}  # release -> (units taken, units that could be), never stored
+        self.resumed = False
         self.untouched = True  # nothing was drawn or sampled: another seed gives the same
 
     def gaussian(
@@ -66,7 +68,7 @@ class NoiseSource:
         """Take over the count of what an interrupted run drew before this one goes on where it was."""
         if self.drawn:
             raise RuntimeError(f"releases were drawn before the run was resumed: {dict(self.drawn)}")
-        self.untouched = False
+        self.untouched, self.resumed = False, True
         self.drawn = Counter(drawn)
 
     def _draw(self, shape: tuple[int, ...], std: float, dtype, *release: object) -> np.ndarray:
@@ -83,6 +85,11 @@ class NoiseSource:
         if self.mode == "secure":
             return np.random.Generator(np.random.PCG64DXSM(int.from_bytes(os.urandom(32), "little")))
         return self._stream("sampling", name)
+
+    def took(self, name: str, taken: int, units: int) -> None:
+        """Count who took part in a sampled release, for `check_run`: private, and kept in memory alone."""
+        before = self.took_part.get(name, (0, 0))
+        self.took_part[name] = before[0] + taken, before[1] + units
 
     def _stream(self, *parts: object) -> np.random.Generator:
         text = "\x1f".join([*self.key, *map(str, parts)])

@@ -15,7 +15,7 @@ from dpstudy.files import write_json, write_table
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.privacy.audit import verdict
 from dpstudy.privacy.events import unproved
-from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_releases
+from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
 from dpstudy.progress import progress
 from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
@@ -136,7 +136,7 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
 
         extra["monitor"] = monitor
     fitted = method.fit(data, parameters, problem, plan, source, **extra)
-    check_releases(plan.events, source.drawn)
+    check_run(plan.events, source)
     if keeper:
         curve.extend(keeper.curve)
     seconds = keeper.seconds if keeper else time.monotonic() - started
@@ -146,7 +146,8 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
     if request.evaluation:
         options = dict(request.evaluation) | {"metrics": request.metrics}
         more = judge(given, test.labels, classes, options, test.groups, test.subjects)
-    outcome.rows.append({"seed": seed, "split": "test", **scores, **more, "seconds": round(seconds, 3)})
+    counts = {"seconds": round(seconds, 3), "releases": dict(source.drawn)}
+    outcome.rows.append({"seed": seed, "split": "test", **scores, **more, **counts})
     _log.info("seed %s: %s in %.1f s", seed, scores, seconds)
     if outcome.first_model is None:
         outcome.first_model, outcome.repeatable = fitted.model, source.untouched

@@ -18,6 +18,7 @@ from dpstudy.tables.sheet import Sheet
 from dpstudy.tables.words import (
     GUARANTEES,
     audit_in_words,
+    certificate_in_words,
     dedup_in_words,
     ledger_in_words,
     test_in_words,
@@ -41,6 +42,7 @@ def build_report(
     made_by: Mapping[str, object],
     question: str = "",
     public_tests: Mapping[str, bool] | None = None,
+    certificates: Mapping[str, dict] | None = None,
 ) -> None:
     """Write the report.
 
@@ -55,6 +57,7 @@ def build_report(
         made_by: {"config": hash, "library": hash, "versions": {package: version}}.
         question: what the study asks, a sentence.
         public_tests: data set -> whether the records that models are scored on are public.
+        certificates: cell -> what accountants that had no part in it say of its ledger.
 
     Raises:
         StudyError: as `lay_out`; a figure is missing.
@@ -76,7 +79,7 @@ def build_report(
         axes=axes,
         tables=[_any_table(name, spec, results) for name, spec in tables.items()],
         figures=[_figure(name, spec, axes, figure_paths) for name, spec in figures.items()],
-        ledgers=_ledgers(axes, results.ledgers, results.audits),
+        ledgers=_ledgers(axes, results.ledgers, results.audits, certificates or {}),
         guarantees=GUARANTEES,
         tests={dataset: test_in_words(public) for dataset, public in (public_tests or {}).items()},
         totals={dataset: total_in_words(total) for dataset, total in totals.items()},
@@ -213,7 +216,7 @@ def _captions(spec: dict, axes: Mapping, numbers: str) -> tuple[str, str]:
     )
 
 
-def _ledgers(axes: Mapping[str, list[str]], paths: Mapping, audits: Mapping) -> list[dict]:
+def _ledgers(axes: Mapping[str, list[str]], paths: Mapping, audits: Mapping, certified: Mapping) -> list[dict]:
     """The ledgers in words, grouped by (data set, features, entry), in config order."""
     groups = []
     for dataset in axes["datasets"]:
@@ -223,6 +226,7 @@ def _ledgers(axes: Mapping[str, list[str]], paths: Mapping, audits: Mapping) -> 
                 cells = [
                     {"epsilon": "∞" if e == "inf" else e, **ledger_in_words(read_json(paths[name]))}
                     | {"audit": audit_in_words(read_json(audits[name])) if name in audits else []}
+                    | {"anew": certificate_in_words(certified[name]) if name in certified else ""}
                     for e, name in named
                     if name in paths
                 ]

@@ -14,7 +14,7 @@ _ADJACENCY = {
     "zero-out": "blanking one {unit}",
 }
 _UNITS = {"record": "record", "subject": "subject (all records of one person)"}
-_ACCOUNTANTS = {"exact": "exact", "pld": "PLD", "rdp": "RDP", "zcdp": "zCDP"}
+_ACCOUNTANTS = {"exact": "exact", "pld": "PLD", "rdp": "RDP", "zcdp": "zCDP", "prv": "PRV"}
 _DEDUP = {
     "private": "Private records that match a fixed public set are dropped: a rule per record, which costs no privacy.",
     "public": (
@@ -107,6 +107,12 @@ def ledger_in_words(ledger: dict) -> dict:
         "noise": f"Noise: {noise.get(ledger['noise'], ledger['noise'])}. Scope: {ledger['scope']}.",
         "not_accounted": list(ledger["not_accounted"]),
     }
+
+
+def certificate_in_words(certificate: dict) -> str:
+    """What accountants that had no part in a cell say of its ledger, as a sentence; "" where nothing is certified."""
+    by = [f"{_accountant(name)} {upper_bound(bound)}" for name, bound in certificate["bounds"].items() if bound]
+    return f"Certified anew from the ledger alone: {', '.join(by)}." if by else ""
 
 
 def total_in_words(total: dict) -> str:

@@ -12,7 +12,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.models.linear import LinearModel
-from dpstudy.privacy.ledger import check_releases
+from dpstudy.privacy.ledger import check_run
 from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, UnreadableError, pose_problem, training_data
 from dpstudy.tuning.space import Value
@@ -77,7 +77,7 @@ class Objective:
             return self._method.solve(self._release(data, parameters, plan), parameters, plan)
         source = self._request.noise_source(_PHASE, number, 0)
         fitted = self._method.fit(data, parameters, problem, plan, source)
-        check_releases(plan.events, source.drawn)
+        check_run(plan.events, source)
         return fitted.model
 
     def _release(self, data, parameters, plan: Plan):
@@ -86,7 +86,7 @@ class Objective:
             # named by what is released: another plan draws other noise, the same one its own, whichever trial asks
             source = self._request.noise_source(_PHASE, f"{key}", 0)
             released = self._method.release(data, parameters, plan, source)
-            check_releases(plan.events, source.drawn)
+            check_run(plan.events, source)
             self._released = key, released
         return self._released[1]
 

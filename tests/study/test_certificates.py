@@ -1,0 +1,48 @@
+"""The certificates of a data set's cells: written where every ledger stands, refused where one does not."""
+
+import pytest
+
+from dpstudy.errors import StudyError
+from dpstudy.files import read_json, write_json
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.ledger import build_ledger
+from dpstudy.study.certificates import write_certificates
+
+GRAM = Event("gram", "gaussian", 7.0, 1.0)
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """Two cells of two seeds each."""
+    made = []
+    for epsilon in ("1", "2"):
+        name = f"digits/pixels/ls/eps={epsilon}"
+        ledger = build_ledger([GRAM], Budget(epsilon, 1e-5), n=1000, unit="record", noise="secure")
+        write_json(tmp_path / name / "ledger.json", ledger)
+        write_json(tmp_path / name / "metrics.json", {"seeds": [{"seed": s, "releases": {"gram": 1}} for s in (0, 1)]})
+        files = {kind: str(tmp_path / name / f"{kind}.json") for kind in ("ledger", "metrics")}
+        made.append({"name": name, **files})
+    return made
+
+
+def test_every_cell_is_certified(cells, tmp_path):
+    write_certificates(cells, tmp_path / "digits.json")
+    found = read_json(tmp_path / "digits.json")["cells"]
+    assert list(found) == [cell["name"] for cell in cells]
+    for one in found.values():
+        assert one["epsilon"] <= one["bounds"]["pld"] * 1.001 <= one["bounds"]["rdp"] and one["faults"] == []
+
+
+def test_nothing_is_written_where_a_ledger_falls(cells, tmp_path):
+    metrics = read_json(cells[1]["metrics"])
+    metrics["seeds"][1]["releases"]["gram"] = 2
+    write_json(cells[1]["metrics"], metrics)
+    told = "cell digits/pixels/ls/eps=2: its ledger does not stand, so that nothing is tabled: seed number 2 drew noise"
+    with pytest.raises(StudyError, match=f"^{told}.*Delete results/cells/digits/pixels/ls/eps=2 .*in its method$"):
+        write_certificates(cells, tmp_path / "digits.json")
+    ledger = read_json(cells[0]["ledger"])
+    write_json(cells[0]["ledger"], ledger | {"epsilon": ledger["epsilon"] / 2})
+    with pytest.raises(StudyError, match=r"eps=1: its ledger .* is stated, where .* \(1 further cells fall too\)$"):
+        write_certificates(cells, tmp_path / "digits.json")
+    assert not (tmp_path / "digits.json").exists()

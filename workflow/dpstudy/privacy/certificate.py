@@ -1,0 +1,201 @@
+"""A ledger held against accountants that had no part in it.
+
+Training certifies its epsilon by privacy/accounting.py. Here the events of a finished ledger.json are read afresh, as
+dictionaries, and given to others: the closed form of dp-accounting's Gaussian privacy loss, its PLD and RDP accountants
+with settings of their own, and Opacus' PRV accountant where batches are Poisson samples. What holds:
+
+    exact <= PLD <= RDP,    certified = exact where there is amplification by nothing, else PLD,
+    PRV's upper end no lower than PLD, and above it by no more than its own error.
+"""
+
+import itertools
+import logging
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+AGREEMENT = 2e-3  # relative, between two discretisations of one privacy loss
+_CLOSED_FORM = 1e-6  # relative, between two solutions of one equation
+_NEGLIGIBLE = 1e-9
+_PRV_ERROR, _PRV_LEAST = 1e-2, 1e-3  # of the epsilon, and at least: what the PRV accountant is asked for
+_PRV_WIDTH = 3  # errors between its upper end and what an epsilon that is not too small can be
+_SAMPLED = ("poisson", "truncated-poisson")
+
+
+def recertify(ledger: Mapping, drawn: Sequence[Mapping[str, int]] = ()) -> dict:
+    """What other accountants say of a ledger, and whether it stands.
+
+    Args:
+        ledger: the content of a ledger.json.
+        drawn: for each seed, how often its noise source released what.
+
+    Returns:
+        {"epsilon", "bounds": {"exact", "pld", "rdp", "prv"} (None where not defined), "faults": sentences, none where
+        it stands}.
+    """
+    faults = [_against_draws(ledger["events"], counts, seed) for seed, counts in enumerate(drawn)]
+    bounds: dict[str, float | None] = dict.fromkeys(("exact", "pld", "rdp", "prv"))
+    if ledger["guarantee"] == "proved":
+        bounds |= bounds_of(ledger["events"], ledger["delta"])
+        faults += _against_bounds(ledger["epsilon"], bounds)
+    elif ledger["epsilon"] is not None:
+        faults.append(f"nothing is proved, and yet epsilon {ledger['epsilon']:g} is stated")
+    return {"epsilon": ledger["epsilon"], "bounds": bounds, "faults": [fault for fault in faults if fault]}
+
+
+def _against_draws(events: Sequence[Mapping], counts: Mapping[str, int], seed: int) -> str:
+    declared: dict[str, int] = {}
+    for event in events:
+        declared[event["name"]] = declared.get(event["name"], 0) + event["count"]
+    if declared == dict(counts):
+        return ""
+    return f"seed number {seed + 1} drew noise for {dict(counts)}, where the ledger declares {declared}"
+
+
+def _against_bounds(epsilon: float | None, bounds: Mapping[str, float | None]) -> list[str]:
+    if epsilon is None:
+        return ["a proved guarantee states no epsilon"]
+    named = {name: value for name, value in bounds.items() if value is not None}
+    tightest = named.get("exact", named.get("pld"))
+    if tightest is None:
+        return ["no accountant bounds its events"]
+    faults = []
+    slack = _CLOSED_FORM if "exact" in named else AGREEMENT
+    if epsilon < tightest * (1 - slack):
+        faults.append(f"epsilon {epsilon:.6g} is stated, where its events are worth {tightest:.6g}")
+    if epsilon > tightest * (1 + slack) + _NEGLIGIBLE:
+        faults.append(f"epsilon {epsilon:.6g} is stated, more than the {tightest:.6g} that its events are worth")
+    order = [(name, named[name]) for name in ("exact", "pld", "rdp") if name in named]
+    for (tighter, low), (looser, high) in itertools.pairwise(order):
+        if low > high * (1 + AGREEMENT) + _NEGLIGIBLE:
+            faults.append(f"{tighter} gives {low:.6g}, more than the {high:.6g} of {looser}, which is the looser bound")
+    if "prv" in named:
+        width = _PRV_WIDTH * max(_PRV_ERROR * epsilon, _PRV_LEAST)
+        if not epsilon * (1 - AGREEMENT) <= named["prv"] <= epsilon + width:
+            faults.append(f"epsilon {epsilon:.6g} is stated, where PRV gives at most {named['prv']:.6g} +- {width:.2g}")
+    return faults
+
+
+def bounds_of(events: Sequence[Mapping], delta: float) -> dict[str, float | None]:
+    """The bounds on epsilon of the events of a ledger, by name; None where an accountant does not know them.
+
+    `exact`: closed form, of releases without amplification. `pld`, `rdp`: dp-accounting. `prv`: Opacus, of Poisson
+    samples.
+    """
+    known = tuple(tuple(sorted(_flat(event).items())) for event in events)
+    return dict(_bounds(known, delta))
+
+
+def _flat(event: Mapping) -> dict:
+    kept = ("mechanism", "noise_multiplier", "count", "sampling", "sampling_rate")
+    return {key: event[key] for key in kept} | dict(event.get("params", {}))
+
+
+@lru_cache(maxsize=4096)
+def _bounds(known: tuple, delta: float) -> tuple:
+    events = [dict(event) for event in known]
+    found: dict[str, float | None] = dict.fromkeys(("exact", "pld", "rdp", "prv"))
+    if any(event["mechanism"] == "local-sensitivity-gaussian" or not event["noise_multiplier"] for event in events):
+        return tuple(found.items())
+    sampled = [event for event in events if event["sampling"] in _SAMPLED]
+    if not sampled:
+        found["exact"] = _solved(_gaussian_deltas(events), delta)
+    elif any(event["sampling"] == "shuffle" for event in events):
+        return tuple(found.items())
+    if all(event["sampling"] in ("none", *_SAMPLED) for event in events):
+        found["pld"] = _pld(events, delta)
+        if all(event["sampling"] != "truncated-poisson" for event in events):
+            found["rdp"] = _rdp(events, delta)
+    if sampled and all(event["sampling"] in ("none", "poisson") for event in events):
+        found["prv"] = _prv(events, delta, found["pld"])
+    return tuple(found.items())
+
+
+def _gaussian_deltas(events: Sequence[Mapping]) -> Callable[[float], float]:
+    """The exact delta at an epsilon: of the worst unit, or the mean over the places of a secret order."""
+    from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
+
+    iterated = [event for event in events if event["mechanism"] == "iterated-gaussian"]
+    hidden = iterated[0] if len(iterated) == 1 and iterated[0]["order"] == "secret" else None
+    square = sum(_participations(event) / event["noise_multiplier"] ** 2 for event in events if event is not hidden)
+    squares, shares = [square], [1.0]
+    if hidden:
+        batches, rate = hidden["count"] // hidden["epochs"], hidden["sampling_rate"]
+        worth = [(hidden["epochs"] - 1) / batches + 1 / left for left in range(batches, 0, -1)]
+        squares = [square + value / hidden["noise_multiplier"] ** 2 for value in worth]
+        shares = [rate] * (batches - 1) + [1 - rate * (batches - 1)]
+    losses = [GaussianPrivacyLoss(1 / math.sqrt(value)) for value in squares]
+
+    def delta_at(epsilon: float) -> float:
+        return sum(share * loss.get_delta_for_epsilon(epsilon) for share, loss in zip(shares, losses, strict=True))
+
+    return delta_at
+
+
+def _participations(event: Mapping) -> float:
+    """In how many releases the worst unit of an unamplified event takes part."""
+    if event["mechanism"] == "iterated-gaussian":
+        return (event["epochs"] - 1) * event["epochs"] / event["count"] + 1
+    return event["epochs"] if event["sampling"] == "shuffle" else event["count"]
+
+
+def _solved(delta_at: Callable[[float], float], delta: float) -> float:
+    """The epsilon at which a decreasing delta falls to the one that is allowed; 0 where it never was above."""
+    from scipy.optimize import brentq
+
+    if delta_at(0.0) <= delta:
+        return 0.0
+    high = 1.0
+    while delta_at(high) > delta:
+        high *= 2
+    return float(brentq(lambda epsilon: delta_at(epsilon) - delta, 0.0, high, xtol=1e-12, rtol=1e-12))
+
+
+def _dp_event(event: Mapping):
+    import dp_accounting
+
+    release = dp_accounting.GaussianDpEvent(event["noise_multiplier"])
+    if event["sampling"] == "poisson":
+        release = dp_accounting.PoissonSampledDpEvent(event["sampling_rate"], release)
+    elif event["sampling"] == "truncated-poisson":
+        release = dp_accounting.TruncatedSubsampledGaussianDpEvent(
+            event["units"] + 1, event["sampling_rate"], event["largest_batch"], event["noise_multiplier"]
+        )
+    return dp_accounting.SelfComposedDpEvent(release, event["count"])
+
+
+def _composed(events: Sequence[Mapping]):
+    import dp_accounting
+
+    return dp_accounting.ComposedDpEvent([_dp_event(event) for event in events])
+
+
+def _pld(events: Sequence[Mapping], delta: float) -> float:
+    """On a grid that is fine against the result: coarse first, to know its size."""
+    from dp_accounting.pld import PLDAccountant
+
+    size = float(PLDAccountant(value_discretization_interval=1e-3).compose(_composed(events)).get_epsilon(delta))
+    interval = max(1e-4 * size, 1e-8)
+    if interval >= 1e-3:
+        return size
+    return float(PLDAccountant(value_discretization_interval=interval).compose(_composed(events)).get_epsilon(delta))
+
+
+def _rdp(events: Sequence[Mapping], delta: float) -> float:
+    from dp_accounting.rdp import RdpAccountant
+
+    logging.getLogger("absl").setLevel(logging.ERROR)  # it warns of every order that it leaves out
+    orders = [1 + x / 10 for x in range(5, 100)] + [*range(11, 129)] + [2.0**k for k in range(8, 15)]
+    return float(RdpAccountant(orders).compose(_composed(events)).get_epsilon(delta))
+
+
+def _prv(events: Sequence[Mapping], delta: float, size: float) -> float:
+    """The upper end of the interval of Opacus' accountant (Gopi, Lee and Wutschitz 2021)."""
+    from opacus.accountants import PRVAccountant
+
+    accountant = PRVAccountant()
+    accountant.history = [(event["noise_multiplier"], event["sampling_rate"], event["count"]) for event in events]
+    with warnings.catch_warnings():  # of logarithms of zero that are masked, and of orders that only set its grid
+        warnings.simplefilter("ignore")
+        return float(accountant.get_epsilon(delta, eps_error=max(_PRV_ERROR * size, _PRV_LEAST)))

@@ -1,0 +1,34 @@
+"""results/privacy/certificates/{dataset}.json: every ledger of a data set's cells, held against other accountants."""
+
+from collections.abc import Sequence
+
+from dpstudy.errors import StudyError
+from dpstudy.files import read_json, write_json
+from dpstudy.privacy.certificate import recertify
+from dpstudy.study.schema import check
+
+
+def write_certificates(cells: Sequence[dict], path: str) -> None:
+    """Certify cells anew.
+
+    Args:
+        cells: {"name", "ledger" (path), "metrics" (path)} of each cell of one data set.
+        path: of the JSON to write: cell -> what `recertify` finds.
+
+    Raises:
+        StudyError: a ledger does not stand. No table is built then: a wrong privacy claim is worse than none.
+    """
+    found = {}
+    for cell in cells:
+        drawn = [seed["releases"] for seed in read_json(cell["metrics"])["seeds"]]
+        found[cell["name"]] = recertify(read_json(cell["ledger"]), drawn)
+    wrong = {name: one["faults"] for name, one in found.items() if one["faults"]}
+    for name, faults in wrong.items():
+        more = f" ({len(wrong) - 1} further cells fall too)" if len(wrong) > 1 else ""
+        raise StudyError(
+            f"cell {name}: its ledger does not stand, so that nothing is tabled: {'; '.join(faults)}. Delete "
+            f"results/cells/{name} and run the study again; if it falls again, the fault is in its method{more}"
+        )
+    content = {"cells": found}
+    check(content, "certificate", path)
+    write_json(path, content)

@@ -1,0 +1,13 @@
+"""Certify every cell of a data set anew: its ledger against other accountants, and against what its seeds drew."""
+
+from dpstudy.job import job
+from dpstudy.study.certificates import write_certificates
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        files = snakemake.input
+        cells = [
+            {"name": name, "ledger": ledger, "metrics": metrics}
+            for name, ledger, metrics in zip(snakemake.params.cells, files.ledgers, files.metrics, strict=True)
+        ]
+        write_certificates(cells, snakemake.output[0])
