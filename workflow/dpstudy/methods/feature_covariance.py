@@ -33,12 +33,13 @@ from dpstudy.methods.grams import gram
 from dpstudy.methods.optimisers import TailAverage
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.releases import released_tensor
 from dpstudy.methods.spectral import Preconditioner
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import mu_of
-from dpstudy.privacy.noise import NoiseSource, symmetric_gaussian
+from dpstudy.privacy.noise import NoiseSource
 
 GRAM, GRADIENT, TARGETS = "gram", "gradient", "targets"
 _STEPS_WITHOUT_NOISE, _RATE_UNCLIPPED = 100, 1.9  # below 2, each step lowers the loss
@@ -247,8 +248,7 @@ def fit(
     for step in range(1, steps + 1):
         gradient = _first_sum(data, weights, head) if step == 1 else clipped_sum(data.records, weights, head)
         if plan.events:
-            noise = source.gaussian(GRADIENT, tuple(gradient.shape), plan.noise[GRADIENT], step=step)
-            gradient += torch.from_numpy(noise).to(gradient.device)
+            gradient = released_tensor(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
         weights = weights - parameters.step_size(problem) * preconditioner(gradient / problem.n)
         released = average.add(weights, step) if average else weights
         if monitor and step in stops:
@@ -266,7 +266,7 @@ def _preconditioner(
         data.sums[GRAM] = gram(data.covariates)
     matrix, std = data.sums[GRAM], plan.noise[GRAM] / problem.n
     if problem.noised:
-        matrix = matrix + symmetric_gaussian(source, GRAM, len(matrix), plan.noise[GRAM])
+        matrix = source.released(GRAM, matrix, plan.noise[GRAM], symmetric=True)
     matrix = matrix / problem.n
     if parameters.variant == "improved":
         matrix /= 2
@@ -290,6 +290,5 @@ def _release_targets(records: Records, problem: Problem, plan: Plan, source: Noi
     for block in records.blocks():
         total.addmm_(block.one_hot(records.classes).T, block.features)
     if problem.noised:
-        noise = source.gaussian(TARGETS, tuple(total.shape), plan.noise[TARGETS])
-        total += torch.from_numpy(noise).to(total.device)
+        total = released_tensor(source, TARGETS, total, plan.noise[TARGETS])
     return (total - total.mean(0)) / problem.n

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-import torch
-
 from dpstudy.errors import StudyError
 from dpstudy.methods import private_normalisation
 from dpstudy.methods.checks import finite, one_of
@@ -21,6 +19,7 @@ from dpstudy.methods.optimisers import TailAverage, make_optimiser
 from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records
+from dpstudy.methods.releases import released_tensor
 from dpstudy.methods.sampling import batches as sampled_batches
 from dpstudy.methods.schedule import GRADIENT, Schedule, plan, prepared_by, spent
 from dpstudy.methods.units import Units, units_of
@@ -114,8 +113,7 @@ def fit(
     for step, index in enumerate(map(data.units.rows, sampler), start=1):
         gradient = clipped_sum(records, weights, head, index)
         if plan.events:
-            noise = source.gaussian(GRADIENT, tuple(gradient.shape), plan.noise[GRADIENT], step=step)
-            gradient += torch.from_numpy(noise).to(records.device)
+            gradient = released_tensor(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
         gradient /= rate * problem.n
         optimiser.step(weights, gradient.add_(weights, alpha=parameters.weight_decay))
         released = average.add(weights, step) if average else weights

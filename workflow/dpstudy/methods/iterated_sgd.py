@@ -28,6 +28,7 @@ from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.releases import released_tensor
 from dpstudy.methods.units import single_records
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import ITERATED, Event
@@ -157,8 +158,7 @@ def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan,
         index = slots[(step - 1) % len(slots)]
         gradient = clipped_sum(records, weights, head, index[index < records.rows])
         if plan.events:
-            noise = source.gaussian(GRADIENT, tuple(gradient.shape), plan.noise[GRADIENT], step=step)
-            gradient += torch.from_numpy(noise).to(records.device)
+            gradient = released_tensor(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
         weights.sub_(gradient, alpha=parameters.step_size / parameters.batch_size)
         if parameters.radius is not None:
             _project(weights, parameters.radius)

@@ -248,8 +248,7 @@ def release(
     if parameters.class_shares == "released":
         found[COUNTS] = counts.copy()
     if problem.noised:
-        for name, value in found.items():
-            value += source.gaussian(name, value.shape, plan.noise[name], dtype=np.float64)
+        found = {name: source.released(name, value, plan.noise[name]) for name, value in found.items()}
     return found
 
 

@@ -27,7 +27,7 @@ from dpstudy.methods.sufficient_statistics import Statistics, accumulate
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import Event
-from dpstudy.privacy.noise import NoiseSource, square_gaussian, symmetric_gaussian
+from dpstudy.privacy.noise import NoiseSource
 
 _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
 
@@ -142,15 +142,15 @@ def release(statistics: Statistics, parameters: Parameters, plan: Plan, source: 
         noisy["class_grams"] = statistics.class_grams
     if not plan.events:
         return noisy
-    dim = len(statistics.gram)
-    matrix_noise = symmetric_gaussian if parameters.symmetric else square_gaussian
-    noisy["gram"] = statistics.gram + matrix_noise(source, "gram", dim, plan.noise["gram"])
-    noisy["targets"] = statistics.targets + source.gaussian("targets", statistics.targets.shape, plan.noise["targets"])
+    symmetric = parameters.symmetric
+    noisy["gram"] = source.released("gram", statistics.gram, plan.noise["gram"], symmetric=symmetric)
+    noisy["targets"] = source.released("targets", statistics.targets, plan.noise["targets"])
     if parameters.per_class:
         noisy["class_grams"] = np.empty_like(statistics.class_grams)
         for index, matrix in enumerate(statistics.class_grams):
-            noise = matrix_noise(source, "class_grams", dim, plan.noise["class_grams"], tensor=str(index))
-            np.add(matrix, noise, out=noisy["class_grams"][index])
+            noisy["class_grams"][index] = source.released(
+                "class_grams", matrix, plan.noise["class_grams"], tensor=str(index), symmetric=symmetric
+            )
     return noisy
 
 

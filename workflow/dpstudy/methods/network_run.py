@@ -14,6 +14,7 @@ from dpstudy.methods.optimisers import MovingAverage, make_optimiser
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.ranks import Ranks
 from dpstudy.methods.record_gradients import RecordGradients
+from dpstudy.methods.releases import released_tensor
 from dpstudy.methods.schedule import GRADIENT
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
@@ -79,9 +80,11 @@ class NetworkRun:
         gradients = self._clipped_sums(index, source)
         self._ranks.summed(gradients)
         if plan.events and self._ranks.first:
-            for name, gradient in gradients.items():
-                noise = source.gaussian(GRADIENT, tuple(gradient.shape), plan.noise[GRADIENT], self.done, name)
-                gradient += torch.from_numpy(noise).to(gradient.device)
+            std = plan.noise[GRADIENT]
+            gradients = {
+                name: released_tensor(source, GRADIENT, gradient, std, self.done, name)
+                for name, gradient in gradients.items()
+            }
         self._ranks.same(gradients)
         divisor = self._parameters.rate(self._problem) * self._problem.n
         with torch.no_grad():

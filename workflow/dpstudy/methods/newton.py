@@ -38,7 +38,7 @@ from dpstudy.methods.spectral import solve_floored, solve_ridge
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import Event
-from dpstudy.privacy.noise import NoiseSource, symmetric_gaussian
+from dpstudy.privacy.noise import NoiseSource
 
 GRADIENT, HESSIAN = "gradient", "hessian"
 _BLOCK_BYTES = 1 << 31  # of the Hessians that are held at once
@@ -165,7 +165,7 @@ def fit(
     for step in range(1, parameters.steps + 1):
         gradient = _gradient(data, weights, head, step)
         if plan.events:
-            gradient = gradient + source.gaussian(GRADIENT, gradient.shape, plan.noise[GRADIENT], step)
+            gradient = source.released(GRADIENT, gradient, plan.noise[GRADIENT], step)
         moved = weights.cpu().numpy().copy()
         for index, hessian in _noisy_hessians(data, weights, parameters, plan, source, step):
             solver = solve_floored if parameters.floor else solve_ridge
@@ -212,7 +212,7 @@ def _noisy_hessians(data: TrainingSet, weights, parameters: Parameters, plan: Pl
     def noised(matrix: np.ndarray, tensor: str) -> np.ndarray:
         if not plan.events:
             return matrix
-        return matrix + symmetric_gaussian(source, HESSIAN, dim, plan.noise[HESSIAN], step, tensor)
+        return source.released(HESSIAN, matrix, plan.noise[HESSIAN], step, tensor, symmetric=True)
 
     if parameters.preconditioner == "shared":
         private = _at_zero(data, 1 - 1 / classes) if step == 1 else shared_hessian(data.records, weights)

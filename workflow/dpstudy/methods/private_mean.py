@@ -29,6 +29,6 @@ def release(records: Records, problem: Problem, plan: Plan, source: NoiseSource)
     found = total.cpu().numpy()
     if problem.noised:
         std = plan.noise[MEAN]
-        found = found + source.gaussian(MEAN, found.shape, std, dtype=np.float64)
+        found = source.released(MEAN, found, std)
         found *= max(0.0, 1 - (len(found) - 2) * std**2 / float(found @ found))
     return (found / problem.n).astype(np.float32)

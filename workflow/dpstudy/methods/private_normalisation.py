@@ -169,8 +169,8 @@ def release(
     mean, square = sums.mean, sums.square
     if problem.noised:
         sigma = normalisation.noise_multiplier * problem.unit_records
-        mean = mean + source.gaussian(MEAN, mean.shape, sigma * normalisation.mean_clip, dtype=np.float64)
-        square = square + source.gaussian(SQUARE, square.shape, sigma * normalisation.square_clip, dtype=np.float64)
+        mean = source.released(MEAN, mean, sigma * normalisation.mean_clip)
+        square = source.released(SQUARE, square, sigma * normalisation.square_clip)
     expected = problem.n * normalisation.sampling_rate
     mean, square = mean / expected, square / expected
     variance = np.maximum(square - mean**2, _floor(normalisation, problem))

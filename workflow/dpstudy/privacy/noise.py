@@ -1,19 +1,20 @@
-"""The only place of the library that draws Gaussian noise for a release.
+"""The only place of the library that draws Gaussian noise for a release, and the only way from a private sum to one.
 
 Streams are keyed by (mode, key of the run, name of the release, step) and never reused: the same key twice is
 an error, not a repetition. The source counts what it draws, so that a run can be held against its ledger.
 """
 
 import hashlib
+import math
 import os
 from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.special import ndtri
+
+from dpstudy.privacy.secure_noise import MARGIN, grid_gaussian
 
 MODES = ("seeded", "secure")
-_BLOCK = 1 << 20
 
 
 class NoiseSource:
@@ -37,19 +38,77 @@ class NoiseSource:
         self.drawn: Counter[str] = Counter()
         self._used: dict[tuple[str, int], set[str]] = {}  # (release, step) -> tensors drawn
         self.took_part: dict[str, tuple[int, int]] = {}  # release -> (units taken, units that could be), never stored
+        self.transcript: list[tuple[str, int, str, np.ndarray]] | None = None  # for audits: what was released
         self.resumed = False
         self.untouched = True  # nothing was drawn or sampled: another seed gives the same
+
+    def released(
+        self, name: str, query: np.ndarray, std: float, step: int = 0, tensor: str = "", symmetric: bool = False
+    ) -> np.ndarray:
+        """A private sum with noise of standard deviation `std` added to each number: what may be known of it.
+
+        One release of several tensors noises each under its own `tensor` name; the release is counted once. In mode
+        "secure" sum and noise lie on one grid (privacy/secure_noise.py).
+
+        Args:
+            query: float32 or float64, any shape; it is left as it is.
+            symmetric: the query is a symmetric (d, d) matrix, and so is what is released. The noise of its diagonal has
+                the standard deviation `std`, that of the rest std/sqrt(2): in the coordinates (diagonal, sqrt(2) x
+                upper triangle), whose Euclidean norm is the Frobenius norm, the noise is iid. Hence its noise
+                multiplier is std / Frobenius sensitivity. Noising a full matrix iid and averaging it with its transpose
+                gives the same law.
+
+        Raises:
+            RuntimeError: this (name, step, tensor) was released before: noise would be shared.
+        """
+        if symmetric:
+            noisy = self._symmetric(name, query, std, step, tensor)
+        elif self._on_grid(std):
+            self._enter(name, std, step, tensor)
+            noisy = _on_grid(query, std).astype(query.dtype)
+        else:
+            noisy = query + self.gaussian(name, query.shape, std, step, tensor, query.dtype)
+        if self.transcript is not None:
+            self.transcript.append((name, step, tensor, noisy.copy()))
+        return noisy
+
+    def _symmetric(self, name: str, query: np.ndarray, std: float, step: int, tensor: str) -> np.ndarray:
+        dim, start, scale = len(query), 0, np.float32(1 / math.sqrt(2))
+        secure = self._on_grid(std)
+        if secure:
+            self._enter(name, std, step, tensor)
+        else:
+            packed = self.gaussian(name, (dim * (dim + 1) // 2,), std, step, tensor)
+        noisy = np.empty((dim, dim), dtype=query.dtype)
+        for row in range(dim):
+            if secure:
+                noisy[row, row] = _on_grid(query[row, row], std)
+                noisy[row, row + 1 :] = _on_grid(query[row, row + 1 :], std / math.sqrt(2))
+            else:
+                part = packed[start : start + dim - row]
+                noisy[row, row] = query[row, row] + part[0]
+                noisy[row, row + 1 :] = query[row, row + 1 :] + part[1:] * scale
+                start += dim - row
+            noisy[row + 1 :, row] = noisy[row, row + 1 :]
+        return noisy
 
     def gaussian(
         self, name: str, shape: tuple[int, ...], std: float, step: int = 0, tensor: str = "", dtype=np.float32
     ) -> np.ndarray:
-        """Independent Gaussian noise of standard deviation `std` and the given shape.
-
-        One release of several tensors draws each under its own `tensor` name; the release is counted once.
+        """Independent Gaussian noise of standard deviation `std` and the given shape, which goes with no sum.
 
         Raises:
             RuntimeError: this (name, step, tensor) was drawn before: noise would be shared.
         """
+        self._enter(name, std, step, tensor)
+        if self.shared:
+            if name not in self._vectors:
+                self._vectors[name] = self._draw(shape[-1:], std, dtype, name, 0, "")
+            return np.broadcast_to(self._vectors[name], shape).copy()
+        return self._draw(shape, std, dtype, name, step, tensor)
+
+    def _enter(self, name: str, std: float, step: int, tensor: str) -> None:
+        """Count a release, once for all its tensors."""
         self.untouched = False
         tensors = self._used.setdefault((name, step), set())
         if tensor in tensors:
@@ -58,11 +117,9 @@ class NoiseSource:
         tensors.add(tensor)
         if not 0 <= std < np.inf:
             raise ValueError(f"release {name!r}: standard deviation must be >= 0 and finite, got {std}")
-        if self.shared:
-            if name not in self._vectors:
-                self._vectors[name] = self._draw(shape[-1:], std, dtype, name, 0, "")
-            return np.broadcast_to(self._vectors[name], shape).copy()
-        return self._draw(shape, std, dtype, name, step, tensor)
+
+    def _on_grid(self, std: float) -> bool:
+        return self.mode == "secure" and not self.shared and 0 < std < np.inf
 
     def resume(self, drawn: Mapping[str, int]) -> None:
         """Take over the count of what an interrupted run drew before this one goes on where it was."""
@@ -73,7 +130,7 @@ class NoiseSource:
 
     def _draw(self, shape: tuple[int, ...], std: float, dtype, *release: object) -> np.ndarray:
         if self.mode == "secure":
-            return _secure_normal(shape, std, dtype)
+            return grid_gaussian(std).noise(shape).astype(dtype) if std else np.zeros(shape, dtype)
         stream = self._stream("noise", *release)
         noise = stream.standard_normal(shape, dtype=np.float64 if np.dtype(dtype) == np.float64 else np.float32)
         noise *= noise.dtype.type(std)
@@ -97,40 +154,7 @@ class NoiseSource:
         return np.random.Generator(np.random.PCG64DXSM(seed))
 
 
-def _secure_normal(shape: tuple[int, ...], std: float, dtype) -> np.ndarray:
-    """Normals by inversion of 53-bit uniforms from the operating system's entropy."""
-    noise = np.empty(int(np.prod(shape)), dtype=dtype)
-    for start in range(0, noise.size, _BLOCK):
-        size = min(_BLOCK, noise.size - start)
-        bits = np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> np.uint64(11)
-        noise[start : start + size] = std * ndtri((bits.astype(np.float64) + 0.5) * 2.0**-53)
-    return noise.reshape(shape)
-
-
-def symmetric_gaussian(
-    source: NoiseSource, name: str, dim: int, std: float, step: int = 0, tensor: str = ""
-) -> np.ndarray:
-    """A symmetric (dim, dim) float32 noise matrix: diagonal sd `std`, off-diagonal sd std/sqrt(2).
-
-    It is the isometric mechanism on symmetric matrices: in the coordinates (diagonal, sqrt(2) x upper triangle),
-    whose Euclidean norm is the Frobenius norm, the noise is iid with sd `std`. Hence its noise multiplier is
-    std / Frobenius sensitivity. Noising a full matrix iid and averaging it with its transpose gives the same law.
-    """
-    packed = source.gaussian(name, (dim * (dim + 1) // 2,), std, step, tensor)
-    matrix = np.empty((dim, dim), dtype=np.float32)
-    scale = np.float32(1 / np.sqrt(2))
-    start = 0
-    for row in range(dim):
-        part = packed[start : start + dim - row]
-        start += dim - row
-        matrix[row, row] = part[0]
-        matrix[row, row + 1 :] = part[1:] * scale
-        matrix[row + 1 :, row] = matrix[row, row + 1 :]
-    return matrix
-
-
-def square_gaussian(
-    source: NoiseSource, name: str, dim: int, std: float, step: int = 0, tensor: str = ""
-) -> np.ndarray:
-    """A (dim, dim) float32 matrix of independent noise of standard deviation `std`; multiplier std/Frobenius norm."""
-    return source.gaussian(name, (dim * dim,), std, step, tensor).reshape(dim, dim)
+def _on_grid(query: np.ndarray, std: float) -> np.ndarray:
+    """Query and noise, rounded to a grid of their own, in float64; noise a little larger, for the query's rounding."""
+    law = grid_gaussian(std * (1 + MARGIN))
+    return law.rounded(query) + law.noise(np.shape(query))
