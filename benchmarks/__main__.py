@@ -17,6 +17,7 @@ BENCHMARKS = {
     "dedup": "dedup",
     "extract": "extract",
     "smoothing": "smoothing",
+    "noise": "noise",
 }
 LONG = {"stream", "network", "dedup", "extract", "smoothing"}  # only when named
 

@@ -73,22 +73,23 @@ class NoiseSource:
         return noisy
 
     def _symmetric(self, name: str, query: np.ndarray, std: float, step: int, tensor: str) -> np.ndarray:
-        dim, start, scale = len(query), 0, np.float32(1 / math.sqrt(2))
+        dim, start, beside = len(query), 0, std / math.sqrt(2)
         secure = self._on_grid(std)
         if secure:
             self._enter(name, std, step, tensor)
+            law = grid_gaussian(beside * (1 + MARGIN))
+            diagonal, noise = _on_grid(query.diagonal(), std), law.noise((dim * (dim - 1) // 2,))
         else:
-            packed = self.gaussian(name, (dim * (dim + 1) // 2,), std, step, tensor)
+            packed = self.gaussian(name, (dim + dim * (dim - 1) // 2,), std, step, tensor, query.dtype)
+            diagonal, noise = query.diagonal() + packed[:dim], packed[dim:]
+            noise *= noise.dtype.type(1 / math.sqrt(2))
         noisy = np.empty((dim, dim), dtype=query.dtype)
-        for row in range(dim):
-            if secure:
-                noisy[row, row] = _on_grid(query[row, row], std)
-                noisy[row, row + 1 :] = _on_grid(query[row, row + 1 :], std / math.sqrt(2))
-            else:
-                part = packed[start : start + dim - row]
-                noisy[row, row] = query[row, row] + part[0]
-                noisy[row, row + 1 :] = query[row, row + 1 :] + part[1:] * scale
-                start += dim - row
+        noisy[np.diag_indices(dim)] = diagonal
+        for row in range(dim - 1):
+            above = query[row, row + 1 :]
+            part = noise[start : start + len(above)]
+            start += len(above)
+            noisy[row, row + 1 :] = (law.rounded(above) if secure else above) + part
             noisy[row + 1 :, row] = noisy[row, row + 1 :]
         return noisy
 
@@ -157,4 +158,6 @@ class NoiseSource:
 def _on_grid(query: np.ndarray, std: float) -> np.ndarray:
     """Query and noise, rounded to a grid of their own, in float64; noise a little larger, for the query's rounding."""
     law = grid_gaussian(std * (1 + MARGIN))
-    return law.rounded(query) + law.noise(np.shape(query))
+    noisy = law.rounded(query)
+    noisy += law.noise(noisy.shape)
+    return noisy

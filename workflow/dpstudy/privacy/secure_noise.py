@@ -30,7 +30,7 @@ _GRID_BITS, _SLOT_BITS = 44, 16
 _BINS_BITS = 5  # 2^5 bins in 2^44 integers, hence 16 to 32 in a standard deviation
 _BODY, _END = 4, 10  # standard deviations: where the second table begins, and where it ends
 _TAIL_SLOTS = 1 / 1024  # of the first table, that lead to the second
-_BLOCK = 1 << 16
+_BLOCK = 1 << 13  # words: what stays in cache, and below what the C library takes from the system anew
 
 
 class GridGaussian:
@@ -58,9 +58,10 @@ class GridGaussian:
         leading = scale * slots / (slots - self._tail_from)  # the same for a bin behind the slots that lead there
         if (leading * self._highest(tail) > tail_counts).any():
             raise ValueError(f"no table of {slots} slots has room for the tail")
+        leads = slots - self._tail_from
         self._tables = [
-            (np.repeat(body, counts), np.repeat(scale / counts, counts)),
-            (np.repeat(tail, tail_counts), np.repeat(leading / tail_counts, tail_counts)),
+            (np.repeat(np.append(body, 0), np.append(counts, leads)), _per_slot(scale, counts, leads)),
+            (np.repeat(tail, tail_counts), _per_slot(leading, tail_counts)),
         ]
 
     @property
@@ -75,39 +76,43 @@ class GridGaussian:
     def candidates(self, words: np.ndarray, tail: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """(n,) int64 integers k that random 64-bit `words` stand for, and (n,) the chances a(k) of taking them.
 
-        In the first table (not `tail`) a word may lead to the second: its chance is -1.
+        In the first table (not `tail`) a word may lead to the second: its chance is negative.
         """
-        slots = (words >> np.uint64(64 - self._slot_bits)).astype(np.int64)
-        places = (words & np.uint64(self._width - 1)).astype(np.int64)
+        slots = (words >> np.uint64(64 - self._slot_bits)).view(np.int64)
         bins, scales = self._tables[tail]
-        inside = np.minimum(slots, len(bins) - 1)
-        found = (bins.take(inside) << self._width_bits) + places
-        chances = scales.take(inside) * np.exp(-0.5 * np.square(found * (1 / self.steps)))
-        if not tail:
-            chances[slots >= self._tail_from] = -1
+        found = bins.take(slots)
+        found <<= self._width_bits
+        found += (words & np.uint64(self._width - 1)).view(np.int64)
+        chances = found * (1 / self.steps)
+        np.square(chances, out=chances)
+        chances *= -0.5
+        np.exp(chances, out=chances)
+        chances *= scales.take(slots)
         return found, chances
 
-    def integers(self, size: int) -> np.ndarray:
-        """(size,) int64: draws of K."""
-        drawn, missing = [], size
-        while missing > 0:
-            count = min(_BLOCK, missing + missing // 16 + 16)
+    def noise(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Fresh draws of g K in float64."""
+        drawn = np.empty(math.prod(shape))
+        done = 0
+        while done < len(drawn):
+            count = min(_BLOCK, len(drawn) - done + (len(drawn) - done) // 16 + 16)
             found, chances = self.candidates(_words(count))
             further = np.flatnonzero(chances < 0)
             if len(further):
                 found[further], chances[further] = self.candidates(_words(len(further)), tail=True)
             uniform = (_words(count) >> np.uint64(11)) * 2.0**-53
-            drawn.append(found[uniform < chances][:missing])
-            missing -= len(drawn[-1])
-        return np.concatenate(drawn) if drawn else np.empty(0, np.int64)
-
-    def noise(self, shape: tuple[int, ...]) -> np.ndarray:
-        """float64 multiples of the grid."""
-        return (self.integers(math.prod(shape)) * self.grid).reshape(shape)
+            taken = found[uniform < chances][: len(drawn) - done]
+            np.multiply(taken, self.grid, out=drawn[done : done + len(taken)])
+            done += len(taken)
+        return drawn.reshape(shape)
 
     def rounded(self, query: np.ndarray) -> np.ndarray:
         """The query in float64 on the grid. Numbers of 2^53 grid steps or more are on it as they are."""
-        return np.rint(np.asarray(query, np.float64) / self.grid) * self.grid
+        on_grid = np.array(query, np.float64)
+        on_grid /= self.grid
+        np.rint(on_grid, out=on_grid)
+        on_grid *= self.grid
+        return on_grid
 
 
 @lru_cache(maxsize=64)
@@ -121,6 +126,11 @@ def _shared(weights: np.ndarray, slots: int) -> np.ndarray:
     counts = 1 + np.floor(weights / weights.sum() * (slots - len(weights))).astype(np.int64)
     counts[np.argsort(-weights)[: slots - counts.sum()]] += 1
     return counts
+
+
+def _per_slot(scale: float, counts: np.ndarray, leads: int = 0) -> np.ndarray:
+    """(slots,) what p(k) is multiplied by in each slot; negative in the last `leads`, which lead to another table."""
+    return np.repeat(np.append(scale / counts, -1.0), np.append(counts, leads))
 
 
 def _words(count: int) -> np.ndarray:
