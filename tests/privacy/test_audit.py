@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import binom
+from scipy.stats import beta as betadist
+from scipy.stats import binom, norm
 
 from dpstudy.privacy.audit import ELSEWHERE, distinguished, epsilon_lower, refuted, verdict
 from dpstudy.privacy.gaussian import epsilon_of
@@ -36,12 +37,32 @@ def attack(mu, rng):
     return ((rng.standard_normal(size) + mu, rng.standard_normal(size)) for size in (4_000, 20_000))
 
 
+@pytest.mark.parametrize("gaussian_dp", [False, True])
 @pytest.mark.parametrize("mu", [0.0, 0.25, 1.0, 2.0])
-def test_a_gaussian_mechanism_is_never_refuted(mu):
-    """Under fresh seeds: a level of 0.999 for 20 repetitions."""
+def test_a_gaussian_mechanism_is_never_refuted(mu, gaussian_dp):
+    """Under fresh seeds: 160 tests at a level of 1e-8 each."""
     rng = np.random.default_rng()
     certified = epsilon_of(mu, 1e-5) if mu else 0.0
-    assert all(distinguished(*attack(mu, rng), 1e-5) <= certified for _ in range(20))
+    bounds = [distinguished(*attack(mu, rng), 1e-5, 1 - 1e-8, gaussian_dp) for _ in range(20)]
+    assert max(bounds) <= certified
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.0, 3.0])
+def test_knowing_that_it_is_gaussian_dp_the_bound_is_near(mu):
+    """20,000 runs a side bound mu to about 0.1; errors alone give much less at a small delta."""
+    runs = list(attack(mu, np.random.default_rng()))
+    near = distinguished(*runs, 1e-5, gaussian_dp=True)
+    assert near > epsilon_of(mu - 0.2, 1e-5)
+    assert near > distinguished(*runs, 1e-5)
+
+
+def test_a_bound_on_mu_by_hand():
+    """30 % of false alarms and 40 % of misses, to within their Clopper-Pearson bounds."""
+    absent, present = np.r_[np.ones(300), np.zeros(700)], np.r_[np.ones(600), np.zeros(400)]  # the middle: 0.45
+    alpha, beta = (betadist.ppf(0.9995, errors + 1, 1000 - errors) for errors in (300, 400))
+    expected = epsilon_of(norm.ppf(1 - alpha) - norm.ppf(beta), 1e-5)
+    runs = present, absent
+    assert distinguished(runs, runs, 1e-5, gaussian_dp=True) == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_quarter_of_the_noise_is_found():

@@ -41,7 +41,7 @@ class Study:
     @property
     def results(self):
         """As tables read it."""
-        return Results.read(self.axes, self.summary, self.ledgers, self.metrics)
+        return Results.read(self.axes, self.summary, self.ledgers, self.metrics, audits=getattr(self, "audits", None))
 
     @staticmethod
     def ledger(epsilon, certified):

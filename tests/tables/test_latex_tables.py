@@ -82,6 +82,18 @@ def test_intervals_stand_below_the_numbers_that_have_some(study):
     assert "interval" not in build(study)[0]
 
 
+def test_what_attacks_found_stands_below_what_is_certified(study):
+    name = "mnist/scatternet/dp-sgd/eps=1.2"
+    entry = {"bound": "gaussian-dp", "adjacency": "add-remove-one", "statistic": "ratio", "runs": 9, "confidence": 0.9}
+    audit = {"audits": [entry | {"epsilon_lower": bound} for bound in (0.5, 1.0389)], "verdict": "consistent"}
+    write_json(study.folder / "audit.json", audit | {"epsilon_certified": 1.199})
+    study.audits = {name: study.folder / "audit.json"}
+    tex, rows = build(study)
+    assert r"\quad attacked $\varepsilon\geq$ & -- & 1.03 & -- & --" in tex  # rounded down
+    assert float(find(rows, "scatternet", "dp-sgd", "1.2")["audited_epsilon"]) == 1.0389
+    assert find(rows, "scatternet", "dp-sgd", "2")["audited_epsilon"] == ""
+
+
 def test_the_median_is_the_median(study):
     _, rows = build(study, SPEC | {"statistic": "median"})
     assert float(find(rows, "scatternet", "dp-sgd", "1.2")["ours"]) == 97.0

@@ -112,6 +112,7 @@ def final_targets():
         "results/summary.parquet",
         "results/privacy/total.json",
         *certificates(),
+        *audits().values(),
         "results/report/index.html",
     ]
 

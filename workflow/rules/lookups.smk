@@ -150,6 +150,12 @@ def training_data(wildcards):
     return learnt_from(wildcards, training_splits(wildcards.dataset))
 
 
+def training_manifests(wildcards):
+    """The public facts of the splits that a cell learns from."""
+    files = learnt_from(wildcards, training_splits(wildcards.dataset))
+    return [path for path in files if path.endswith("/manifest.json")]
+
+
 def public_points(wildcards):
     """Public points under the feature set's fit, for a cell that reads them; nothing for others."""
     folder = fit_folder(STUDY["features"][wildcards.features])
@@ -171,6 +177,11 @@ def method_code(method, script="train_cell.py"):
     """The script, a method, what they import, and what a job runs beside them."""
     beside = ["dpstudy.study.rank"] if method_schema(method).get("x-per-seed") else []
     return code(script, f"dpstudy.methods.{method}", *beside)
+
+
+def audit_code(wildcards):
+    """The same of an attack."""
+    return cell_code(wildcards, "audit_cell.py")
 
 
 def tuning_code(wildcards):

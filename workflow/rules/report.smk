@@ -10,7 +10,7 @@ rule build_report:
         curves=list(curves_of(STUDY["tables"].values()).values()),
         totals="results/privacy/total.json",
         certificates=certificates(),
-        audits=list(audits_of_claims().values()),
+        audits=list(audits().values()),
         figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
         published=published_files(),
         templates=report_template(),
@@ -38,7 +38,7 @@ rule build_report:
         metrics=cell_paths("metrics.json"),
         trials=searches_of(STUDY["tables"].values()),
         curves=curves_of(STUDY["tables"].values()),
-        audits=audits_of_claims(),
+        audits=audits(),
         public_tests={name: test_is_public(dataset) for name, dataset in STUDY["datasets"].items()},
         dedup={
             public: STUDY["dedup"]["drop"]

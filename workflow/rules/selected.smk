@@ -68,10 +68,26 @@ def audits_of_claims():
     }
 
 
+def audits():
+    """Cell -> its audit, for every cell that the study attacks: claims always, and the entries that `audit` names."""
+    named = {
+        cell.path: f"results/audit/{cell.path}/audit.json"
+        for cell in CELLS
+        if cell.entry in STUDY["audit"]["entries"]
+        and cell.epsilon in STUDY["audit"].get("epsilons", STUDY["epsilons"])
+        and cell.epsilon != "inf"
+    }
+    return named | audits_of_claims()
+
+
 def audits_of(tables):
-    """Cell -> its audit, for every cell with one that tables name in a role."""
-    named = {cell.path for cell in in_roles(tables)}
-    return {path: audit for path, audit in audits_of_claims().items() if path in named}
+    """Cell -> its audit, for every attacked cell that tables print, or name in a role."""
+    printed = [table for table in tables if table.get("style", "plain") in ("plain", "grouped", "side_by_side")]
+    wanted = {name for table in printed for name in table.get("datasets", [table.get("dataset", "")])}
+    everywhere = any("dataset" not in table and "datasets" not in table for table in printed)
+    named = {cell.path for cell in CELLS if everywhere or cell.dataset in wanted}
+    named |= {cell.path for cell in in_roles(tables)}
+    return {path: audit for path, audit in audits().items() if path in named}
 
 
 def searches_of(specs):

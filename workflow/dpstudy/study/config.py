@@ -155,6 +155,10 @@ def _check_references(config: dict) -> None:
         for key, allowed, what in _axes(config):
             for name in block.get(key, []):
                 _known(f"cells[{number}].{key}", name, allowed, what)
+    for name in config["audit"]["entries"]:
+        _known("audit.entries", name, config["methods"], "entry")
+    for epsilon in config["audit"].get("epsilons", []):
+        _known("audit.epsilons", epsilon, config["epsilons"], "epsilon")
     for kind in ("tables", "figures"):
         for name, spec in config[kind].items():
             check_selection(f"{kind}.{name}", spec, config)

@@ -6,6 +6,7 @@ from pathlib import Path
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.files import atomic
+from dpstudy.privacy.audit import rounded_down
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
 from dpstudy.tables.markup import escape, line, minipage
 from dpstudy.tables.numbers import interval_text, over_seeds, signed, upper_bound
@@ -14,7 +15,7 @@ from dpstudy.tables.results import Results
 
 CSV_HEADER = (
     *("dataset", "features", "entry", "epsilon", "certified_epsilon", "guarantee", "statistic"),
-    *("ours", "std", "seeds", "published", "published_std", "difference", "low", "high"),
+    *("ours", "std", "seeds", "published", "published_std", "difference", "low", "high", "audited_epsilon"),
 )
 INTERVALS = (
     "Intervals: 95 %, by bootstrap over the test records (over persons, where they are known); mean ends over seeds."
@@ -50,6 +51,8 @@ def to_latex(table: Table) -> str:
         line([r"\quad certified $\varepsilon\leq$", *(_certified(column) for column in columns)]),
         line([r"\quad guarantee", *(column.guarantee or "--" for column in columns)]),
     ]
+    if any(column.audited is not None for column in columns):
+        lines.append(line([r"\quad attacked $\varepsilon\geq$", *(_audited(column) for column in columns)]))
     for dataset in table.datasets:
         lines.append(r"\midrule")
         if len(table.datasets) > 1:
@@ -73,6 +76,10 @@ def _epsilon(epsilon: str) -> str:
 
 def _certified(column: Column) -> str:
     return "--" if column.certified is None else upper_bound(column.certified)
+
+
+def _audited(column: Column) -> str:
+    return "--" if column.audited is None else rounded_down(column.audited)
 
 
 def _ours(cell: Cell, column: Column, digits: int, wide: bool) -> str:
@@ -159,4 +166,5 @@ def csv_row(cell: Cell, table: Table) -> tuple:
         published and published.std,
         None if cell.difference is None else round(cell.difference, 6),
         *(cell.interval or (None, None)),
+        cell.audited,
     )

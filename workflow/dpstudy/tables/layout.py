@@ -24,7 +24,7 @@ class Cell:
     """One number of a table, and what it stands beside. None where there is no such thing.
 
     `ceiling` is the highest accuracy that the cell's noise allows (`dpstudy.tables.ceiling`), in percent; `interval`
-    has the mean ends of its 95 % intervals over test records.
+    has the mean ends of its 95 % intervals over test records, and `audited` a lower bound on epsilon.
     """
 
     dataset: str
@@ -39,6 +39,7 @@ class Cell:
     published: Published | None
     ceiling: float | None = None
     interval: tuple[float, float] | None = None
+    audited: float | None = None
 
     @property
     def name(self) -> str:
@@ -97,11 +98,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """One epsilon: the largest certified one of its cells, and their guarantee ("mixed"; None: no cell there)."""
+    """One epsilon: the largest certified one of its cells, their guarantee ("mixed"; None: no cell there), and the
+    highest lower bound that attacks gave."""
 
     epsilon: str
     certified: float | None
     guarantee: str | None
+    audited: float | None = None
 
 
 @dataclass(frozen=True)
@@ -253,7 +256,8 @@ def cell_at(key: tuple, values: dict, results: Results, where: dict | None, metr
     ours = mean if statistic == "mean" else median
     ceiling = results.ceiling(name) if metric == "top1" else None
     interval = results.interval(name, metric)
-    return Cell(*key, ledger["epsilon"], ledger["guarantee"], ours, std, len(runs), published, ceiling, interval)
+    more = ceiling, interval, results.audited(name)
+    return Cell(*key, ledger["epsilon"], ledger["guarantee"], ours, std, len(runs), published, *more)
 
 
 def _column(epsilon: str, cells: list[Cell]) -> Column:
@@ -263,4 +267,5 @@ def _column(epsilon: str, cells: list[Cell]) -> Column:
         epsilon,
         max(certified) if certified else None,
         guarantees.pop() if len(guarantees) == 1 else "mixed" if guarantees else None,
+        max((cell.audited for cell in cells if cell.audited is not None), default=None),
     )

@@ -9,6 +9,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import atomic, read_json
+from dpstudy.privacy.audit import rounded_down
 from dpstudy.tables.build import SHEETS
 from dpstudy.tables.latex import mark_of, marks, notes
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
@@ -134,6 +135,7 @@ def _table(table: Table) -> dict:
                 "epsilon": "∞" if column.epsilon == "inf" else column.epsilon,
                 "certified": "–" if column.certified is None else f"≤ {upper_bound(column.certified)}",
                 "guarantee": column.guarantee,
+                "audited": "" if column.audited is None else f"attacked ≥ {rounded_down(column.audited)}",
             }
             for column in table.columns
         ],
@@ -159,6 +161,8 @@ def _cell(cell: Cell, column: Column, table: Table) -> dict:
     if cell.difference is not None:
         difference = signed(cell.difference, digits).replace("-", "−")
     certified = "no certified ε" if cell.certified is None else f"certified ε ≤ {upper_bound(cell.certified)}"
+    if cell.audited is not None:
+        certified += f", attacked ε ≥ {rounded_down(cell.audited)}"
     return {
         "order": "" if cell.ours is None else repr(cell.ours),
         "value": "–" if cell.ours is None else f"{cell.ours:.{digits}f}",

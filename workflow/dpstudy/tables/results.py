@@ -8,6 +8,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_interval
 from dpstudy.evaluation.summary import read_summary
 from dpstudy.files import read_json
+from dpstudy.privacy.audit import highest
 from dpstudy.tables.ceiling import cell_ceiling, label_norm
 
 
@@ -22,7 +23,7 @@ class Results:
         metrics: cell name -> path of its metrics.json.
         trials: cell name -> path of its search's trials.parquet, for what a table asks for.
         curves: cell name -> path of its curve.parquet, likewise.
-        audits: cell name -> path of its audit.json, where its method attacks what it claims, likewise.
+        audits: cell name -> path of its audit.json, of the cells that are attacked, likewise.
     """
 
     axes: Mapping[str, list[str]]
@@ -71,6 +72,10 @@ class Results:
             StudyError: the cell has no metrics.json.
         """
         return mean_interval(self._document(self.metrics, cell, "metrics.json")["seeds"], metric)
+
+    def audited(self, cell: str) -> float | None:
+        """The highest lower bound on epsilon that attacks on a cell's releases gave; None where nobody attacked."""
+        return highest(read_json(self.audits[cell])["audits"]) if cell in self.audits else None
 
     @staticmethod
     def _document(paths: Mapping[str, str | os.PathLike], cell: str, name: str) -> dict:

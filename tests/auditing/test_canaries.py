@@ -1,0 +1,131 @@
+"""The canaries' game: as strong as the noise allows against each method, and never stronger than what is certified."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpstudy import methods
+from dpstudy.auditing import canaries
+from dpstudy.auditing.canaries import PACK, Replay, game_of, per_canary, play
+from dpstudy.auditing.many_runs import attack
+from dpstudy.methods.problem import Problem
+from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.gaussian import composed_mu
+from dpstudy.privacy.noise import NoiseSource
+
+SGD = {"learning_rate": 1.0, "clipping_norm": 0.7}
+NORMALISATION = {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 3.0}
+FULL_BATCH = {  # method, settings, and whether a canary reaches the sensitivity that is charged for
+    "least squares": ("least_squares", {}, True),
+    "least squares, published": ("least_squares", {"variant": "published"}, True),
+    "covariance": ("feature_covariance", {}, True),
+    "covariance, published": ("feature_covariance", {"variant": "published", "steps": 3, "learning_rate": 1.0}, True),
+    "newton": ("newton", {}, False),
+    "newton, published": ("newton", {"variant": "published"}, False),
+    "gradients": ("first_order", SGD | {"steps": 6}, True),
+    "gradients, sigmoid": ("first_order", SGD | {"steps": 6, "loss": "sigmoid", "bias": -10.0}, True),
+    "gradients, normalised": ("first_order", SGD | {"steps": 4, "normalisation": NORMALISATION}, True),
+}
+
+
+def game(name, settings, epsilon="4", **facts):
+    shape = (50, 1, 1) if "normalisation" in settings else (50,)
+    problem = Problem(60_000, shape, 10, Budget(epsilon, 1e-5), **facts)
+    return game_of(name, methods.parameters(name, settings), problem)
+
+
+@pytest.mark.parametrize("case", FULL_BATCH)
+@pytest.mark.parametrize("facts", [{}, {"unit_records": 3}])
+def test_the_likelihood_ratio_is_that_of_the_planned_mu(case, facts):
+    """For a Gaussian mechanism it is normal with mean +-mu^2/2 and variance mu^2, mu as planned or less."""
+    name, settings, reached = FULL_BATCH[case]
+    played = game(name, settings, **facts)
+    present, absent = play(played, 1500)
+    mu, planned = math.sqrt((present.var() + absent.var()) / 2), composed_mu(played.plan.events)
+    error = 6 / math.sqrt(2 * 3000)
+    assert mu < planned * (1 + error)
+    if reached:
+        assert mu > planned * (1 - error)
+    assert present.mean() - absent.mean() == pytest.approx(mu**2, abs=6 * mu * math.sqrt(2 / 1500) + 2 * error * mu**2)
+
+
+def test_several_labels_reach_their_sensitivity_too():
+    played = game("least_squares", {}, positives=3)
+    present, absent = play(played, 1500)
+    mu = math.sqrt((present.var() + absent.var()) / 2)
+    assert mu == pytest.approx(composed_mu(played.plan.events), rel=6 / math.sqrt(6000))
+
+
+@pytest.mark.parametrize("mode", ["seeded", "secure"])
+def test_both_kinds_of_noise_are_attacked(mode):
+    played = game("least_squares", {})
+    (pair, by_mu) = attack(played, 4000, 1 - 1e-6, mode)
+    assert (pair["bound"], by_mu["bound"]) == ("clopper-pearson", "gaussian-dp")
+    certified = certify(played.plan.events, 1e-5).epsilon
+    assert 0.5 * certified < by_mu["epsilon_lower"] <= certified and pair["epsilon_lower"] < by_mu["epsilon_lower"]
+
+
+def test_samples_are_attacked_as_mixtures():
+    """With q = 1 the same mechanism is much weaker: that batches are samples is seen by the attack."""
+    sampled = game("first_order", SGD | {"steps": 20, "batch_size": 6000}, epsilon="8")
+    (bound,) = attack(sampled, 3000, 1 - 1e-6)
+    assert bound["bound"] == "clopper-pearson" and 0.3 < bound["epsilon_lower"] <= 8
+
+
+def test_where_features_mix_one_canary_plays():
+    played = game("kernel_mean", {"projection": "none", "frequencies": 16})
+    assert played.canaries == 1
+    present, absent = play(played, 300)
+    mu = math.sqrt((present.var() + absent.var()) / 2)
+    assert mu == pytest.approx(composed_mu(played.plan.events), rel=6 / math.sqrt(1200))
+
+
+def test_of_an_iterated_method_the_model_alone_is_seen():
+    settings = {"learning_rate": 1e-3, "clipping_norm": 1.0, "batch_size": 20_000, "epochs": 1}
+    played = game("iterated_sgd", settings, epsilon="8")
+    assert played.last_iterate_only
+    (bound, *_) = attack(played, 1500, 1 - 1e-6)
+    assert bound["statistic"].startswith("the published weights") and 0 < bound["epsilon_lower"] <= 8
+
+
+def test_shared_noise_hides_nothing():
+    """A control without a guarantee: differences between classes are released without noise."""
+    played = game("first_order", SGD | {"steps": 4}, epsilon="1")
+    (bound,) = attack(played, 1000, 0.999, shared=True)
+    assert bound["epsilon_lower"] > 4
+
+
+def test_elements_belong_to_canaries():
+    matrix = np.arange(PACK * PACK).reshape(PACK, PACK)
+    assert np.array_equal(per_canary(matrix, PACK), matrix.diagonal())
+    gradient = np.ones((10, PACK + 1))
+    gradient[:, -1] = 99  # of the bias
+    assert np.array_equal(per_canary(gradient, PACK), np.full(PACK, 10.0))
+    assert np.array_equal(per_canary(gradient[:, :PACK].T, PACK), np.full(PACK, 10.0))
+    assert np.array_equal(per_canary(np.ones(PACK), PACK), np.ones(PACK))
+    assert per_canary(gradient, 1) == gradient.sum()
+    for shape in ((3, 4), (PACK, PACK, 2)):
+        with pytest.raises(ValueError, match="does not say which part"):
+            per_canary(np.ones(shape), PACK)
+
+
+def test_a_repetition_that_releases_something_else_is_noticed():
+    run = NoiseSource("seeded", "run")
+    run.transcript = []
+    run.released("gram", np.zeros(3), 1.0)
+    again = Replay(run)
+    assert np.array_equal(again.released("gram", np.ones(3), 1.0), run.transcript[0][3])
+    assert np.array_equal(again.queries[0], np.ones(3))
+    with pytest.raises(RuntimeError, match="the run released 'gram' at step 0, its repetition 'mean'"):
+        Replay(run).released("mean", np.zeros(3), 1.0)
+
+
+def test_canaries_are_drawn_with_fair_coins(monkeypatch):
+    """Half of them take part, whichever: nothing but the noise tells the two worlds apart."""
+    seen = []
+    monkeypatch.setattr(canaries, "_by_transcript", lambda g, present, source: seen.append(present) or present * 1.0)
+    present, absent = play(game("least_squares", {}), 3000)
+    assert (present == 1).all() and (absent == 0).all() and len(present) == len(absent) == 3000
+    assert abs(np.concatenate(seen).mean() - 0.5) < 6 * 0.5 / math.sqrt(6000)

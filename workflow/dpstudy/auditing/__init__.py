@@ -1,0 +1,1 @@
+"""Attacks on the methods' own releases: lower bounds on epsilon."""

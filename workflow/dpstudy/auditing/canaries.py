@@ -1,0 +1,256 @@
+"""A game on a method's own releases: was this canary among the records?
+
+A canary is a record whose contribution to each release is as large as the clipping allows. `PACK` of them take part
+in one training, each with a coin of its own: canary i has a feature of its own, the others have none of it, so that
+what it adds to a release (an element of a Gram's diagonal, a column of a gradient) meets noise that the others do not
+touch. One training is thus as many independent runs of the game.
+
+The attacker sees every release, and knows all but the coin: what the releases' private sums would have been along the
+same path with all canaries, and with none, is computed by training twice more on a tape (`Replay`), whose releases
+are those of the run whatever the sums. The statistic is the likelihood ratio of the releases for each canary, a
+mixture where batches are samples. Any statistic gives a valid lower bound; this one is the best where contributions
+do not depend on other canaries.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+
+import numpy as np
+
+from dpstudy import methods
+from dpstudy.methods.problem import Plan, Problem
+from dpstudy.privacy.events import ITERATED, Event
+from dpstudy.privacy.noise import NoiseSource
+
+PACK = 61  # a number that no other axis of a release has
+_NETWORK = "network_dpsgd"
+_MIXING = {"kernel_mean", _NETWORK}  # methods whose releases do not keep features apart: one canary a training
+_PUBLIC_POINTS = 200
+_MIXED_DIM = 8
+_LEARNING_RATE = 1e-12
+_AMPLITUDE = 1e3  # beyond every clipping norm
+
+
+@dataclass(frozen=True)
+class Game:
+    """A method with its settings, on a problem of small dimension.
+
+    Attributes:
+        module: of the method.
+        parameters: its `Parameters`.
+        problem: whose first features are the canaries' own.
+        plan: what the method releases of that problem.
+        canaries: how many take part in one training: as many as the problem has features, or one.
+        beside: further arguments of `prepare` (public points).
+    """
+
+    module: ModuleType
+    parameters: object
+    problem: Problem
+    plan: Plan
+    canaries: int
+    beside: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def last_iterate_only(self) -> bool:
+        """Whether nothing but the model is released."""
+        return any(event.mechanism == ITERATED for event in self.plan.events)
+
+    @property
+    def adjacency(self) -> str:
+        """What neighbours are: where batches are dealt, a record is blanked and not removed."""
+        return "zero-out" if any(event.sampling == "shuffle" for event in self.plan.events) else "add-remove-one"
+
+
+class Rows(list):
+    """Canaries as one batch that can say whose its rows are.
+
+    Args:
+        present: which canaries.
+        problem: says how many rows and positive labels a canary has.
+        blank: the others' rows stay, and contribute nothing (zero-out adjacency); else they are not there.
+    """
+
+    def __init__(self, present: np.ndarray, problem: Problem, blank: bool = False):
+        who = np.arange(len(present)) if blank or not present.any() else np.flatnonzero(present)
+        index = np.repeat(who, problem.unit_records)
+        features = np.zeros((len(index), problem.dim), np.float32)
+        features[np.arange(len(index)), index] = _AMPLITUDE
+        features[~present[index]] = np.nan  # takes no part in anything; methods expect at least one row
+        labels = np.zeros(len(features), np.int64)
+        if problem.positives > 1:
+            labels = np.zeros((len(features), problem.classes), np.int8)
+            labels[:, : problem.positives] = 1
+        super().__init__([(features, labels)])
+        self._subjects = index
+
+    def subjects(self) -> np.ndarray:
+        """(rows,) the canary of each row."""
+        return self._subjects
+
+
+class Replay(NoiseSource):
+    """A tape: every release is that of the run that is attacked, and what would have been noised is kept.
+
+    Every record takes part in every sample.
+    """
+
+    def __init__(self, run: NoiseSource):
+        super().__init__(run.mode, *run.key)
+        self.queries: list[np.ndarray] = []
+        self._tape = iter(run.transcript)
+
+    def released(self, name, query, std, step=0, tensor="", symmetric=False):
+        """What was released in the run.
+
+        Raises:
+            RuntimeError: the method releases something else than it did.
+        """
+        expected, at, part, noisy = next(self._tape)
+        if (expected, at, part) != (name, step, tensor):
+            raise RuntimeError(f"the run released {expected!r} at step {at}, its repetition {name!r} at step {step}")
+        self.queries.append(np.array(query))
+        return noisy.copy()
+
+    def sampling(self, name):
+        """A generator whose samples have everybody; for what is no sample, the run's own."""
+        return _Everybody(super().sampling(name))
+
+
+class _Everybody:
+    def __init__(self, generator: np.random.Generator):
+        self._generator = generator
+
+    def random(self, size=None, dtype=np.float64):
+        return np.zeros(size, dtype)
+
+    def __getattr__(self, name):
+        return getattr(self._generator, name)
+
+
+def game_of(name: str, parameters, problem: Problem, reads_public: bool = False) -> Game:
+    """The game on a method as a cell runs it, with the cell's n, classes and budget.
+
+    The learning rate, which costs no privacy, is made tiny: a model that learns a canary would stop to respond to it.
+
+    Args:
+        parameters, problem: the cell's.
+        reads_public: the method reads public points: some are made up.
+    """
+    module = methods.load(name)
+    if isinstance(getattr(parameters, "learning_rate", None), int | float):
+        parameters = replace(parameters, learning_rate=_LEARNING_RATE)
+    canaries = 1 if name in _MIXING else PACK
+    if name != _NETWORK:
+        dim = max(canaries, _MIXED_DIM)
+        problem = replace(problem, shape=(dim, 1, 1) if len(problem.shape) == 3 else (dim,))
+    points = np.random.default_rng(0).uniform(-1, 1, (_PUBLIC_POINTS, problem.dim)).astype(np.float32)
+    beside = {"public": points} if reads_public else {}
+    return Game(module, parameters, problem, module.plan(parameters, problem), canaries, beside)
+
+
+def play(game: Game, runs: int, mode: str = "seeded", shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """The attacker's statistic in `runs` runs with the canary and in as many without it.
+
+    Noise is fresh each time: in mode "seeded" of a key that nobody else has. With `shared` it is one vector for every
+    row of a release (a control), and the attacker looks at differences between rows.
+    """
+    found: tuple[list, list] = ([], [])
+    attack = _by_model if game.last_iterate_only else _by_transcript
+    rng = np.random.default_rng(secrets.randbits(128))
+    while min(sum(map(len, part)) for part in found) < runs:
+        present = rng.random(game.canaries) < 0.5
+        statistic = attack(game, present, NoiseSource(mode, "audit", secrets.token_hex(16), shared=shared))
+        found[0].append(statistic[present])
+        found[1].append(statistic[~present])
+    return tuple(np.concatenate(part)[:runs] for part in found)
+
+
+def _trained(game: Game, present: np.ndarray, source: NoiseSource):
+    rows = Rows(present, game.problem, blank=game.adjacency == "zero-out")
+    data = game.module.prepare(rows, game.parameters, game.problem, **game.beside)
+    return game.module.fit(data, game.parameters, game.problem, game.plan, source)
+
+
+def _by_transcript(game: Game, present: np.ndarray, source: NoiseSource) -> np.ndarray:
+    """(canaries,) log-likelihood ratio of each canary's presence."""
+    source.transcript = []
+    _trained(game, present, source)
+    everybody, nobody = Replay(source), Replay(source)
+    _trained(game, np.ones_like(present), everybody)
+    _trained(game, np.zeros_like(present), nobody)
+    events = {event.name: event for event in game.plan.events}
+    total = np.zeros(game.canaries)
+    for parts in _steps(source.transcript, everybody.queries, nobody.queries):
+        event = events[parts[0][0]]
+        std = event.noise_multiplier * event.sensitivity
+        inner = squared = 0.0
+        for _, noisy, with_all, with_none in parts:
+            shift = with_all.astype(np.float64) - with_none
+            if source.shared and shift.ndim == 2:
+                shift -= shift.mean(0)  # of one vector added to every row nothing is left along this
+            inner = inner + per_canary((noisy.astype(np.float64) - with_none) * shift, game.canaries) / std**2
+            squared = squared + per_canary(shift**2, game.canaries) / std**2
+        total += _log_ratio(event, inner - squared / 2)
+    return total
+
+
+def _log_ratio(event: Event, full: np.ndarray) -> np.ndarray:
+    """Of one release, from that of a release in which the canary takes part for sure."""
+    rate = event.sampling_rate
+    if event.sampling == "none" or rate == 1:
+        return full
+    return np.logaddexp(np.log1p(-rate), np.log(rate) + full)
+
+
+def _steps(transcript, with_all: Sequence, with_none: Sequence) -> Iterator[list[tuple]]:
+    """The tensors of one release at a time: (name, noisy, query of all, query of none)."""
+    step, parts = None, []
+    for (name, at, _, noisy), everybody, nobody in zip(transcript, with_all, with_none, strict=True):
+        if step not in (None, (name, at)):
+            yield parts
+            parts = []
+        step = name, at
+        parts.append((name, noisy, everybody, nobody))
+    if parts:
+        yield parts
+
+
+def per_canary(products: np.ndarray, canaries: int) -> np.ndarray:
+    """(canaries,) sums of the elements that belong to each canary: all, where there is one.
+
+    Of several they are the diagonal of a (canaries, canaries) matrix, else the axis of that length, or of one more: the
+    last column is the bias, which belongs to none.
+
+    Raises:
+        ValueError: there is no such axis, or more than one.
+    """
+    if canaries == 1:
+        return products.sum().reshape(1)
+    axes = [axis for axis, size in enumerate(products.shape) if size in (canaries, canaries + 1)]
+    if len(axes) == 2 and products.ndim == 2:
+        return products.diagonal()[:canaries]
+    if len(axes) != 1:
+        raise ValueError(f"a release of shape {products.shape} does not say which part belongs to which canary")
+    others = tuple(axis for axis in range(products.ndim) if axis != axes[0])
+    return products.sum(axis=others)[:canaries]
+
+
+def _by_model(game: Game, present: np.ndarray, source: NoiseSource) -> np.ndarray:
+    """(canaries,) the published weights of each canary's feature, along what it adds to them without noise."""
+    weights = {}
+    for name, who in (("run", present), ("all", np.ones_like(present)), ("none", np.zeros_like(present))):
+        own = source if name == "run" else Silent(source.mode, *source.key)
+        weights[name] = _trained(game, who, own).model.weights.astype(np.float64)
+    return per_canary((weights["run"] - weights["none"]) * (weights["all"] - weights["none"]), game.canaries)
+
+
+class Silent(NoiseSource):
+    """Releases without noise: of canaries, never of records."""
+
+    def released(self, name, query, std, step=0, tensor="", symmetric=False):
+        """The query itself."""
+        self.drawn[name] += 1
+        return np.array(query)

@@ -1,0 +1,37 @@
+"""The entries of audit.json that many runs of the canaries' game give."""
+
+from dpstudy.auditing.canaries import Game, play
+from dpstudy.privacy.audit import distinguished
+from dpstudy.privacy.events import unamplified
+
+_HELD_OUT = 0.2  # of the runs, on which the threshold is fixed
+STATISTIC = "likelihood ratio of all releases for a canary with the largest contribution that clipping allows"
+STATISTIC_OF_MODEL = "the published weights along what a canary adds to them"
+
+
+def attack(game: Game, runs: int, confidence: float, mode: str = "seeded", shared: bool = False) -> list[dict]:
+    """Play the game, and bound epsilon from below.
+
+    Args:
+        runs: with the canary, and as many without it; a fifth of them fix the threshold.
+        confidence: of each bound.
+        shared: the noise is one vector for all (a control): the attacker looks where it cancels.
+    """
+    present, absent = play(game, runs, mode, shared)
+    cut = max(1, round(_HELD_OUT * runs))
+    held_out, tested = (present[:cut], absent[:cut]), (present[cut:], absent[cut:])
+    delta, events = game.problem.budget.delta, game.plan.events
+    kinds = {"clopper-pearson": False}
+    if unamplified(events) and not shared and game.adjacency == "add-remove-one":
+        kinds["gaussian-dp"] = True
+    return [
+        {
+            "bound": kind,
+            "adjacency": game.adjacency,
+            "statistic": STATISTIC_OF_MODEL if game.last_iterate_only else STATISTIC,
+            "runs": runs - cut,
+            "confidence": confidence,
+            "epsilon_lower": distinguished(held_out, tested, delta, confidence, gaussian_dp),
+        }
+        for kind, gaussian_dp in kinds.items()
+    ]

@@ -1,0 +1,56 @@
+"""results/audit/.../audit.json of a cell: an attack on what its method releases, played with canaries."""
+
+import logging
+
+from dpstudy import methods
+from dpstudy.auditing.canaries import game_of
+from dpstudy.auditing.many_runs import attack
+from dpstudy.errors import StudyError
+from dpstudy.files import write_json
+from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.audit import highest, rounded_down
+from dpstudy.study.cells import hyperparameters
+from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem
+from dpstudy.study.public_points import reads_public
+from dpstudy.study.schema import check
+from dpstudy.tuning.trials import best_trial
+
+_log = logging.getLogger("dpstudy")
+
+
+def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: str) -> None:
+    """Attack a cell's method with its settings, and write what comes of it.
+
+    No record is read: canaries play, at the cell's n, classes and noise. So the cell itself need not be there.
+
+    Args:
+        options: of the study's key `audit`: runs, confidence.
+
+    Raises:
+        StudyError: nothing is noised, so that there is nothing to bound.
+    """
+    problem = pose_problem(request, inputs.manifests())
+    if not problem.noised:
+        raise StudyError(f"cell {request.cell.path}: no noise is added, so every record can be told; audit a finite ε")
+    hyper = hyperparameters(request.options)
+    if inputs.trials:
+        hyper |= best_trial(inputs.trials, request.options["tuning"]["space"]).hyperparameters
+    parameters = methods.parameters(request.options["method"], hyper)
+    game = game_of(request.options["method"], parameters, problem, reads_public(request.options))
+    shared = bool(request.options.get("shared_noise"))
+    found = attack(game, options["runs"], options["confidence"], request.noise, shared)
+    certified = None if shared else certify(game.plan.events, problem.budget.delta).epsilon
+    content = {"audits": found, "epsilon_certified": certified, "verdict": verdict(found, certified)}
+    _log.info("%s: %s", request.cell.path, content["verdict"])
+    check(content, "audit", path)
+    write_json(path, content)
+
+
+def verdict(audits: list[dict], certified: float | None) -> str:
+    """What came of attacking a certified epsilon, as a sentence of audit.json."""
+    found = highest(audits)
+    if certified is None:
+        return f"nothing is proved: epsilon is at least {rounded_down(found)}."
+    if found > certified:
+        return f"refuted: epsilon is at least {rounded_down(found)}, and {certified:.4g} is certified."
+    return f"consistent: epsilon is at least {rounded_down(found)}, and {certified:.4g} is certified."
