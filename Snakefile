@@ -30,6 +30,7 @@ include: "workflow/rules/audit.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/release.smk"
 
 
 localrules:

@@ -307,7 +307,7 @@ MISTAKES = [
     ("number", "epsilons", [1], "quote it"),
     ("steps", "methods.sgd.steps", -5, "methods.sgd.steps: -5 must be at least 1"),
     ("folder", "datasets.digits", ELSEWHERE, "datasets.digits.location: data/nowhere does not exist"),
-    ("not_yet", "release", {"runs": 3}, "release: is not available in this version"),
+    ("unknown", "release", {"runs": 3}, "release.runs: unknown key"),
 ]  # fmt: skip
 
 

@@ -33,6 +33,7 @@ FITTED = {
     "epsilons": ["1"],
     "seeds": [0],
     "noise": "secure",  # seeded noise is one more sentence in each ledger
+    "release": {"spend_again": True},
 }  # fmt: skip
 AFTER_CELLS = [
     ("build_report", "results/report/index.html"),

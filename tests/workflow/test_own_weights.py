@@ -27,6 +27,7 @@ CONFIG = {
     "epsilons": ["1"],
     "seeds": [0],
     "noise": "secure",  # seeded noise is one more sentence in each ledger
+    "release": {"spend_again": True},
 }
 
 

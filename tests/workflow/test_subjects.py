@@ -3,6 +3,8 @@
 import copy
 import csv
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -93,6 +95,42 @@ def test_metrics_have_groups_labels_and_intervals(clinic):
     assert row["groups"]["label=a"]["n"] + row["groups"]["label=b"]["n"] == len(test)
 
 
+def test_a_bundle_predicts_and_is_not_made_of_a_cell_that_is_not_for_release(clinic):
+    bundle = "results/release/clinic/pixels/least-squares/eps=2"
+    result = clinic.snakemake(bundle)
+    assert result.returncode == 0, result.stdout + result.stderr
+    folder = clinic.path / bundle
+    assert "one person, with all of that person's records" in (folder / "PRIVACY.md").read_text()
+    images = [str(clinic.path / "data" / "clinic" / "images" / f"{number}.png") for number in (0, 1)]
+    command = [sys.executable, "-I", str(folder / "predict.py"), *images]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert [line.split(",")[0] for line in done.stdout.splitlines()] == ["image", *images]
+    (entry, _) = [json.loads(line) for line in clinic.read("privacy/spent.jsonl").decode().splitlines()]
+    assert entry["ledger"]["unit"] == "subject"
+    config = copy.deepcopy(CONFIG)
+    config["noise"] = "seeded"
+    clinic.write_config(config)
+    refused = clinic.snakemake(bundle)
+    clinic.write_config(CONFIG)
+    assert refused.returncode and "not for release: its noise is seeded" in refused.stderr
+
+
+def test_a_cell_is_not_trained_again_with_secure_noise_in_silence(clinic):
+    config = copy.deepcopy(CONFIG)
+    config["methods"]["dp-sgd"]["steps"] = 6
+    clinic.write_config(config)
+    refused = clinic.snakemake(CELLS.format("dp-sgd"))
+    assert refused.returncode and "it was trained with secure noise on" in refused.stderr
+    clinic.write_config(config | {"release": {"spend_again": True}})
+    again = clinic.snakemake(CELLS.format("dp-sgd"))
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert len(clinic.read("privacy/spent.jsonl").splitlines()) == 3
+    clinic.write_config(CONFIG | {"release": {"spend_again": True}})
+    assert clinic.snakemake(CELLS.format("dp-sgd")).returncode == 0
+    clinic.write_config(CONFIG)
+
+
 def test_another_cap_reads_anew_and_a_weak_delta_is_refused_by_the_number_of_subjects(clinic):
     config = copy.deepcopy(CONFIG)
     config["datasets"]["clinic"]["per_subject"] = 1
@@ -128,7 +166,7 @@ def test_labels_beyond_the_most_are_refused_or_dropped_as_told(clinic):
     dataset |= {"table": "findings.csv", "label_columns": ["a", "b", "c"], "positives": 2}
     config["methods"].pop("dp-sgd")
     config["evaluation"] = {"metrics": ["auc"]}
-    config["study"] = "findings"
+    config["study"], config["release"] = "findings", {"spend_again": True}
     clinic.write_config(config)
     refused = clinic.snakemake(CELLS.format("least-squares"))
     assert refused.returncode and "3 positive labels, but `positives` declares at most 2" in refused.stderr

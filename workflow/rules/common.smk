@@ -12,13 +12,16 @@ sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
 from dpstudy.data.names import DRAWN, caveats, split_names
 from dpstudy.data.own import test_is_public
+from dpstudy.data.readers import CROPPING
 from dpstudy.errors import StudyError
+from dpstudy.features import EXTRACTORS
 from dpstudy.job import name_workflow
+from dpstudy.models.kinds import MODELS
 from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
 from dpstudy.study import locations as study_locations
 from dpstudy.study.code import closure
-from dpstudy.study.origins import publics_trained_on
+from dpstudy.study.origins import UNMATCHED, publics_trained_on
 from dpstudy.study.outside import outside_ledger
 from dpstudy.study.provenance import cell_fingerprint, config_hash, library_hash
 from dpstudy.study.public_points import reads_public

@@ -184,6 +184,20 @@ def audit_code(wildcards):
     return cell_code(wildcards, "audit_cell.py")
 
 
+def bundle_code(wildcards):
+    """The script of a bundle, and what a bundle may be of: every kind of model, and the extractor."""
+    models = [module for module, _ in MODELS.values()]
+    extractor = STUDY["features"][wildcards.features]["extractor"]
+    made = [EXTRACTORS[extractor]] if extractor in EXTRACTORS else []
+    return code("write_bundle.py", *models, *made)
+
+
+def cropped(dataset):
+    """Whether a data set's images were brought to their size by cutting out the middle."""
+    options = STUDY["datasets"][dataset]
+    return options.get("resize", "crop" if options["reader"] in CROPPING else "stretch") == "crop"
+
+
 def tuning_code(wildcards):
     """The same of a search."""
     return cell_code(wildcards, "tune_entry.py")

@@ -92,6 +92,23 @@ def fit_folder(options):
     return f"results/fits/{options['fit']}" if "fit" in options else None
 
 
+def fit_files(options):
+    """Its files."""
+    folder = fit_folder(options)
+    return [f"{folder}/{name}" for name in ("projection.safetensors", "card.json")] if folder else []
+
+
+def never_compared(wildcards):
+    """What made a cell's features, or its start, and was never compared with the private records."""
+    start, options = start_of(wildcards), STUDY["features"][wildcards.features]
+    found = [public for public in publics_of(wildcards.features, start) if not is_matched(public)]
+    if isinstance(start, dict) and start["trained_on"] == UNMATCHED:
+        found.append(start["weights"])
+    if options.get("weights", "random") != "random" and options["trained_on"] == UNMATCHED:
+        found.append(options["model"])
+    return found
+
+
 def weights_files(options):
     """The file of a public network that the user brings: another one makes the features anew."""
     path = study_locations.weights_file(STUDY, options)

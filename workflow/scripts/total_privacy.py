@@ -10,4 +10,4 @@ if __name__ == "__main__":
             {"dataset": dataset, "ledger": ledger, "metrics": metrics}
             for dataset, ledger, metrics in zip(snakemake.params.datasets, files.ledgers, files.metrics, strict=True)
         ]
-        write_totals(cells, snakemake.params.deltas, snakemake.output[0])
+        write_totals(cells, snakemake.params.deltas, snakemake.output[0], "results/privacy/spent.jsonl")

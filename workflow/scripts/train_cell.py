@@ -23,6 +23,9 @@ if __name__ == "__main__":
             library=params.library,
             checkpoint=getattr(params, "checkpoint", None),
             evaluation=params.evaluation,
+            spent="results/privacy/spent.jsonl",
+            # Not a parameter of the rule: to allow it would then train every cell again.
+            spend_again=snakemake.config.get("release", {}).get("spend_again", False),
         )
         inputs = CellInputs(
             train=tuple(os.path.dirname(path) for path in files.train if path.endswith("/manifest.json")),

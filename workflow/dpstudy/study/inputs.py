@@ -15,6 +15,7 @@ from dpstudy.files import read_tensors, sha256
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.spending import Spending
 from dpstudy.study.cells import Cell
 from dpstudy.study.provenance import library_hash
 
@@ -40,6 +41,8 @@ class CellRequest:
         library: their hash when the study was laid out.
         checkpoint: where a single seed keeps its checkpoint, or None.
         evaluation: the config's, with intervals and groups; empty: metrics alone.
+        spent: where trainings with secure noise are written down, or None.
+        spend_again: a cell that stands there may be trained once more.
     """
 
     cell: Cell
@@ -53,6 +56,13 @@ class CellRequest:
     library: str
     checkpoint: str | None = None
     evaluation: dict = field(default_factory=dict)
+    spent: str | None = None
+    spend_again: bool = False
+
+    @property
+    def spending(self) -> Spending | None:
+        """The book of what secure noise has spent; None where none is drawn, or nobody keeps it."""
+        return Spending(self.spent, self.spend_again) if self.spent and self.noise == "secure" else None
 
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
         """The noise of one seed of this cell; `trial` tells apart the runs of a phase."""

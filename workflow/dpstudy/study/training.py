@@ -67,8 +67,9 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
             what they claim.
 
     Raises:
-        StudyError: an unreachable epsilon, delta not below 1/n on own data, labels out of range, divergence; or the
-            library was edited since the study was laid out, so that nobody could say what made the cell.
+        StudyError: an unreachable epsilon, delta not below 1/n on own data, labels out of range, divergence; the
+            library was edited since the study was laid out, so that nobody could say what made the cell; or the cell
+            was trained with secure noise before.
     """
     request.check_library()
     if request.checkpoint:  # a training that takes long: a process of its own
@@ -81,6 +82,8 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     parameters = methods.parameters(request.options["method"], hyper)
     plan = method.plan(parameters, problem)
     _log.info("plan: %s", plan)
+    if request.spending and plan.events:
+        request.spending.check(request.cell.path, request.seeds)
     data = training_data(method, parameters, problem, inputs)
     test = inputs.held_out_rows()
     outcome, made = _Outcome(), made_by(request, inputs.hashes())
@@ -191,6 +194,9 @@ def _write(
         no_guarantee=_why_none(request, problem),
     )
     _check_documents(metrics, ledger, outputs)
+    if request.spending and plan.events:
+        for seed in request.seeds:
+            request.spending.record(request.cell.dataset, request.cell.path, seed, ledger)
     outcome.first_model.save(outputs["model"])
     if "curve" in outputs:
         _write_curve(outputs["curve"], outcome.curve, method, plan, problem)

@@ -22,6 +22,7 @@ from dpstudy.tables.words import (
     certificate_in_words,
     dedup_in_words,
     ledger_in_words,
+    spent_in_words,
     test_in_words,
     total_in_words,
 )
@@ -83,7 +84,7 @@ def build_report(
         ledgers=_ledgers(axes, results.ledgers, results.audits, certificates or {}),
         guarantees=GUARANTEES,
         tests={dataset: test_in_words(public) for dataset, public in (public_tests or {}).items()},
-        totals={dataset: total_in_words(total) for dataset, total in totals.items()},
+        totals={name: total_in_words(total) + spent_in_words(total.get("spent")) for name, total in totals.items()},
         dedup={public: dedup_in_words(drop) for public, drop in dedup.items()},
         made_by=made_by,
     )

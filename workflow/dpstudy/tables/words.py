@@ -133,6 +133,18 @@ def total_in_words(total: dict) -> str:
     )
 
 
+def spent_in_words(spent: dict | None) -> str:
+    """What all trainings with secure noise have spent on a data set, whichever study they were of; "" if none."""
+    if spent is None:
+        return ""
+    bound = spent["epsilon_of_proved"]
+    worth = "unknown" if bound is None else f"at most {upper_bound(bound)}" if bound > 0 else "0"
+    return (
+        f" With secure noise {spent['seeds']} models were trained so far, those that are gone included: together ε is "
+        f"{worth} ({_accountant(spent['accountant'])})."
+    )
+
+
 def dedup_in_words(drop: str) -> str:
     """The mode of de-duplication as a sentence; how many records matched is private and stays out."""
     return _DEDUP[drop]

@@ -27,6 +27,7 @@ READERS = {
     "cutouts": "dpstudy.data.readers.cutouts",
     "scenes": "dpstudy.data.readers.scenes",
 }
+CROPPING = ("imagenet", "places365")  # where the option `resize` is absent
 
 
 def open_reader(name: str, options: dict, data_root: Path) -> Reader:

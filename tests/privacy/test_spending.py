@@ -1,0 +1,69 @@
+"""The book of what secure noise has spent: every training stands in it, and none is repeated in silence."""
+
+import json
+import multiprocessing
+
+import pytest
+
+from dpstudy.errors import StudyError
+from dpstudy.files import read_json
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.ledger import build_ledger
+from dpstudy.privacy.spending import Spending
+from dpstudy.study.totals import write_totals
+from tests.tuning.conftest import FIRST_ORDER, request_of
+
+LEDGER = build_ledger([Event("gram", "gaussian", 7.0, 1.0)], Budget("1", 1e-5), n=1000, unit="record", noise="secure")
+
+
+def test_a_second_training_is_refused_until_somebody_says_so(tmp_path):
+    book = Spending(tmp_path / "privacy" / "spent.jsonl")
+    assert list(book.entries()) == []
+    book.check("a/b/c/eps=1", [0, 1])
+    book.record("a", "a/b/c/eps=1", 0, LEDGER)
+    with pytest.raises(StudyError, match="cell a/b/c/eps=1: it was trained with secure noise on 20.*spend_again: true"):
+        book.check("a/b/c/eps=1", [0, 1])
+    book.check("a/b/c/eps=1", [1])  # a new seed
+    book.check("a/b/c/eps=2", [0])
+    Spending(tmp_path / "privacy" / "spent.jsonl", again=True).check("a/b/c/eps=1", [0])
+    (entry,) = book.entries()
+    assert (entry["dataset"], entry["seed"], entry["ledger"]) == ("a", 0, LEDGER)
+
+
+def test_a_damaged_book_is_not_taken_for_an_empty_one(tmp_path):
+    (tmp_path / "spent.jsonl").write_text('{"cell": "x", "seed": 0}\n{"cell"')
+    with pytest.raises(StudyError, match="line 2 is damaged; nobody can tell what was spent"):
+        Spending(tmp_path / "spent.jsonl").check("y", [0])
+
+
+def _write(path, job):
+    for seed in range(40):
+        Spending(path).record("a", f"cell {job}", seed, LEDGER)
+
+
+def test_jobs_that_write_at_once_lose_no_line(tmp_path):
+    jobs = [multiprocessing.get_context("fork").Process(target=_write, args=(tmp_path / "s", job)) for job in range(4)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert len({(entry["cell"], entry["seed"]) for entry in Spending(tmp_path / "s").entries()}) == 160
+
+
+def test_the_total_knows_what_is_gone(tmp_path):
+    for seed in range(3):
+        Spending(tmp_path / "spent.jsonl").record("a", "a/b/gone/eps=1", seed, LEDGER)
+    for name, content in (("ledger", LEDGER), ("metrics", {"seeds": [{}]})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    cell = {"dataset": "a", "ledger": str(tmp_path / "ledger.json"), "metrics": str(tmp_path / "metrics.json")}
+    write_totals([cell], {"a": "1e-5", "b": "1e-5"}, str(tmp_path / "total.json"), str(tmp_path / "spent.jsonl"))
+    found = read_json(tmp_path / "total.json")["datasets"]["a"]
+    assert found["cells"] == 1 and found["spent"]["seeds"] == 3 and found["spent"]["epsilon"] > found["epsilon"] > 0
+
+
+def test_only_secure_noise_is_written_down(tmp_path):
+    path = str(tmp_path / "spent.jsonl")
+    assert request_of(FIRST_ORDER, noise="seeded", spent=path).spending is None
+    assert request_of(FIRST_ORDER, noise="secure").spending is None
+    assert isinstance(request_of(FIRST_ORDER, noise="secure", spent=path).spending, Spending)

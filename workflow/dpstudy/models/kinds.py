@@ -1,0 +1,36 @@
+"""The kinds of model that a file may hold, and the classes that read them."""
+
+import importlib
+import os
+
+from dpstudy.errors import StudyError
+from dpstudy.files import read_tensor_metadata
+
+MODELS = {  # kind -> module and class
+    "linear": ("dpstudy.models.linear", "LinearModel"),
+    "random-features": ("dpstudy.models.random_features", "RandomFeatureModel"),
+    "network": ("dpstudy.models.network", "NetworkModel"),
+    "kernel-density": ("dpstudy.models.kernel_density", "KernelModel"),
+}
+
+
+def kind_of(path: str | os.PathLike) -> str:
+    """The kind of model in a file.
+
+    Raises:
+        StudyError: it is missing or damaged, or holds no model of ours.
+    """
+    kind = read_tensor_metadata(path).get("kind", "")
+    if kind not in MODELS:
+        raise StudyError(f"{path}: holds no model of a known kind ({kind!r}); there are {', '.join(MODELS)}")
+    return kind
+
+
+def load_model(path: str | os.PathLike):
+    """The model in a file, with its method `scores`.
+
+    Raises:
+        StudyError: as `kind_of`.
+    """
+    module, name = MODELS[kind_of(path)]
+    return getattr(importlib.import_module(module), name).load(path)

@@ -1,0 +1,122 @@
+"""A folder that may be published: a cell's model, what stands before it, its ledger and its privacy statement."""
+
+import importlib.metadata
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpstudy.errors import StudyError
+from dpstudy.features import EXTRACTORS
+from dpstudy.files import read_json, write_json
+from dpstudy.models.kinds import MODELS, kind_of
+from dpstudy.release.refusals import refusals
+from dpstudy.release.statement import statement
+from dpstudy.study.code import PACKAGE, closure
+
+_PREDICT = '''"""Scores of new images: python predict.py IMAGE ... > scores.csv (needs {needs})."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from dpstudy.release.predictor import main  # noqa: E402
+
+sys.exit(main(Path(__file__).parent, sys.argv[1:]))
+'''
+_HOLDS_RECORDS = "kernel-density"
+_NEEDS = ("numpy", "pillow", "pyarrow", "safetensors", "scipy", "torch", "tqdm", "timm")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a bundle's files lie, and what is known of them.
+
+    Attributes:
+        cell: folder of the cell: metrics.json, ledger.json, model.safetensors.
+        certificate: what other accountants say of its ledger (`bounds`).
+        image: {"size": [H, W], "channels", "crop"}: what images are brought to.
+        classes: label names.
+        multi_label: whether a record may have several.
+        features: the feature set's options.
+        backbone, fit: folders of public networks and projections, or None.
+        weights: a file of public weights, or None.
+        audit: path of audit.json, or None.
+        unmatched: what was never compared with the private records.
+    """
+
+    cell: str
+    certificate: Mapping
+    image: Mapping
+    classes: Sequence[str]
+    multi_label: bool
+    features: Mapping
+    backbone: str | None = None
+    fit: str | None = None
+    weights: str | None = None
+    audit: str | None = None
+    unmatched: Sequence[str] = ()
+
+
+def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) -> None:
+    """Write the bundle of one cell.
+
+    Args:
+        name: of the cell.
+        accept: what the data owner answers for; see `refusals`.
+        folder: to make.
+
+    Raises:
+        StudyError: the cell is not for release.
+    """
+    cell, target = Path(origin.cell), Path(folder)
+    ledger, metrics = read_json(cell / "ledger.json"), read_json(cell / "metrics.json")
+    audit = read_json(origin.audit) if origin.audit else None
+    against = refusals(ledger, metrics["tuned_on"], origin.unmatched, accept, audit)
+    kind = kind_of(cell / "model.safetensors")
+    if kind == _HOLDS_RECORDS:
+        against.append("its model holds a point for each private record")
+    if origin.features["extractor"] == "precomputed":
+        against.append("its features were brought, so that nobody could make them of new images")
+    if against:
+        raise StudyError(f"cell {name}: not for release: {'; '.join(against)}")
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for file in ("model.safetensors", "ledger.json"):
+        shutil.copyfile(cell / file, target / file)
+    features = _features(origin, target)
+    facts = {"name": name, "classes": list(origin.classes), "multi_label": origin.multi_label}
+    write_json(target / "bundle.json", facts | {"image": dict(origin.image), "features": features})
+    if audit:
+        write_json(target / "audit.json", audit)
+    (target / "PRIVACY.md").write_text(statement(ledger, name, origin.certificate["bounds"], audit), encoding="utf-8")
+    _write_program(target, kind, features["extractor"])
+
+
+def _features(origin: Origin, target: Path) -> dict:
+    """The feature set's options as the bundle has them; public networks and projections are copied."""
+    options = {key: value for key, value in origin.features.items() if key != "trained_on"}
+    for part, source in (("backbone", origin.backbone), ("fit", origin.fit)):
+        if source:
+            (target / part).mkdir()
+            weights = "model" if part == "backbone" else "projection"
+            for file in (f"{weights}.safetensors", "card.json"):
+                shutil.copyfile(Path(source) / file, target / part / file)
+    if origin.weights:
+        options["weights"] = f"weights{Path(origin.weights).suffix}"
+        shutil.copyfile(origin.weights, target / options["weights"])
+    return json.loads(json.dumps(options))
+
+
+def _write_program(target: Path, kind: str, extractor: str) -> None:
+    """predict.py, and the part of the library that it runs on."""
+    modules = [MODELS[kind][0], *([EXTRACTORS[extractor]] if extractor in EXTRACTORS else [])]
+    for path in closure("dpstudy.release.predictor", *modules):
+        copy = target / "dpstudy" / Path(path).resolve().relative_to(PACKAGE)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    needs = [f"{package}=={importlib.metadata.version(package)}" for package in _NEEDS]
+    (target / "requirements.txt").write_text("\n".join(needs) + "\n", encoding="utf-8")
+    (target / "predict.py").write_text(_PREDICT.format(needs="requirements.txt"), encoding="utf-8")

@@ -1,0 +1,44 @@
+"""Why a cell is not for release."""
+
+from collections.abc import Mapping, Sequence
+
+
+def refusals(
+    ledger: Mapping,
+    tuned_on: str,
+    unmatched: Sequence[str],
+    accept: Sequence[str] = (),
+    audit: Mapping | None = None,
+) -> list[str]:
+    """What stands against publishing a cell's model, a sentence each; empty: nothing.
+
+    Args:
+        ledger: of the cell.
+        tuned_on: what its hyper-parameters were chosen on, "nothing" where they were not.
+        unmatched: public sets or weights that made its features, or its start, and were never compared with the private
+            records.
+        accept: what the data owner answers for: "tuning" that was not paid for.
+        audit: of the cell, where it was attacked.
+    """
+    found = []
+    if ledger["noise"] != "secure":
+        found.append("its noise is seeded, and can be drawn again by whoever has the config: set noise: secure")
+    if ledger["guarantee"] != "proved":
+        found.append(f"its guarantee is {ledger['guarantee']!r}, not proved")
+    if ledger["delta"] * ledger["n"] >= 1:
+        found.append(
+            f"delta {ledger['delta']:g} is not below 1/n = 1/{ledger['n']}: that permits publishing somebody's records "
+            "outright"
+        )
+    if tuned_on != "nothing" and "tuning" not in accept:
+        found.append(
+            f"its hyper-parameters were chosen beforehand (tuned on: {tuned_on}), which was not paid for: where no "
+            "private record had a part in that, write release: {accept: [tuning]}; the statement will name it"
+        )
+    found += [
+        f"{name!r}, which made its features or its start, was never compared with the private records"
+        for name in unmatched
+    ]
+    if audit and audit["verdict"].startswith("refuted"):
+        found.append(f"an attack refutes its guarantee ({audit['verdict']})")
+    return found

@@ -1,0 +1,88 @@
+"""A privacy statement in plain words, in the spirit of NIST SP 800-226.
+
+Who is protected, how well and by what, and what is left out.
+"""
+
+import math
+from collections.abc import Mapping
+
+from dpstudy.privacy.audit import highest, rounded_down
+from dpstudy.tables.words import event_in_words
+
+_UNIT = {"record": "one record (an image)", "subject": "one person, with all of that person's records"}
+_NOTHING_LEFT_OUT = "Nothing is known to be left out of the list above."
+_CHANGE = {
+    "add-remove-one": "adding or removing {unit}",
+    "replace-one": "replacing {unit}",
+    "zero-out": "blanking {unit}",
+}
+
+
+def statement(ledger: Mapping, name: str, bounds: Mapping[str, float | None], audit: Mapping | None = None) -> str:
+    """The statement as Markdown.
+
+    Args:
+        ledger: of the cell.
+        name: what the model is called.
+        bounds: on epsilon, by accountants that had no part in the training.
+        audit: of the cell, where it was attacked.
+    """
+    unit, epsilon = _UNIT[ledger["unit"]], ledger["epsilon"]
+    change = _CHANGE[ledger["adjacency"]].format(unit=unit)
+    others = [f"{label.upper()} {value:.4g}" for label, value in bounds.items() if value is not None]
+    lines = [
+        f"# Privacy statement: {name}",
+        "",
+        "This model was trained on private records with differential privacy.",
+        "",
+        f"- **Who is protected**: {unit}, among {ledger['n']} that were learned from.",
+        f"- **The promise**: {change} changes the probability of any outcome of the training (this model, or anything "
+        f"computed from it) by a factor of at most e^ε = {_factor(epsilon)}, apart from a probability δ = "
+        f"{ledger['delta']:g}. ε = {_up(epsilon)}.",
+        "- **In plain words**: whoever guesses from this model whether somebody's records were used, and knows all "
+        f"other records, is right at most {_percent(epsilon, ledger['delta'])} % of the time; a coin is right 50 %.",
+        f"- **Computed by** {ledger['accountant']} from the list of releases below, and again by accountants that had "
+        f"no part in the training: {', '.join(others)}.",
+        f"- **Noise**: from the operating system's entropy ({ledger['noise']}).",
+        f"- **Scope**: {ledger['scope']}. Other models of the same records spend privacy of their own; it adds up.",
+        "",
+        "## What was released of the private records",
+        "",
+        *(f"- {event_in_words(event)}" for event in ledger["events"]),
+        "",
+        "## What this statement does not cover",
+        "",
+        *(f"- {sentence}" for sentence in ledger["not_accounted"] or [_NOTHING_LEFT_OUT]),
+        "- What follows from the population as a whole: such a model may reveal that a group is at risk, whether or "
+        "not somebody of it took part.",
+        "- Rounding inside floating-point sums of records.",
+        "",
+        "## Attacked",
+        "",
+        _attacked(audit),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _attacked(audit: Mapping | None) -> str:
+    if audit is None:
+        return "This cell was not attacked."
+    return (
+        f"Attacks on the training's own releases show that ε is at least {rounded_down(highest(audit['audits']))} "
+        f"({audit['audits'][0]['runs']} runs with a canary and as many without it): {audit['verdict']}"
+    )
+
+
+def _up(epsilon: float) -> str:
+    return f"{math.ceil(epsilon * 1000) / 1000:g}"
+
+
+def _factor(epsilon: float) -> str:
+    return f"{math.ceil(math.exp(epsilon) * 100) / 100:g}"
+
+
+def _percent(epsilon: float, delta: float) -> str:
+    """How often a guess between two equally likely neighbours can be right: (e^eps + delta)/(1 + e^eps), rounded up."""
+    odds = math.exp(min(epsilon, 700.0))
+    return f"{math.ceil(1000 * min(1.0, (odds + delta) / (1 + odds))) / 10:g}"

@@ -1,0 +1,37 @@
+# What may be published of a cell: asked for by its folder, never made by itself.
+
+
+rule write_bundle:
+    input:
+        metrics=f"results/cells/{CELL}/metrics.json",
+        ledger=f"results/cells/{CELL}/ledger.json",
+        model=f"results/cells/{CELL}/model.safetensors",
+        certificates="results/privacy/certificates/{dataset}.json",
+        images="results/data/{dataset}/test/manifest.json",
+        network=lambda wildcards: backbone_files(STUDY["features"][wildcards.features]),
+        projection=lambda wildcards: fit_files(STUDY["features"][wildcards.features]),
+        weights=lambda wildcards: weights_files(STUDY["features"][wildcards.features]),
+        audit=lambda wildcards: [path for cell, path in audits().items() if cell == as_cell(wildcards).path],
+        code=bundle_code,
+    output:
+        directory(f"results/release/{CELL}"),
+    log:
+        f"results/logs/write_bundle/{CELL}.log",
+    benchmark:
+        f"results/benchmarks/write_bundle/{CELL}.tsv"
+    conda:
+        "../../envs/study.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=30,
+    params:
+        cell=lambda wildcards: as_cell(wildcards).path,
+        features=lambda wildcards: STUDY["features"][wildcards.features],
+        backbone=lambda wildcards: backbone_folder(STUDY["features"][wildcards.features]),
+        fit=lambda wildcards: fit_folder(STUDY["features"][wildcards.features]),
+        crop=lambda wildcards: cropped(wildcards.dataset),
+        unmatched=lambda wildcards: never_compared(wildcards),
+        accept=STUDY["release"]["accept"],
+    script:
+        "../scripts/write_bundle.py"

@@ -1,0 +1,27 @@
+"""Write the folder of one cell that may be published, or say why there is none."""
+
+import os
+
+from dpstudy.files import read_json
+from dpstudy.job import job
+from dpstudy.release.bundle import Origin, write_bundle
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        files, params = snakemake.input, snakemake.params
+        manifest = read_json(files.images)
+        height, width, channels = manifest["image_shape"] or (None, None, None)
+        origin = Origin(
+            cell=os.path.dirname(files.metrics),
+            certificate=read_json(files.certificates)["cells"][params.cell],
+            image={"size": [height, width], "channels": channels, "crop": params.crop},
+            classes=manifest["classes"],
+            multi_label=manifest["multi_label"],
+            features=params.features,
+            backbone=params.backbone,
+            fit=params.fit,
+            weights=next(iter(files.get("weights", [])), None),
+            audit=next(iter(files.get("audit", [])), None),
+            unmatched=params.unmatched,
+        )
+        write_bundle(params.cell, origin, params.accept, snakemake.output[0])
