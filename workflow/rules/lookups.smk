@@ -153,7 +153,7 @@ def training_data(wildcards):
 def training_manifests(wildcards):
     """The public facts of the splits that a cell learns from."""
     files = learnt_from(wildcards, training_splits(wildcards.dataset))
-    return [path for path in files if path.endswith("/manifest.json")]
+    return [path for path in files if os.path.basename(path) == "manifest.json"]
 
 
 def public_points(wildcards):
