@@ -65,6 +65,7 @@ snakemake = Names(
         test=["results/features/toy/pixels/test/manifest.json"], code=[],
     ),
     output=outputs,
+    config={{}},
     params=Names(
         options=options, seeds=[0], noise="seeded", metrics=["top1"], not_accounted=[], library={library!r},
         scaling=None, evaluation={{}},
