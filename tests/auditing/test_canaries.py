@@ -82,6 +82,16 @@ def test_where_features_mix_one_canary_plays():
     assert mu == pytest.approx(composed_mu(played.plan.events), rel=6 / math.sqrt(1200))
 
 
+def test_a_network_is_attacked_by_one_canary_of_its_images_shape():
+    settings = {"network": "wrn-10-1", "learning_rate": 0.1, "clipping_norm": 1.0, "steps": 2}
+    problem = Problem(60_000, (1, 12, 12), 3, Budget("4", 1e-5))
+    played = game_of("network_dpsgd", methods.parameters("network_dpsgd", settings), problem)
+    assert played.canaries == 1 and played.problem.shape == (1, 12, 12)
+    present, absent = play(played, 60)
+    mu, planned = math.sqrt((present.var() + absent.var()) / 2), composed_mu(played.plan.events)
+    assert mu == pytest.approx(planned, rel=6 / math.sqrt(240))
+
+
 def test_of_an_iterated_method_the_model_alone_is_seen():
     settings = {"learning_rate": 1e-3, "clipping_norm": 1.0, "batch_size": 20_000, "epochs": 1}
     played = game("iterated_sgd", settings, epsilon="8")

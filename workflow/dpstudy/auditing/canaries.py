@@ -25,10 +25,7 @@ from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.noise import NoiseSource
 
 PACK = 61  # a number that no other axis of a release has
-_NETWORK = "network_dpsgd"
-_MIXING = {"kernel_mean", _NETWORK}  # methods whose releases do not keep features apart: one canary a training
 _PUBLIC_POINTS = 200
-_MIXED_DIM = 8
 _LEARNING_RATE = 1e-12
 _AMPLITUDE = 1e3  # beyond every clipping norm
 
@@ -142,9 +139,8 @@ def game_of(name: str, parameters, problem: Problem, reads_public: bool = False)
     module = methods.load(name)
     if isinstance(getattr(parameters, "learning_rate", None), int | float):
         parameters = replace(parameters, learning_rate=_LEARNING_RATE)
-    canaries = 1 if name in _MIXING else PACK
-    if name != _NETWORK:
-        dim = max(canaries, _MIXED_DIM)
+    canaries, dim = (1, module.AUDITED_DIM) if hasattr(module, "AUDITED_DIM") else (PACK, PACK)
+    if dim is not None:
         problem = replace(problem, shape=(dim, 1, 1) if len(problem.shape) == 3 else (dim,))
     points = np.random.default_rng(0).uniform(-1, 1, (_PUBLIC_POINTS, problem.dim)).astype(np.float32)
     beside = {"public": points} if reads_public else {}

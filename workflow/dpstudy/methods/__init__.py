@@ -4,6 +4,9 @@ Searches share work between settings. Where `prepare` depends on the parameters,
 of them: a search prepares anew where that changes. A method that solves from one noisy release may offer it as
 `release` and `solve`: settings that plan the same noise share it, unless `released_by(parameters)` differs.
 
+A method whose releases do not keep features apart (each feature an axis of its own, as a Gram or a gradient does) says
+so by AUDITED_DIM: how many features records have in attacks on it, None for as many as the cell's.
+
 A method is found by its name: a module of this package, or a Python entry point in the group "dpstudy.methods".
 """
 

@@ -39,6 +39,7 @@ from dpstudy.privacy.events import known_to_renyi, unamplified
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.progress import progress
 
+AUDITED_DIM = None  # layers mix all: one canary plays at a time, of the images' own shape
 __all__ = ["Parameters", "fit", "plan", "prepare", "prepared_by", "spent"]
 
 
