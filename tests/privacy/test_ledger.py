@@ -117,6 +117,19 @@ def test_as_many_take_part_as_is_accounted(rate, units):
     check_run([Event("gradient", "gaussian", 4.0, 1.0, 20)], run_that_took(0, 0))  # all take part
 
 
+@pytest.mark.parametrize(("mode", "refused"), [("secure", True), ("seeded", False)])
+def test_secure_noise_that_is_too_coarse_for_a_release_is_refused(mode, refused):
+    event = Event("gram", "gaussian", 2.0**26, 1.0)
+    for size, fine in ((4, True), (5, not refused)):
+        source = NoiseSource(mode, "cell", size)
+        source.released("gram", np.zeros(size), 1.0)
+        if fine:
+            check_run([event], source)
+        else:
+            with pytest.raises(RuntimeError, match="has 5 numbers at noise multiplier 6.711e"):
+                check_run([event], source)
+
+
 def test_the_rounding_of_a_loader_is_noticed():
     event = Event("gradient", "gaussian", 4.0, 1.0, 20, "poisson", 1 / 13)
     generator = np.random.default_rng(secrets.randbits(60))

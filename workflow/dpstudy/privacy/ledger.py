@@ -12,6 +12,7 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import ITERATED, TRUNCATED, Event, known_to_renyi, unamplified, unproved
 from dpstudy.privacy.iteration import share_within
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.secure_noise import LARGEST
 
 SHARED_NOISE = (
     "One noise vector was added to every class and step (shared_noise, a control): differences between classes are "
@@ -124,11 +125,17 @@ def check_run(events: Sequence[Event], source: NoiseSource) -> None:
     """Hold the ledger against what a run did: what its noise source drew, and how many units took part.
 
     Raises:
-        RuntimeError: as `check_releases`, or more or fewer units took part in a Poisson-sampled release than chance
-            allows at the rate that is accounted.
+        RuntimeError: as `check_releases`; more or fewer units took part in a Poisson-sampled release than chance
+            allows at the rate that is accounted; or secure noise was too coarse for a release.
     """
     check_releases(events, source.drawn)
     for event in events:
+        numbers = sum(source.sizes.get(event.name, {}).values())
+        if source.mode == "secure" and event.noise_multiplier * math.sqrt(numbers) > LARGEST:
+            raise RuntimeError(
+                f"release {event.name!r} has {numbers} numbers at noise multiplier {event.noise_multiplier:.4g}: the "
+                "rounding of its sum to the grid of secure noise is more than is allowed for"
+            )
         if event.sampling not in ("poisson", TRUNCATED) or event.sampling_rate == 1:
             continue
         if event.name not in source.took_part:

@@ -38,6 +38,7 @@ class NoiseSource:
         self.drawn: Counter[str] = Counter()
         self._used: dict[tuple[str, int], set[str]] = {}  # (release, step) -> tensors drawn
         self.took_part: dict[str, tuple[int, int]] = {}  # release -> (units taken, units that could be), never stored
+        self.sizes: dict[str, dict[str, int]] = {}  # release -> tensor -> how many numbers it has
         self.transcript: list[tuple[str, int, str, np.ndarray]] | None = None  # for audits: what was released
         self.resumed = False
         self.untouched = True  # nothing was drawn or sampled: another seed gives the same
@@ -61,6 +62,7 @@ class NoiseSource:
         Raises:
             RuntimeError: this (name, step, tensor) was released before: noise would be shared.
         """
+        self.sizes.setdefault(name, {})[tensor] = query.size
         if symmetric:
             noisy = self._symmetric(name, query, std, step, tensor)
         elif self._on_grid(std):

@@ -26,6 +26,7 @@ from functools import lru_cache
 import numpy as np
 
 MARGIN = 2.0**-16  # by which noise is larger than what is accounted, for the rounding of the query
+LARGEST = 2.0**27  # noise multiplier times the root of how many numbers are released, up to which the margin suffices
 _GRID_BITS, _SLOT_BITS = 44, 16
 _BINS_BITS = 5  # 2^5 bins in 2^44 integers, hence 16 to 32 in a standard deviation
 _BODY, _END = 4, 10  # standard deviations: where the second table begins, and where it ends
