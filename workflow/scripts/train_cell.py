@@ -3,7 +3,6 @@
 import os
 
 from dpstudy.job import job
-from dpstudy.study.cells import Cell
 from dpstudy.study.inputs import CellInputs, CellRequest
 from dpstudy.study.launch import launch
 from dpstudy.study.training import train_cell
@@ -11,16 +10,13 @@ from dpstudy.study.training import train_cell
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         wildcards, params, files = snakemake.wildcards, snakemake.params, snakemake.input
-        request = CellRequest(
-            cell=Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon),
-            options=params.options,
-            dataset=params.dataset,
+        request = CellRequest.of(
+            wildcards,
+            params,
+            files.code,
             seeds=params.seeds,
-            noise=params.noise,
             metrics=params.metrics,
             not_accounted=params.not_accounted,
-            code=list(files.code),
-            library=params.library,
             checkpoint=getattr(params, "checkpoint", None),
             evaluation=params.evaluation,
             spent="results/privacy/spent.jsonl",

@@ -3,24 +3,13 @@
 import os
 
 from dpstudy.job import job
-from dpstudy.study.cells import Cell
 from dpstudy.study.inputs import CellInputs, CellRequest
 from dpstudy.tuning.search import tune
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         wildcards, params, files = snakemake.wildcards, snakemake.params, snakemake.input
-        request = CellRequest(
-            cell=Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon),
-            options=params.options,
-            dataset=params.dataset,
-            seeds=[0],
-            noise=params.noise,
-            metrics=params.metrics,
-            not_accounted=[],
-            code=list(files.code),
-            library=params.library,
-        )
+        request = CellRequest.of(wildcards, params, files.code, seeds=[0], metrics=params.metrics, not_accounted=[])
         inputs = CellInputs(
             train=tuple(os.path.dirname(path) for path in files.train if path.endswith("/manifest.json")),
             held_out=os.path.dirname(files.validation[0]),

@@ -59,6 +59,17 @@ class CellRequest:
     spent: str | None = None
     spend_again: bool = False
 
+    @classmethod
+    def of(cls, wildcards, params, code: Sequence[str], **more) -> "CellRequest":
+        """A request from what a rule is told: the cell's wildcards, and the parameters of training, tuning and attacks.
+
+        Args:
+            more: the fields that not all of these rules have.
+        """
+        cell = Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon)
+        shared = {key: getattr(params, key) for key in ("options", "dataset", "noise", "library")}
+        return cls(cell=cell, code=list(code), **shared, **more)
+
     @property
     def spending(self) -> Spending | None:
         """The book of what secure noise has spent; None where none is drawn, or nobody keeps it."""
