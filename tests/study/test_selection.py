@@ -183,7 +183,7 @@ def test_groups_without_a_counterpart_are_not_looked_up():
         ({"epsilon": "7"}, "tables.t.searches[0].cells[0]: the study has no cell digits/pixels/sgd/eps=7"),
         (
             {"cells": [{"features": "pixels", "entry": "ls"}]},
-            "tables.t.searches[0].cells[0]: the cell digits/pixels/ls/eps=0.5 is not tuned",
+            "tables.t.searches[0].cells[0]: the cell digits/pixels/ls/eps=0.5 has no search beforehand, whose trials could be shown",
         ),
     ],
 )

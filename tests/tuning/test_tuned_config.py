@@ -31,6 +31,7 @@ BASE = {
     "cells": [{"datasets": ["digits"]}],
 }
 SGD, LS = "methods/sgd/tuning/space", "methods/ls/tuning/space"
+PAID = {"pay": "repeats", "sampler": "random", "space": {"learning_rate": RATE}}
 FIXED = {"method": "first_order", "steps": 10, "learning_rate": 1.0, "clipping_norm": 1.0}
 
 
@@ -66,7 +67,7 @@ MISTAKES = [
     (f"{SGD}/curve_points", {"low": 1.5, "high": 9, "integer": True}, "methods.sgd.tuning.space.curve_points: low 1.5 and high 9 must be integers, as `integer: true` has it"),
     (f"{SGD}/curve_points", {"low": 1.5, "high": 9}, "methods.sgd (as tuned).curve_points: 1.5 must be an integer"),
     (f"{SGD}/epochs", {"low": 1, "high": 9}, "methods.sgd (as tuned): give exactly one of 'epochs', 'steps', 'noise_multiplier'"),
-    ("methods/sgd/tuning/trial", 3, "methods.sgd.tuning.trial: unknown key (did you mean 'trials'?); allowed here: records, sampler, seed, space, trials"),
+    ("methods/sgd/tuning/trial", 3, "methods.sgd.tuning.trial: unknown key (did you mean 'trials'?); allowed here: pay, records, retrain, sampler, seed, share, space, trials"),
     ("methods/sgd/tuning/trials", 0, "methods.sgd.tuning.trials: 0 must be at least 1"),
     ("methods/sgd/tuning", {"trials": 3}, "methods.sgd.tuning: the key 'space' is missing*"),
     ("methods/sgd/tuning/sampler", "grid", "methods.sgd.tuning.space.learning_rate: `sampler: grid` needs 'choices', not a range"),
@@ -77,6 +78,13 @@ MISTAKES = [
     (f"{LS}/variant", {"choices": ["improved", "published"]}, "methods.ls.tuning.space.variant: 'least_squares' solves from sums that are made once, for one variant*"),
     ("methods/ls/tuning/records", 100, "methods.ls.tuning.records: 'least_squares' does not read features one by one; leave it out"),
     ("methods/sgd", FIXED | {"batch_size": 64, "tuning": {"records": 9, "space": {"momentum": {"low": 0.1, "high": 0.9}}}}, "methods.sgd.tuning.records: fits full batches without a private normalisation only; leave it out"),
+    ("methods/sgd/tuning/pay", "repeats", "methods.sgd.tuning.sampler: 'tpe' looks at trials that nobody pays for; with `pay` give random or grid"),
+    ("methods/sgd", FIXED | {"tuning": PAID | {"pay": "choice"}}, "methods.sgd.tuning.pay: 'choice' is for methods that solve every setting from one release; 'first_order' is none: set pay: repeats"),
+    ("methods/sgd", FIXED | {"tuning": PAID | {"retrain": True}}, "methods.sgd.tuning.retrain: goes with pay: choice; the best of several runs is released as it is"),
+    ("methods/sgd", FIXED | {"tuning": PAID | {"records": 9}}, "methods.sgd.tuning.records: is a heuristic of searches that are not paid for; leave it out"),
+    ("methods/sgd", FIXED | {"tuning": PAID | {"pay": "something"}}, "methods.sgd.tuning.pay: 'something' is not one of 'nothing', 'choice', 'repeats'*"),
+    ("methods/sgd", FIXED | {"accounting": "tramer2021", "tuning": PAID}, "methods.sgd.tuning.pay: needs accounting: certified, not 'tramer2021'"),
+    ("methods/sgd", FIXED | {"shared_noise": True, "tuning": PAID}, "methods.sgd.tuning.pay: there is no proved guarantee to pay from; leave it out"),
     ("cells", [{}], "methods.ls.tuning: datasets.bare.splits.validation is 0, so there is nothing to tune on; give it a fraction, such as 0.1"),
     ("overrides", override({"tuning": {"trails": 3}}), "overrides[0].set.tuning.trails: unknown key (did you mean 'trials'?); allowed here: *"),
     ("overrides", override({"tuning": 5}), "overrides[0].set.tuning: 5 must be a mapping of keys to values*"),
@@ -130,6 +138,13 @@ def test_an_override_may_change_or_begin_a_search():
     }
     begun = load(begun)
     assert options(begun)["tuning"] == {
-        "sampler": "tpe", "trials": 200, "seed": 0, "space": {"learning_rate": RATE | {"log": True, "integer": False}}
+        "sampler": "tpe", "trials": 200, "seed": 0, "pay": "nothing", "retrain": False, "share": 0.2,
+        "space": {"learning_rate": RATE | {"log": True, "integer": False}},
     }  # fmt: skip
     assert "tuning" not in options(begun, "inf")
+
+
+def test_an_entry_that_chooses_in_each_training_is_not_attacked():
+    config = changed("methods/sgd", FIXED | {"tuning": PAID}) | {"audit": {"entries": ["sgd"]}}
+    with pytest.raises(StudyError, match="audit.entries: 'sgd' chooses its hyper-parameters in each training"):
+        load(config)

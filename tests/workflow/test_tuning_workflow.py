@@ -8,6 +8,8 @@ import time
 import pytest
 
 from dpstudy.files import read_table
+from dpstudy.privacy.ledger import SEEDED
+from dpstudy.study.tuned import PAID
 from tests.workflow.conftest import StudyFolder, make_folder
 from tests.workflow.kills import Run
 
@@ -23,6 +25,11 @@ TUNED = {
         "ls": {"method": "least_squares", "tuning": {"trials": 3, "space": {"ridge": {"low": 0.1, "high": 1000.0}}}},
         "adam": ADAM | {"tuning": {"trials": 3, "space": RATES}},
         "plain": ADAM | {"learning_rate": 0.3, "clipping_norm": 1.0},
+        "ls-paid": {
+            "method": "least_squares",
+            "tuning": {"pay": "choice", "sampler": "grid", "space": {"ridge": {"choices": [1.0, 1000.0]}}},
+        },
+        "adam-paid": ADAM | {"tuning": {"pay": "repeats", "sampler": "random", "trials": 2, "space": RATES}},
     },
     "epsilons": ["1", "inf"],
     "seeds": [0, 1],
@@ -35,7 +42,13 @@ AFTER_CELLS = [
     ("summarise_cells", "results/summary.csv"),
     ("total_privacy", "results/privacy/total.json"),
 ]
-RULES = {"ls": "train_closed_form", "adam": "train_stepped", "plain": "train_stepped"}
+RULES = {
+    "ls": "train_closed_form",
+    "adam": "train_stepped",
+    "plain": "train_stepped",
+    "ls-paid": "train_closed_form",
+    "adam-paid": "train_stepped",
+}
 
 
 def trains(entry, *epsilons):
@@ -96,6 +109,32 @@ def test_cells_count_the_rows_of_both_splits_and_a_search_leaves_no_journal(fini
         ledger = json.loads(finished_search.read(f"cells/digits/pixels/{entry}/eps=1/ledger.json"))
         assert ledger["n"] == rows["train"] + rows["validation"]
     assert list((finished_search.path / "results").rglob("journal-*")) == []
+
+
+def test_a_search_that_is_paid_for_is_part_of_its_cell_and_of_its_ledger(finished_search):
+    folder = finished_search.path / "results/tuning/digits/pixels"
+    assert sorted(path.name for path in folder.iterdir()) == ["adam", "ls"]
+    n = json.loads(finished_search.read("cells/digits/pixels/plain/eps=1/ledger.json"))["n"]
+    certified = json.loads(finished_search.read("privacy/certificates/digits.json"))
+    for entry, mechanism in (("ls-paid", "exponential"), ("adam-paid", "repeat-and-select")):
+        cell = f"cells/digits/pixels/{entry}/eps=1"
+        metrics, ledger = (json.loads(finished_search.read(f"{cell}/{name}.json")) for name in ("metrics", "ledger"))
+        assert ledger["guarantee"] == "proved" and 0.99 < ledger["epsilon"] <= 1 and ledger["n"] == n
+        assert ledger["not_accounted"] == [SEEDED]
+        assert mechanism in {event["mechanism"] for event in ledger["events"]}
+        assert metrics["tuned_on"] == PAID and len(metrics["tuning"]["chosen"]) == 2
+        assert f"digits/pixels/{entry}/eps=1" in json.dumps(certified)
+    report = finished_search.read("report/index.html")
+    assert (
+        "exponential mechanism" in report and "Of a secret number of runs (geometric, mean 2) one is released" in report
+    )
+
+
+def test_another_candidate_reruns_the_cells_that_choose_among_them(searched):
+    config = copy.deepcopy(TUNED)
+    config["methods"]["ls-paid"]["tuning"]["space"]["ridge"]["choices"] = [1.0, 100.0, 1000.0]
+    searched.write_config(config)
+    assert searched.planned() == sorted(trains("ls-paid", "1", "inf") + AFTER_CELLS)
 
 
 def test_a_tuned_study_has_nothing_to_do_after_a_run(searched):

@@ -19,7 +19,7 @@ rule audit_cell:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=lambda wildcards: 8000 if wildcards.entry in entries_where(curve=True, per_seed=True) else 2000,
         runtime=240,
     params:
         options=options_of,
@@ -27,6 +27,6 @@ rule audit_cell:
         library=lambda wildcards: library_hash(audit_code(wildcards)),
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         noise=STUDY["noise"],
-        audit={key: STUDY["audit"][key] for key in ("runs", "confidence")},
+        audit={key: STUDY["audit"][key] for key in ("runs", "canaries", "confidence")},
     script:
         "../scripts/audit_cell.py"

@@ -26,6 +26,7 @@ from dpstudy.study.outside import outside_ledger
 from dpstudy.study.provenance import cell_fingerprint, config_hash, library_hash
 from dpstudy.study.public_points import reads_public
 from dpstudy.study.schema import method_schema
+from dpstudy.study.tuned import PAID_TUNING, pays
 from dpstudy.tables.claims.names import roles_of
 
 name_workflow()

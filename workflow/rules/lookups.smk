@@ -146,8 +146,16 @@ def learnt_from(wildcards, splits):
 
 
 def training_data(wildcards):
-    """What a cell learns from."""
-    return learnt_from(wildcards, training_splits(wildcards.dataset))
+    """What a cell learns from. Where it pays for its tuning, that is done on the validation split, which it may then
+    learn from in a second release."""
+    options = options_of(wildcards)
+    alone = pays(options) and not options["tuning"]["retrain"]
+    return learnt_from(wildcards, ["train"] if alone else training_splits(wildcards.dataset))
+
+
+def choosing_data(wildcards):
+    """The validation split, for a cell that pays for its tuning; nothing for others."""
+    return feature_files(wildcards.dataset, wildcards.features, "validation") if pays(options_of(wildcards)) else []
 
 
 def training_manifests(wildcards):
@@ -163,20 +171,22 @@ def public_points(wildcards):
 
 
 def tuning_of(wildcards):
-    """The search that chooses a cell's hyper-parameters; nothing where none are tuned."""
-    cell = as_cell(wildcards)
-    return [f"results/tuning/{cell.path}/trials.parquet"] if "tuning" in cell.options(STUDY) else []
+    """The search that chooses a cell's hyper-parameters; nothing where none are tuned, or its training chooses them."""
+    cell, options = as_cell(wildcards), options_of(wildcards)
+    return [f"results/tuning/{cell.path}/trials.parquet"] if "tuning" in options and not pays(options) else []
 
 
 def cell_code(wildcards, script="train_cell.py"):
     """The script, the method, and all they import."""
-    return method_code(STUDY["methods"][wildcards.entry]["method"], script)
+    return method_code(options_of(wildcards), script)
 
 
-def method_code(method, script="train_cell.py"):
-    """The script, a method, what they import, and what a job runs beside them."""
-    beside = ["dpstudy.study.rank"] if method_schema(method).get("x-per-seed") else []
-    return code(script, f"dpstudy.methods.{method}", *beside)
+def method_code(options, script="train_cell.py"):
+    """The script, a cell's method, what they import, and what a job runs beside them."""
+    beside = ["dpstudy.study.rank"] if method_schema(options["method"]).get("x-per-seed") else []
+    if pays(options):
+        beside += [PAID_TUNING, f"{PAID_TUNING}_{options['tuning']['pay']}"]
+    return code(script, f"dpstudy.methods.{options['method']}", *beside)
 
 
 def audit_code(wildcards):
@@ -247,7 +257,7 @@ def expected_makers():
         options = cell.options(STUDY)
         expected[cell.path] = {
             "config": whole_fingerprint(cell),
-            "library": library_hash(method_code(options["method"])),
+            "library": library_hash(method_code(options)),
         }
     return expected
 

@@ -9,6 +9,7 @@ rule train_closed_form:
         start=start_files,
         public=public_points,
         tuning=tuning_of,
+        choosing=choosing_data,
         code=cell_code,
     output:
         metrics=f"results/cells/{CELL}/metrics.json",

@@ -32,6 +32,7 @@ if __name__ == "__main__":
             start=next(iter(files.get("start", [])), None),
             public=next(iter(files.get("public", [])), None),
             trials=next(iter(files.get("tuning", [])), None),
+            validation=os.path.dirname(files.choosing[0]) if files.get("choosing") else None,
         )
         outputs = dict(snakemake.output.items())
         if params.options.get("devices", 1) > 1:

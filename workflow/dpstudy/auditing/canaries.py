@@ -68,15 +68,19 @@ class Rows(list):
         present: which canaries.
         problem: says how many rows and positive labels a canary has.
         blank: the others' rows stay, and contribute nothing (zero-out adjacency); else they are not there.
+        records: features (canaries, d) and classes (canaries,) of the canaries; None: canary i has feature i alone.
     """
 
-    def __init__(self, present: np.ndarray, problem: Problem, blank: bool = False):
+    def __init__(self, present: np.ndarray, problem: Problem, blank: bool = False, records=None):
         who = np.arange(len(present)) if blank or not present.any() else np.flatnonzero(present)
         index = np.repeat(who, problem.unit_records)
-        features = np.zeros((len(index), problem.dim), np.float32)
-        features[np.arange(len(index)), index] = _AMPLITUDE
+        if records is None:
+            features = np.zeros((len(index), problem.dim), np.float32)
+            features[np.arange(len(index)), index] = _AMPLITUDE
+            labels = np.zeros(len(features), np.int64)
+        else:
+            features, labels = records[0][index], records[1][index]
         features[~present[index]] = np.nan  # takes no part in anything; methods expect at least one row
-        labels = np.zeros(len(features), np.int64)
         if problem.positives > 1:
             labels = np.zeros((len(features), problem.classes), np.int8)
             labels[:, : problem.positives] = 1
@@ -164,8 +168,14 @@ def play(game: Game, runs: int, mode: str = "seeded", shared: bool = False) -> t
     return tuple(np.concatenate(part)[:runs] for part in found)
 
 
-def _trained(game: Game, present: np.ndarray, source: NoiseSource):
-    rows = Rows(present, game.problem, blank=game.adjacency == "zero-out")
+def trained(game: Game, present: np.ndarray, source: NoiseSource, records=None):
+    """What the method's own training gives with these canaries.
+
+    Args:
+        present: (canaries,) who takes part.
+        records: as of `Rows`.
+    """
+    rows = Rows(present, game.problem, game.adjacency == "zero-out", records)
     data = game.module.prepare(rows, game.parameters, game.problem, **game.beside)
     return game.module.fit(data, game.parameters, game.problem, game.plan, source)
 
@@ -173,10 +183,10 @@ def _trained(game: Game, present: np.ndarray, source: NoiseSource):
 def _by_transcript(game: Game, present: np.ndarray, source: NoiseSource) -> np.ndarray:
     """(canaries,) log-likelihood ratio of each canary's presence."""
     source.transcript = []
-    _trained(game, present, source)
+    trained(game, present, source)
     everybody, nobody = Replay(source), Replay(source)
-    _trained(game, np.ones_like(present), everybody)
-    _trained(game, np.zeros_like(present), nobody)
+    trained(game, np.ones_like(present), everybody)
+    trained(game, np.zeros_like(present), nobody)
     events = {event.name: event for event in game.plan.events}
     total = np.zeros(game.canaries)
     for parts in _steps(source.transcript, everybody.queries, nobody.queries):
@@ -239,7 +249,7 @@ def _by_model(game: Game, present: np.ndarray, source: NoiseSource) -> np.ndarra
     weights = {}
     for name, who in (("run", present), ("all", np.ones_like(present)), ("none", np.zeros_like(present))):
         own = source if name == "run" else Silent(source.mode, *source.key)
-        weights[name] = _trained(game, who, own).model.weights.astype(np.float64)
+        weights[name] = trained(game, who, own).model.weights.astype(np.float64)
     return per_canary((weights["run"] - weights["none"]) * (weights["all"] - weights["none"]), game.canaries)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dpstudy.errors import StudyError
+from dpstudy.methods.bounds import LOOKED_AT, hold, row_lengths
 
 LARGEST_NORM = 1e15  # beyond it float32 holds neither a norm's square nor the factor that clips it
 SMALLEST_NORM = 1e-15  # below it the square is lost, and a record would be scaled to more than unit norm
@@ -15,21 +16,30 @@ def clip_rows(features: np.ndarray, norm: float) -> np.ndarray:
 
     An infinite `norm` does not clip. The result is float32 and its norms never exceed `norm` by more than rounding
     (the scale is rounded towards zero).
+
+    Raises:
+        RuntimeError: some that were measured again do (bounds.py).
     """
     given, features = features, np.asarray(features, dtype=np.float32)
     squared = np.einsum("nd,nd->n", features, features, dtype=np.float64)
     broken = ~(squared <= LARGEST_NORM**2)
     if not broken.any() and (np.isinf(norm) or not (squared > norm**2).any()):
         return features
-    with np.errstate(divide="ignore"):
-        scale = np.minimum(1.0, norm / np.sqrt(squared)) if np.isfinite(norm) else np.ones_like(squared)
-    scale[scale < 1] *= 1 - 1e-6
+    scale = _factors(squared, norm)
     scale[broken] = 0
     with np.errstate(invalid="ignore"):  # infinity times zero, in rows that become zero next
         own = None if np.may_share_memory(given, features) else features  # a copy may be overwritten
         clipped = np.multiply(features, scale[:, None].astype(np.float32), out=own)
     clipped[broken] = 0
+    hold("clipped rows", row_lengths(clipped[:LOOKED_AT]), norm)
     return clipped
+
+
+def _factors(squared: np.ndarray, norm: float) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        scale = np.minimum(1.0, norm / np.sqrt(squared)) if np.isfinite(norm) else np.ones_like(squared)
+    scale[scale < 1] *= 1 - 1e-6
+    return scale
 
 
 def one_hot(labels: np.ndarray, classes: int, positives: int = 1) -> np.ndarray:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from dpstudy.methods.bounds import LOOKED_AT, hold
 from dpstudy.methods.records import Block, Records
 from dpstudy.models.linear import LinearModel
 
@@ -78,6 +79,9 @@ def clipped_sum(records: Records, weights: torch.Tensor, head: Head, index: torc
     Returns:
         The shape of `weights`, float32. A record with a broken norm, or whose scores overflow, contributes zero;
         every other one at most C.
+
+    Raises:
+        RuntimeError: some that were measured again contribute more (bounds.py).
     """
     total = torch.zeros_like(weights)
     dim = records.dim
@@ -88,10 +92,19 @@ def clipped_sum(records: Records, weights: torch.Tensor, head: Head, index: torc
         factors = _factors(lengths, block.norms, head)
         # NaN where weights are so large that a record's scores overflow, or from 0/0: the record contributes zero
         residual.mul_(factors).nan_to_num_(0.0)
+        _hold(residual, block, head)
         total[:, :dim].addmm_(residual, block.features)
         if head.learned:
             total[:, dim] += residual.sum(1)
     return total
+
+
+def _hold(residual: torch.Tensor, block: Block, head: Head) -> None:
+    """Measure some gradients, each the outer product of its residual and its features (and 1, of the bias)."""
+    if math.isfinite(head.clipping_norm):
+        some = block.features[:LOOKED_AT]
+        size = (some.square().sum(1) + (1 if head.learned else 0)).sqrt()
+        hold("clipped gradients", residual[:, :LOOKED_AT].square().sum(0).sqrt() * size, head.clipping_norm)
 
 
 def _factors(lengths: torch.Tensor, norms: torch.Tensor, head: Head) -> torch.Tensor:

@@ -5,6 +5,7 @@ inputs hold each record's own gradient: layer_rules.py says how to get its norm,
 weighted by their clipping factors, layer by layer (Goodfellow 2015; book-keeping, Bu et al. 2023).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 from dpstudy.errors import StudyError
+from dpstudy.methods.bounds import hold
 from dpstudy.methods.compiled_pass import CompiledPass
 from dpstudy.methods.layer_fallback import Expanded, Recomputed
 from dpstudy.methods.layer_rules import Rule, rule_of
@@ -23,6 +25,7 @@ _CACHED = 2_500_000  # numbers of one layer that a processor's caches hold: 10 M
 _HELD = 1 << 27  # numbers of whole gradients that are held: 0.5 GB
 _SMALLEST, _LARGEST, _ON_A_GPU = 16, 128, 512  # images
 _FEW = 8  # records: the allocator takes tensors of many more anew from the system, page by page
+_MEASURED_EVERY = 64  # calls
 _SHARE_OF_GPU = 0.5  # of its free memory
 
 
@@ -60,6 +63,7 @@ class RecordGradients:
         for name, layer in layers.items():
             _check_layer(name, layer)
         self._rules, self._direct, self._shared = {}, {}, False
+        self._calls = 0
         for name, layer in layers.items():
             own = {key: value for key, value in layer.named_parameters(recurse=False) if value.requires_grad}
             if not own:
@@ -175,8 +179,24 @@ class RecordGradients:
         factors = clipping_factors(squares.sqrt(), norm)
         if part is not None:
             factors = factors * part
-        sums = {f"{name}{key}": value for name, rule in rules.items() for key, value in rule.sums(factors).items()}
-        return {name.removeprefix("."): value for name, value in sums.items()}
+        if self._calls % _MEASURED_EVERY == 0 and math.isfinite(norm):
+            _hold(rules, factors, squares, norm)
+        self._calls += 1
+        return _summed(rules, factors)
+
+
+def _summed(rules: dict[str, Rule | Expanded], factors: torch.Tensor) -> dict[str, torch.Tensor]:
+    sums = {f"{name}{key}": value for name, rule in rules.items() for key, value in rule.sums(factors).items()}
+    return {name.removeprefix("."): value for name, value in sums.items()}
+
+
+def _hold(rules: dict[str, Rule | Expanded], factors: torch.Tensor, squares: torch.Tensor, norm: float) -> None:
+    """Measure what the record of the longest contribution adds, by a sum over it alone."""
+    lengths = (squares.sqrt() * factors).nan_to_num(0.0)
+    alone = torch.zeros_like(factors)
+    alone[lengths.argmax()] = factors[lengths.argmax()]
+    total = torch.stack([value.square().sum() for value in _summed(rules, alone).values()]).sum().sqrt()
+    hold("clipped gradients of a network", total[None], norm)
 
 
 @dataclass

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from dpstudy.errors import StudyError
+from dpstudy.methods.bounds import LOOKED_AT, hold
 from dpstudy.methods.clipping import LARGEST_NORM, SMALLEST_NORM, checked_labels
 
 _KEPT = (np.float16, np.uint8)  # types that features are held in; all others become float32
@@ -50,6 +51,9 @@ class RowMap:
         """(rows, d) features as mapped float32, and their (rows,) norms.
 
         A record with a NaN, an infinity or a norm above LARGEST_NORM becomes zero; its norm is given as NaN.
+
+        Raises:
+            RuntimeError: some records, measured again, are longer than they may be (bounds.py).
         """
         x = x.to(torch.float32)
         if self.unit_first:
@@ -68,11 +72,16 @@ class RowMap:
             x = x * factor[:, None]
             norm = (factor > 0).to(norm.dtype)
         elif math.isfinite(self.clip):
-            # rounded towards zero: a norm never exceeds the bound by more than float32's rounding of a product
-            factor = torch.where(norm > self.clip, self.clip / norm * (1 - 1e-6), 1.0)
-            x = x * factor[:, None].nan_to_num_(0.0)
+            x = x * _clipping(norm, self.clip)[:, None].nan_to_num_(0.0)
             norm = norm.clamp_max(self.clip)
+        if self.unit or math.isfinite(self.clip):
+            hold("mapped records", torch.linalg.vector_norm(x[:LOOKED_AT], dim=1), 1.0 if self.unit else self.clip)
         return x, torch.where(dead, math.nan, norm)
+
+
+def _clipping(norm: torch.Tensor, bound: float) -> torch.Tensor:
+    """Rounded towards zero: a norm never exceeds the bound by more than float32's rounding of a product."""
+    return torch.where(norm > bound, bound / norm * (1 - 1e-6), 1.0)
 
 
 def _to_unit(norm: torch.Tensor) -> torch.Tensor:

@@ -1,17 +1,18 @@
 """From events to epsilon, by several accountants.
 
 `certify` is the one way to an epsilon: exact Gaussian composition where no event is subsampled, privacy loss
-distributions (PLD) otherwise. RDP and zCDP stand beside it as independent, looser bounds.
+distributions (PLD) otherwise, Renyi DP for the best of several runs. RDP and zCDP stand beside it as independent,
+looser bounds. Where events touch one part of the records only, each unit is in one part, and the worse part counts.
 dp-accounting is imported only where a subsampled event needs it.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from dpstudy.privacy import gaussian, iteration
-from dpstudy.privacy.events import ITERATED, TRUNCATED, Event, known_to_renyi, unamplified, unproved
+from dpstudy.privacy import gaussian, iteration, selection
+from dpstudy.privacy.events import EXPONENTIAL, ITERATED, TRUNCATED, Event, known_to_renyi, unamplified, unproved
 
 # Small epsilon needs large orders, large epsilon orders near 1 (below 1.7 the subsampled bound rarely converges).
 RDP_ORDERS = (
@@ -19,6 +20,7 @@ RDP_ORDERS = (
     *range(12, 128),
     *(2**k + j * 2 ** (k - 2) for k in range(7, 14) for j in range(4)),
 )
+_GEOMETRIC = 1.0  # the shape of this negative binomial, as dp-accounting calls it
 _COARSE_ORDERS = tuple(sorted({round(2 ** (k / 2)) for k in range(2, 29)}))
 _SMALLEST_ROUGH = 1e-4  # bounds the memory of a grid
 _PLD_RELATIVE_INTERVAL = 0.5e-4  # of a bound that can be twice the epsilon
@@ -45,11 +47,21 @@ def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Ce
     free closed forms).
     """
     events = tuple(events)
+    if any(event.part for event in events):
+        return _worst([certify(found, delta, complete) for found in by_part(events)])
     by: dict[str, float | None] = {"exact": None, "pld": None, "rdp": None, "zcdp": None}
     shuffled = any(event.sampling == "shuffle" for event in events)
     adjacency = "zero-out" if shuffled else "add-remove-one"
     if unproved(events) or any(event.noise_multiplier == 0 for event in events):
         return Certificate(math.inf, "none", adjacency, by)
+    chosen = any(event.mechanism == EXPONENTIAL for event in events)
+    if any(event.trials for event in events) or (chosen and not unamplified(events)):
+        by["rdp"] = rdp_epsilon(events, delta)
+        return Certificate(by["rdp"], "RDP (dp-accounting)", adjacency, by)
+    if chosen:
+        mu = gaussian.composed_mu(event for event in events if event.mechanism != EXPONENTIAL)
+        by["exact"] = selection.epsilon_of(mu, selection.pure_epsilons(events), delta)
+        return Certificate(by["exact"], "exact pure and Gaussian DP" if mu else "pure DP", adjacency, by)
     if unamplified(events):
         by["exact"] = gaussian.epsilon_of(gaussian.composed_mu(events), delta)
         by["zcdp"] = zcdp_epsilon(events, delta)
@@ -65,6 +77,23 @@ def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Ce
     if complete and known_to_renyi(events):
         by["rdp"] = rdp_epsilon(events, delta)
     return Certificate(by["pld"], "PLD (dp-accounting)", adjacency, by)
+
+
+def by_part(events: Sequence[Event]) -> list[tuple[Event, ...]]:
+    """What touches the units of each part of the records: all of it, where no event names a part."""
+    parts = sorted({event.part for event in events if event.part}) or [None]
+    return [tuple(replace(event, part=None) for event in events if event.part in (None, part)) for part in parts]
+
+
+def _worst(found: Sequence[Certificate]) -> Certificate:
+    """The certificate of all units from those of the parts that they are in."""
+    by = {name: [certificate.epsilon_by[name] for certificate in found] for name in found[0].epsilon_by}
+    return Certificate(
+        max(certificate.epsilon for certificate in found),
+        "; ".join(dict.fromkeys(certificate.accountant for certificate in found)),
+        max(certificate.adjacency for certificate in found),
+        {name: None if None in values else max(values) for name, values in by.items()},
+    )
 
 
 def _certify_iterated(events: tuple[Event, ...], delta: float, by: dict) -> Certificate:
@@ -86,11 +115,16 @@ def zcdp_epsilon(events: Sequence[Event], delta: float) -> float:
 
 def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
     """Renyi DP with the improved conversion (Canonne, Kamath and Steinke 2020), over RDP_ORDERS."""
-    if unamplified(events):
+    chosen = any(event.trials or event.mechanism == EXPONENTIAL for event in events)
+    if unamplified(events) and not chosen:
         return _gaussian_rdp_epsilon(gaussian.composed_mu(events), delta)
     if not known_to_renyi(events):
         raise ValueError("Renyi DP has no bound for truncated batches")
-    return float(_rdp_accountant(events, RDP_ORDERS).get_epsilon(delta))
+    if not chosen:
+        return float(_rdp_accountant(events, RDP_ORDERS).get_epsilon(delta))
+    from dp_accounting.rdp import compute_epsilon
+
+    return float(compute_epsilon(RDP_ORDERS, rdp_curve(events, RDP_ORDERS), delta)[0])
 
 
 def _gaussian_rdp_epsilon(mu: float, delta: float) -> float:
@@ -110,8 +144,34 @@ def rough_epsilon(events: Sequence[Event], delta: float) -> float:
 
 
 def rdp_curve(events: Sequence[Event], orders: Sequence[float]) -> list[float]:
-    """The Renyi divergence bound at each of `orders` (all > 1), composed over `events`."""
-    return [float(value) for value in _rdp_accountant(events, orders).rdp]
+    """The Renyi divergence bound at each of `orders` (all > 1), composed over `events`, which touch the same units.
+
+    Events with trials are one run, of which the best is released.
+    """
+    single = [event for event in events if not event.trials and event.mechanism != EXPONENTIAL]
+    curve = [float(value) for value in _rdp_accountant(single, orders).rdp] if single else [0.0] * len(orders)
+    for epsilon in selection.pure_epsilons(events):
+        curve = [value + selection.choice_rdp(epsilon, order) for value, order in zip(curve, orders, strict=True)]
+    run = tuple(event for event in events if event.trials)
+    if run:
+        curve = [value + more for value, more in zip(curve, _best_run_rdp(run, tuple(orders)), strict=True)]
+    return curve
+
+
+@lru_cache(maxsize=256)
+def _best_run_rdp(run: tuple[Event, ...], orders: tuple[float, ...]) -> list[float]:
+    """Of the best of several runs, their number geometric (Papernot and Steinke 2022, Theorem 2 with eta = 1)."""
+    import dp_accounting
+    from dp_accounting.dp_event import RepeatAndSelectDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    trials = {event.trials for event in run}
+    if len(trials) != 1:
+        raise ValueError("events of several runs: they are not one run, repeated")
+    [trials] = trials
+    once = [dp_accounting.SelfComposedDpEvent(_dp_event(event, truncated=False), event.count) for event in run]
+    best = RepeatAndSelectDpEvent(dp_accounting.ComposedDpEvent(once), trials, _GEOMETRIC)
+    return [float(value) for value in RdpAccountant(orders).compose(best).rdp]
 
 
 def _rdp_accountant(events: Sequence[Event], orders: Sequence[float]):

@@ -4,6 +4,7 @@ Any (epsilon, delta)-private mechanism forces each test between neighbours to er
 and beta + e^epsilon alpha >= 1 - delta (Kairouz, Oh and Viswanath 2015). Clopper-Pearson upper bounds on alpha and beta
 make the smallest epsilon that they allow a lower bound with a known confidence. Of a mechanism that is Gaussian-DP, as
 all full-batch Gaussian releases are, they bound mu instead, and mu gives more at a small delta (Nasr et al. 2023).
+Right guesses about many records of one run prove something too (Steinke et al. 2023).
 """
 
 import math
@@ -13,6 +14,7 @@ import numpy as np
 
 from dpstudy.privacy import gaussian
 
+_FINE = 1e-4  # of an epsilon that guesses prove
 _MIDDLE, _TAIL = 400, 200  # thresholds tried: evenly over the runs, and each of the last at both ends
 
 
@@ -127,3 +129,56 @@ def _errors(runs: tuple[np.ndarray, np.ndarray], thresholds: np.ndarray):
     present, absent = (np.sort(part) for part in runs)
     alarms = len(absent) - np.searchsorted(absent, thresholds, side="right")
     return alarms, len(absent), np.searchsorted(present, thresholds, side="right"), len(present)
+
+
+def guessed(correct: int, guesses: int, canaries: int, delta: float, confidence: float) -> float:
+    """The epsilon that guesses about many canaries of one run refute anything below.
+
+    Each canary took part by a coin of its own; of `guesses` of them the attacker said which way it fell. Of an
+    (epsilon, delta)-private run the number of right guesses is at least v with probability at most
+
+        P[B >= v] + 2 canaries delta max_{i >= 1} P[v - i <= B < v] / i,    B binomial(guesses, e^eps/(1 + e^eps))
+
+    (Steinke, Nasr and Jagielski 2023, Theorem 5.2).
+
+    Raises:
+        ValueError: more guesses than canaries, or more of them right than were made.
+    """
+    if not 0 <= correct <= guesses <= canaries:
+        raise ValueError(f"{correct} of {guesses} guesses right, about {canaries} canaries: no such thing")
+    low, high = 0.0, 50.0
+    if _chance_of(correct, guesses, canaries, 0.0, delta) > 1 - confidence:
+        return 0.0
+    while high - low > _FINE:
+        middle = (low + high) / 2
+        enough = _chance_of(correct, guesses, canaries, middle, delta) <= 1 - confidence
+        low, high = (middle, high) if enough else (low, middle)
+    return low
+
+
+def _chance_of(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
+    """An upper bound on the chance of so many right guesses."""
+    from scipy.stats import binom
+
+    if correct == 0:
+        return 1.0
+    rate = 1 / (1 + math.exp(-epsilon))
+    below = binom.pmf(np.arange(correct - 1, -1, -1), guesses, rate)
+    worst = float(np.max(np.cumsum(below) / np.arange(1, correct + 1)))
+    return min(1.0, float(binom.sf(correct - 1, guesses, rate)) + 2 * canaries * delta * worst)
+
+
+def guesses_to_make(canaries: int, mu: float, delta: float, confidence: float) -> int:
+    """How many coins to guess for the best bound to be expected, where each is seen with a Gaussian's mu: a function of
+    public numbers, so that it is fixed before anything is seen."""
+    from scipy.special import ndtr
+
+    thresholds = np.linspace(0, 4 + mu, 400)
+    right, wrong = ndtr(mu / 2 - thresholds), ndtr(-mu / 2 - thresholds)  # of coins at least this clear
+    best, most = math.ceil(canaries / 3), 0.0  # where nothing is to be expected, what a fault would show in
+    for guesses in np.unique(np.geomspace(max(1, min(10, canaries)), canaries, 25).round().astype(int)):
+        at = int(np.argmin(np.abs(canaries * (right + wrong) - guesses)))
+        bound = guessed(int(guesses * right[at] / (right[at] + wrong[at])), int(guesses), canaries, delta, confidence)
+        if bound > most:
+            best, most = int(guesses), bound
+    return best

@@ -6,6 +6,8 @@ with settings of their own, and Opacus' PRV accountant where batches are Poisson
 
     exact <= PLD <= RDP,    certified = exact where there is amplification by nothing, else PLD,
     PRV's upper end no lower than PLD, and above it by no more than its own error.
+
+The best of several runs is known to Renyi DP alone: there two computations of it must agree.
 """
 
 import itertools
@@ -15,8 +17,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+from dpstudy.privacy.ledger_events import flat
+from dpstudy.privacy.selection_certificate import best_run_bound, choice_delta, choice_pld
+
 AGREEMENT = 2e-3  # relative, between two discretisations of one privacy loss
 _CLOSED_FORM = 1e-6  # relative, between two solutions of one equation
+_OTHER_ORDERS = 1e-2  # relative, between two sets of Renyi orders
 _NEGLIGIBLE = 1e-9
 _PRV_ERROR, _PRV_LEAST = 1e-2, 1e-3  # of the epsilon, and at least: what the PRV accountant is asked for
 _PRV_WIDTH = 3  # errors between its upper end and what an epsilon that is not too small can be
@@ -46,7 +52,7 @@ def recertify(ledger: Mapping, drawn: Sequence[Mapping[str, int]] = ()) -> dict:
 
 def _against_draws(events: Sequence[Mapping], counts: Mapping[str, int], seed: int) -> str:
     declared: dict[str, int] = {}
-    for event in events:
+    for event in flat(events):
         declared[event["name"]] = declared.get(event["name"], 0) + event["count"]
     if declared == dict(counts):
         return ""
@@ -57,11 +63,11 @@ def _against_bounds(epsilon: float | None, bounds: Mapping[str, float | None]) -
     if epsilon is None:
         return ["a proved guarantee states no epsilon"]
     named = {name: value for name, value in bounds.items() if value is not None}
-    tightest = named.get("exact", named.get("pld"))
+    tightest = named.get("exact", named.get("pld", named.get("rdp")))
     if tightest is None:
         return ["no accountant bounds its events"]
     faults = []
-    slack = _CLOSED_FORM if "exact" in named else AGREEMENT
+    slack = _CLOSED_FORM if "exact" in named else AGREEMENT if "pld" in named else _OTHER_ORDERS
     if epsilon < tightest * (1 - slack):
         faults.append(f"epsilon {epsilon:.6g} is stated, where its events are worth {tightest:.6g}")
     if epsilon > tightest * (1 + slack) + _NEGLIGIBLE:
@@ -83,21 +89,35 @@ def bounds_of(events: Sequence[Mapping], delta: float) -> dict[str, float | None
     `exact`: closed form, of releases without amplification. `pld`, `rdp`: dp-accounting. `prv`: Opacus, of Poisson
     samples.
     """
-    known = tuple(tuple(sorted(_flat(event).items())) for event in events)
+    known = tuple(tuple(sorted(_costs(event).items())) for event in flat(events))
     return dict(_bounds(known, delta))
 
 
-def _flat(event: Mapping) -> dict:
+def _costs(event: Mapping) -> dict:
+    """What of an event costs privacy."""
     kept = ("mechanism", "noise_multiplier", "count", "sampling", "sampling_rate")
-    return {key: event[key] for key in kept} | dict(event.get("params", {}))
+    costs = {key: event[key] for key in kept} | dict(event.get("params", {}))
+    return costs | ({"trials": event["trials"]} if event["trials"] else {})
 
 
 @lru_cache(maxsize=4096)
 def _bounds(known: tuple, delta: float) -> tuple:
     events = [dict(event) for event in known]
+    parts = {event["part"] for event in events if "part" in event}
+    if parts:  # each unit is in one of them: the worse one counts
+        every = [dict(_bounds(_touching(events, part), delta)) for part in sorted(parts)]
+        names = ("exact", "pld", "rdp", "prv")
+        return tuple((name, _larger([bounds[name] for bounds in every])) for name in names)
     found: dict[str, float | None] = dict.fromkeys(("exact", "pld", "rdp", "prv"))
     if any(event["mechanism"] == "local-sensitivity-gaussian" or not event["noise_multiplier"] for event in events):
         return tuple(found.items())
+    if any("trials" in event for event in events):
+        if all("trials" in event for event in events) and len({event["trials"] for event in events}) == 1:
+            found["rdp"] = best_run_bound(events, delta)
+        return tuple(found.items())
+    choices = [1 / event["noise_multiplier"] for event in events if event["mechanism"] == "exponential"]
+    if choices:
+        return tuple((found | _choice_bounds(events, choices, delta)).items())
     sampled = [event for event in events if event["sampling"] in _SAMPLED]
     if not sampled:
         found["exact"] = _solved(_gaussian_deltas(events), delta)
@@ -110,6 +130,23 @@ def _bounds(known: tuple, delta: float) -> tuple:
     if sampled and all(event["sampling"] in ("none", "poisson") for event in events):
         found["prv"] = _prv(events, delta, found["pld"])
     return tuple(found.items())
+
+
+def _touching(events: Sequence[Mapping], part: str) -> tuple:
+    kept = [event for event in events if event.get("part", part) == part]
+    return tuple(tuple(sorted((key, event[key]) for key in event if key != "part")) for event in kept)
+
+
+def _larger(values: Sequence[float | None]) -> float | None:
+    return None if None in values else max(values)
+
+
+def _choice_bounds(events: Sequence[Mapping], choices: Sequence[float], delta: float) -> dict[str, float]:
+    others = [event for event in events if event["mechanism"] != "exponential"]
+    if any(event["mechanism"] != "gaussian" or event["sampling"] != "none" for event in others):
+        return {}
+    exact = _solved(choice_delta(_gaussian_deltas(others) if others else None, choices), delta)
+    return {"exact": exact, "pld": choice_pld(others, choices, delta, max(1e-4 * exact, 1e-8))}
 
 
 def _gaussian_deltas(events: Sequence[Mapping]) -> Callable[[float], float]:

@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 
 ITERATED = "iterated-gaussian"
 LOCAL = "local-sensitivity-gaussian"
-MECHANISMS = ("gaussian", ITERATED, LOCAL)
+EXPONENTIAL = "exponential"
+MECHANISMS = ("gaussian", ITERATED, LOCAL, EXPONENTIAL)
 TRUNCATED = "truncated-poisson"
 SAMPLINGS = ("none", "poisson", TRUNCATED, "shuffle")
+PARTS = ("train", "validation")
 
 
 @dataclass(frozen=True)
@@ -18,8 +20,11 @@ class Event:
         name: what is released; the noise source counts its draws under the same name.
         mechanism: "gaussian", or "iterated-gaussian": `count` noisy steps that contract, on fixed batches in the same
             order in each of `epochs`, of which only the last iterate is released (privacy/iteration.py), or
-            "local-sensitivity-gaussian": noise scaled by what the records at hand could change, which nothing bounds.
-        noise_multiplier: noise standard deviation / L2 sensitivity (0: no noise, no guarantee).
+            "local-sensitivity-gaussian": noise scaled by what the records at hand could change, which nothing bounds;
+            or "exponential": one of several candidates, chosen with probability proportional to exp(eps x its score),
+            where a unit can only add to scores (privacy/selection.py).
+        noise_multiplier: noise standard deviation / L2 sensitivity (0: no noise, no guarantee); of "exponential" the
+            scale of the Gumbel noise that would choose alike / the most a unit adds to a score, which is 1/eps.
         sensitivity: L2 sensitivity of the released sum, in the units of the release; None where there is no global one
             (of "local-sensitivity-gaussian", and only there).
         count: how often it is released.
@@ -30,6 +35,10 @@ class Event:
         epochs: for "shuffle" only, how many releases one unit takes part in.
         largest, units: for "truncated-poisson" only, the size that batches are cut to, and the public number of units.
         secret_order: of "iterated-gaussian": which batch a unit is in was drawn uniformly and is never released.
+        part: "train" or "validation", where only that part of the private records is touched; each unit is in one, by a
+            hash of its own.
+        trials: the event belongs to a run that is made a secret number of times, geometric with this mean, of which the
+            best run alone is released; None: it is released as it stands.
     """
 
     name: str
@@ -43,6 +52,8 @@ class Event:
     secret_order: bool = False
     largest: int | None = None
     units: int | None = None
+    part: str | None = None
+    trials: float | None = None
 
     def __post_init__(self):
         if self.mechanism not in MECHANISMS:
@@ -69,6 +80,14 @@ class Event:
             raise ValueError(
                 f"event {self.name!r}: iteration is over fixed batches (shuffle), all of them in each epoch"
             )
+        if self.part not in (None, *PARTS):
+            raise ValueError(f"event {self.name!r}: unknown part {self.part!r}, one of {PARTS}")
+        if self.mechanism == EXPONENTIAL and (self.sampling != "none" or self.trials):
+            raise ValueError(f"event {self.name!r}: a choice is neither sampled nor repeated")
+        if self.trials is not None and not self.trials >= 1:
+            raise ValueError(f"event {self.name!r}: the mean number of trials must be >= 1, got {self.trials}")
+        if self.trials and (self.sampling == "shuffle" or self.mechanism == LOCAL):
+            raise ValueError(f"event {self.name!r}: no bound is known for the best of several such runs")
         if self.secret_order and self.mechanism != ITERATED:
             raise ValueError(f"event {self.name!r}: a secret order is known to be worth something for iteration only")
 
@@ -95,7 +114,7 @@ class Event:
         return replace(self, noise_multiplier=self.noise_multiplier * factor)
 
     def to_json(self) -> dict:
-        """The event as the ledger holds it (design: ledger.json, `events`)."""
+        """The event as the ledger holds it (design: ledger.json, `events`); trials are told around it."""
         content = {
             "name": self.name,
             "mechanism": self.mechanism,
@@ -105,12 +124,17 @@ class Event:
             "sampling": self.sampling,
             "sampling_rate": self.sampling_rate,
         }
+        params: dict = {}
         if self.epochs is not None:
-            content["params"] = {"epochs": self.epochs}
+            params["epochs"] = self.epochs
         if self.largest is not None:
-            content["params"] = {"largest_batch": self.largest, "units": self.units}
+            params |= {"largest_batch": self.largest, "units": self.units}
         if self.mechanism == ITERATED:
-            content["params"]["order"] = "secret" if self.secret_order else "public"
+            params["order"] = "secret" if self.secret_order else "public"
+        if self.part is not None:
+            params["part"] = self.part
+        if params:
+            content["params"] = params
         return content
 
     @classmethod
@@ -118,8 +142,14 @@ class Event:
         """The inverse of `to_json`."""
         fields = {key: value for key, value in content.items() if key != "params"}
         params = content.get("params", {})
-        batches = {"largest": params.get("largest_batch"), "units": params.get("units")}
-        return cls(**fields, epochs=params.get("epochs"), secret_order=params.get("order") == "secret", **batches)
+        return cls(
+            **fields,
+            epochs=params.get("epochs"),
+            secret_order=params.get("order") == "secret",
+            largest=params.get("largest_batch"),
+            units=params.get("units"),
+            part=params.get("part"),
+        )
 
 
 def unamplified(events: Iterable[Event]) -> bool:

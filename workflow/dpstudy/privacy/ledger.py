@@ -6,11 +6,22 @@ Epsilon is never typed: it is computed here, from the events.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.events import ITERATED, TRUNCATED, Event, known_to_renyi, unamplified, unproved
+from dpstudy.privacy.events import (
+    EXPONENTIAL,
+    ITERATED,
+    PARTS,
+    TRUNCATED,
+    Event,
+    known_to_renyi,
+    unamplified,
+    unproved,
+)
 from dpstudy.privacy.iteration import share_within
+from dpstudy.privacy.ledger_events import from_ledger, to_ledger
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.secure_noise import LARGEST
 
@@ -72,7 +83,7 @@ def build_ledger(
             if proved
             else dict.fromkeys(("exact", "pld", "rdp", "zcdp"))
         ),
-        "events": [event.to_json() for event in events],
+        "events": to_ledger(events),
         "noise": noise,
         "not_accounted": open_questions,
         "guarantee": "proved" if proved else "claimed" if unproved(events) and not no_guarantee else "none",
@@ -182,13 +193,15 @@ def total(ledgers: Sequence[tuple[dict, int]], delta: float) -> dict:
 
 
 def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, str]:
-    """Exact Gaussian composition of the full-batch releases; with subsampled ones, RDP of everything."""
+    """Exact Gaussian composition of the full-batch releases; with subsampled ones or selections, RDP of everything."""
     from dpstudy.privacy.accounting import rdp_epsilon
 
     events: Counter[Event] = Counter()
     for ledger, seeds in proved:
-        for content in ledger["events"]:
-            events[Event.from_json(content | {"name": "", "sensitivity": 1.0})] += seeds
+        for event in _nameless(ledger):
+            events[event] += seeds
+    if any(event.part or event.trials or event.mechanism == EXPONENTIAL for event in events):
+        return _composed_with_selections(proved, delta)
     if unamplified(events):
         return certify(tuple(events.elements()), delta).epsilon, "exact Gaussian DP"
     if any(event.sampling == "shuffle" for event in events):
@@ -199,7 +212,32 @@ def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, 
     return rdp_epsilon(composed, delta), "RDP (dp-accounting)"
 
 
-def _repeat(event: Event, times: int) -> Event:
-    from dataclasses import replace
+def _nameless(ledger: dict) -> tuple[Event, ...]:
+    """Its events as far as they cost privacy, so that equal ones of several cells are counted together."""
+    return tuple(replace(event, name="", sensitivity=1.0) for event in from_ledger(ledger["events"]))
 
+
+def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, str]:
+    """RDP, for the units of each part of the records: a unit is in the same part for all cells of a data set."""
+    from dp_accounting.rdp import compute_epsilon
+
+    from dpstudy.privacy.accounting import RDP_ORDERS, rdp_curve
+
+    runs = Counter()
+    for ledger, seeds in proved:
+        runs[_nameless(ledger)] += seeds
+    if any(event.sampling == "shuffle" or not known_to_renyi([event]) for run in runs for event in run):
+        return math.inf, "none (no common bound for selections and these batches)"
+    worst = 0.0
+    for part in PARTS:
+        curve = [0.0] * len(RDP_ORDERS)
+        for run, times in runs.items():
+            touching = [replace(event, part=None) for event in run if event.part in (None, part)]
+            more = rdp_curve(touching, RDP_ORDERS)
+            curve = [value + times * extra for value, extra in zip(curve, more, strict=True)]
+        worst = max(worst, float(compute_epsilon(RDP_ORDERS, curve, delta)[0]))
+    return worst, "RDP (dp-accounting)"
+
+
+def _repeat(event: Event, times: int) -> Event:
     return replace(event, count=event.count * times)

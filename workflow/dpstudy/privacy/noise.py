@@ -8,11 +8,12 @@ import hashlib
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from dpstudy.privacy.secure_noise import MARGIN, grid_gaussian
+from dpstudy.privacy.selection import choose
 
 MODES = ("seeded", "secure")
 
@@ -138,6 +139,32 @@ class NoiseSource:
         noise = stream.standard_normal(shape, dtype=np.float64 if np.dtype(dtype) == np.float64 else np.float32)
         noise *= noise.dtype.type(std)
         return noise
+
+    def chosen(self, name: str, scores: Sequence[float], epsilon: float) -> int:
+        """The index of one of several candidates, by the exponential mechanism (privacy/selection.py).
+
+        Args:
+            scores: on private records; a unit only ever adds to them, at most 1 to each.
+            epsilon: what the choice costs; infinite: the best is taken.
+
+        Raises:
+            RuntimeError: `name` was released before.
+        """
+        self._enter(name, 0.0 if math.isinf(epsilon) else 1 / epsilon, 0, "")
+        drawn = os.urandom(32) if self.mode == "secure" else self._stream("choice", name).bytes(32)
+        return choose(scores, epsilon, int.from_bytes(drawn, "little"))
+
+    def part(self, *key: object) -> "NoiseSource":
+        """A source of its own for a part of this run, such as one of several trials; it counts for itself."""
+        return NoiseSource(self.mode, *self.key, *key, shared=self.shared)
+
+    def adopt(self, other: "NoiseSource") -> None:
+        """Count what a part of this run released as released by this one."""
+        self.untouched = False
+        self.drawn += other.drawn
+        self.sizes |= other.sizes
+        for name, (taken, units) in other.took_part.items():
+            self.took(name, taken, units)
 
     def sampling(self, name: str) -> np.random.Generator:
         """The generator that decides who takes part in the releases called `name`."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from dpstudy.study.tuned import PAID
+
 
 def refusals(
     ledger: Mapping,
@@ -30,7 +32,7 @@ def refusals(
             f"delta {ledger['delta']:g} is not below 1/n = 1/{ledger['n']}: that permits publishing somebody's records "
             "outright"
         )
-    if tuned_on != "nothing" and "tuning" not in accept:
+    if tuned_on not in ("nothing", PAID) and "tuning" not in accept:
         found.append(
             f"its hyper-parameters were chosen beforehand (tuned on: {tuned_on}), which was not paid for: where no "
             "private record had a part in that, write release: {accept: [tuning]}; the statement will name it"

@@ -3,8 +3,9 @@
 import logging
 
 from dpstudy import methods
-from dpstudy.auditing.canaries import game_of
+from dpstudy.auditing.canaries import Game, game_of
 from dpstudy.auditing.many_runs import attack
+from dpstudy.auditing.one_run import one_run
 from dpstudy.errors import StudyError
 from dpstudy.files import write_json
 from dpstudy.privacy.accounting import certify
@@ -13,6 +14,7 @@ from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem
 from dpstudy.study.public_points import reads_public
 from dpstudy.study.schema import check
+from dpstudy.study.tuned import pays
 from dpstudy.tuning.trials import best_trial
 
 _log = logging.getLogger("dpstudy")
@@ -24,11 +26,15 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
     No record is read: canaries play, at the cell's n, classes and noise. So the cell itself need not be there.
 
     Args:
-        options: of the study's key `audit`: runs, confidence.
+        options: of the study's key `audit`: runs, canaries, confidence.
 
     Raises:
-        StudyError: nothing is noised, so that there is nothing to bound.
+        StudyError: nothing is noised, so that there is nothing to bound; or hyper-parameters are chosen in training.
     """
+    if pays(request.options):
+        raise StudyError(
+            f"cell {request.cell.path}: chooses hyper-parameters in each training, and no attack plays that"
+        )
     problem = pose_problem(request, inputs.manifests())
     if not problem.noised:
         raise StudyError(f"cell {request.cell.path}: no noise is added, so every record can be told; audit a finite ε")
@@ -38,12 +44,20 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
     parameters = methods.parameters(request.options["method"], hyper)
     game = game_of(request.options["method"], parameters, problem, reads_public(request.options))
     shared = bool(request.options.get("shared_noise"))
-    found = attack(game, options["runs"], options["confidence"], request.noise, shared)
+    if deep(game) and not shared:
+        found = one_run(game, options["canaries"], options["confidence"], request.noise)
+    else:
+        found = attack(game, options["runs"], options["confidence"], request.noise, shared)
     certified = None if shared else certify(game.plan.events, problem.budget.delta).epsilon
     content = {"audits": found, "epsilon_certified": certified, "verdict": verdict(found, certified)}
     _log.info("%s: %s", request.cell.path, content["verdict"])
     check(content, "audit", path)
     write_json(path, content)
+
+
+def deep(game: Game) -> bool:
+    """Whether a method mixes features at the cell's own shape, as networks do: one training has to do."""
+    return getattr(game.module, "AUDITED_DIM", 0) is None
 
 
 def verdict(audits: list[dict], certified: float | None) -> str:

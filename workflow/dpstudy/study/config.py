@@ -157,6 +157,11 @@ def _check_references(config: dict) -> None:
                 _known(f"cells[{number}].{key}", name, allowed, what)
     for name in config["audit"]["entries"]:
         _known("audit.entries", name, config["methods"], "entry")
+        if config["methods"][name].get("tuning", {}).get("pay", "nothing") != "nothing":
+            raise StudyError(
+                f"audit.entries: {name!r} chooses its hyper-parameters in each training, and no attack plays that; "
+                "name an entry of the same method with fixed ones"
+            )
     for epsilon in config["audit"].get("epsilons", []):
         _known("audit.epsilons", epsilon, config["epsilons"], "epsilon")
     for kind in ("tables", "figures"):

@@ -38,6 +38,8 @@ def gather_cell(runs: Sequence[str], seeds: Sequence[int], fingerprint: str, out
             )
     rows = [row for metrics in found for row in metrics["seeds"]]
     metrics = found[0] | {"seeds": rows, "made_by": found[0]["made_by"] | {"config": fingerprint}}
+    if "chosen" in metrics.get("tuning", {}):
+        metrics["tuning"] = metrics["tuning"] | {"chosen": [one for run in found for one in run["tuning"]["chosen"]]}
     metrics |= dict(zip(("mean", "median", "std"), aggregate(rows), strict=True))
     check(metrics, "metrics", outputs["metrics"])
     curve = pa.concat_tables([read_table(f"{run}/curve.parquet") for run in runs])
@@ -51,4 +53,8 @@ def gather_cell(runs: Sequence[str], seeds: Sequence[int], fingerprint: str, out
 def _shared(metrics: dict) -> dict:
     """What the seeds of a cell have in common."""
     made_by = {key: value for key, value in metrics["made_by"].items() if key != "config"}
-    return {key: value for key, value in metrics.items() if key not in _OF_A_SEED} | {"made_by": made_by}
+    tuning = {key: value for key, value in metrics.get("tuning", {}).items() if key != "chosen"}
+    return {key: value for key, value in metrics.items() if key not in _OF_A_SEED} | {
+        "made_by": made_by,
+        "tuning": tuning,
+    }

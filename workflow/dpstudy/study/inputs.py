@@ -102,6 +102,7 @@ class CellInputs:
         kept: what de-duplication against each public set kept.
         statistics: private sums over the splits of `train`, which replace their features; or empty.
         trials: a finished search, or None.
+        validation: the folder of the split on which paid tuning scores, or None.
         start: a file of public weights to start from, or None.
         public: a file of public points that a method may read beside its rows, or None.
         scaling: the folders hold images as they are, for a method that scales them so; None: features.
@@ -115,6 +116,7 @@ class CellInputs:
     start: str | None = None
     scaling: str | None = None
     public: str | None = None
+    validation: str | None = None
 
     def held_out_rows(self) -> FeatureTable:
         """What models are scored on.
@@ -140,14 +142,15 @@ class CellInputs:
         return found | ({"public": read_tensors(self.public)["points"]} if self.public else {})
 
     def manifests(self) -> list[dict]:
-        """The manifests of the training splits.
+        """The manifests of the private splits that a cell touches.
 
         Raises:
             StudyError: one is missing or damaged, or the splits differ in layout or classes.
         """
         read = (images if self.scaling else shards).read_manifest
-        found = [read(folder) for folder in self.train]
-        for folder, manifest in zip(self.train, found, strict=True):
+        folders = list(dict.fromkeys((*self.train, *((self.validation,) if self.validation else ()))))
+        found = [read(folder) for folder in folders]
+        for folder, manifest in zip(folders, found, strict=True):
             for key in ("shape", "dtype", "classes", "multi_label"):
                 if manifest[key] != found[0][key]:
                     raise StudyError(
@@ -158,7 +161,8 @@ class CellInputs:
 
     def hashes(self) -> dict[str, str]:
         """Split (or "kept-0", ...) -> a hash of what vouches for its data."""
-        paths = {Path(folder).name: f"{folder}/manifest.json" for folder in (*self.train, self.held_out)}
+        folders = (*self.train, self.held_out, *((self.validation,) if self.validation else ()))
+        paths = {Path(folder).name: f"{folder}/manifest.json" for folder in folders}
         paths |= {f"kept-{number}": path for number, path in enumerate(self.kept)}
         paths |= {"start": self.start} if self.start else {}
         paths |= {"public": self.public} if self.public else {}
@@ -195,6 +199,11 @@ class TrainingRows:
             raise UnreadableError(str(error)) from error
 
 
+def units(manifests: Sequence[dict], unit: str) -> int:
+    """How many units ("record" or "subject") these splits have."""
+    return sum(manifest["subjects" if unit == "subject" else "rows"] for manifest in manifests)
+
+
 def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
     """The public facts of learning from these splits; n counts the units of all, before any record is dropped.
 
@@ -202,7 +211,7 @@ def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
         StudyError: delta is not below 1/n on own data (elsewhere that is a warning).
     """
     by_subject, delta = request.dataset["unit"] == "subject", float(request.dataset["delta"])
-    n = sum(manifest["subjects" if by_subject else "rows"] for manifest in manifests)
+    n = units(manifests, request.dataset["unit"])
     check_delta(request.cell.dataset, request.dataset, n)
     return Problem(
         n,

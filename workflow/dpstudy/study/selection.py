@@ -9,6 +9,7 @@ from dpstudy.study.messages import check_known
 from dpstudy.study.schema import schema
 from dpstudy.study.selected_cells import check_compared, check_lines, check_neighbours
 from dpstudy.study.table_roles import check_models, check_roles
+from dpstudy.study.tuned import pays
 from dpstudy.tables.claims.names import METHODS, ROLES, entries_of, listed
 from dpstudy.tables.published import combine, find_all, lookup
 
@@ -171,8 +172,8 @@ def _check_searches(place: str, spec: dict, config: dict) -> None:
             if cell not in unfold(config):
                 raise StudyError(f"{where}: the study has no cell {cell.path}")
             options = cell.options(config)
-            if "tuning" not in options:
-                raise StudyError(f"{where}: the cell {cell.path} is not tuned")
+            if "tuning" not in options or pays(options):
+                raise StudyError(f"{where}: the cell {cell.path} has no search beforehand, whose trials could be shown")
             for name in by:
                 if name != "label" and "choices" not in options["tuning"]["space"].get(name, {}):
                     raise StudyError(f"{where}: the search of {cell.path} does not choose {name!r} from a list")

@@ -1,5 +1,6 @@
 """Training one cell for all its seeds: what the rules train_closed_form and train_stepped do."""
 
+import importlib
 import logging
 import time
 from dataclasses import dataclass, field
@@ -19,8 +20,10 @@ from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
 from dpstudy.progress import progress
 from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
+from dpstudy.study.monitor import Monitor
 from dpstudy.study.provenance import cell_fingerprint, versions
-from dpstudy.tuning.trials import Choice, best_trial
+from dpstudy.study.tuned import PAID_TUNING, pays, tuned_on
+from dpstudy.tuning.trials import best_trial
 
 CHOSEN_BEFOREHAND = (
     "The hyper-parameters were chosen beforehand (tuned on: {}); what that choice tells of private records was not "
@@ -76,15 +79,21 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
         keep_freed_memory()
     manifests = inputs.manifests()
     problem = pose_problem(request, manifests)
-    method = methods.load(request.options["method"])
-    choice = best_trial(inputs.trials, request.options["tuning"]["space"]) if inputs.trials else None
-    hyper = hyperparameters(request.options) | (choice.hyperparameters if choice else {})
-    parameters = methods.parameters(request.options["method"], hyper)
+    method, choice = methods.load(request.options["method"]), None
+    hyper = hyperparameters(request.options)
+    paid = importlib.import_module(PAID_TUNING).load(request, inputs) if pays(request.options) else None
+    if paid:  # it stands for its method, with settings of its own
+        method, parameters = paid, None
+    else:
+        if inputs.trials:
+            choice = best_trial(inputs.trials, request.options["tuning"]["space"])
+            hyper |= choice.hyperparameters
+        parameters = methods.parameters(request.options["method"], hyper)
     plan = method.plan(parameters, problem)
     _log.info("plan: %s", plan)
     if request.spending and plan.events:
         request.spending.check(request.cell.path, request.seeds)
-    data = training_data(method, parameters, problem, inputs)
+    data = None if paid else training_data(method, parameters, problem, inputs)
     test = inputs.held_out_rows()
     outcome, made = _Outcome(), made_by(request, inputs.hashes())
     for seed in progress(request.seeds, request.cell.path):
@@ -109,7 +118,8 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
         source = request.noise_source("audit", 0, request.seeds[0])
         found = method.audit(Fit(outcome.first_model), data, parameters, problem, plan, source)
         _write_audit(outputs["audit"], found, request.cell.epsilon)
-    _write(request, made, outputs, problem, method, plan, hyper, choice, outcome)
+    tuning = paid.summary if paid else choice.summary if choice else {}
+    _write(request, made, outputs, problem, method, plan, hyper, tuning, outcome)
     if request.checkpoint:
         Path(request.checkpoint).unlink(missing_ok=True)
 
@@ -127,22 +137,16 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
     started = time.monotonic()
     source = request.noise_source("train", 0, seed)
     extra, curve = {}, outcome.curve
-    keeper = keeper_of(request, parameters, made, seed)
+    keeper = keeper_of(request, parameters, made, seed) if parameters is not None else None
     if keeper:
         extra["keeper"] = keeper
     if stepped:
-
-        def monitor(step: int, model) -> None:
-            scores = evaluate(model.scores(test.features), test.labels, list(request.metrics), classes)
-            rows = keeper.curve if keeper else curve
-            rows.extend((seed, step, "test", name, value) for name, value in scores.items())
-
-        extra["monitor"] = monitor
+        extra["monitor"] = Monitor(seed, test, request.metrics, classes, keeper.curve if keeper else curve)
     fitted = method.fit(data, parameters, problem, plan, source, **extra)
     check_run(plan.events, source)
     if keeper:
         curve.extend(keeper.curve)
-    seconds = keeper.seconds if keeper else time.monotonic() - started
+    seconds = keeper.seconds if keeper else getattr(method, "seconds", None) or time.monotonic() - started
     given = fitted.model.scores(test.features)
     scores = evaluate(given, test.labels, list(request.metrics), classes)
     more = {}
@@ -157,7 +161,7 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
 
 
 def _write(
-    request, made: dict, outputs, problem: Problem, method, plan: Plan, hyper, choice: Choice | None, outcome: _Outcome
+    request, made: dict, outputs, problem: Problem, method, plan: Plan, hyper: dict, tuning: dict, outcome: _Outcome
 ) -> None:
     from dpstudy.evaluation.aggregate import aggregate
 
@@ -175,11 +179,11 @@ def _write(
         "median": median,
         "std": std,
         "hyperparameters": hyper | dict(plan.facts),
-        "tuned_on": "validation" if choice else request.options["tuned_on"],
+        "tuned_on": tuned_on(request.options, tuning),
         "made_by": made,
     }
-    if choice:
-        metrics["tuning"] = {"trials": choice.trials, "failed": choice.failed, "value": choice.value}
+    if tuning:
+        metrics["tuning"] = tuning
     ledger = build_ledger(
         plan.events,
         problem.budget,
@@ -189,7 +193,7 @@ def _write(
         not_accounted=[
             *request.dataset.get("not_accounted", ()),
             *request.not_accounted,
-            *_choice_caveat(choice, request.options["tuned_on"]),
+            *_choice_caveat(request.options["tuned_on"], tuning),
         ],
         no_guarantee=_why_none(request, problem),
     )
@@ -212,13 +216,13 @@ def _why_none(request: CellRequest, problem: Problem) -> str | None:
     return "Neither clipping nor noise was applied: there is no guarantee."
 
 
-def _choice_caveat(choice: Choice | None, tuned_on: str) -> list[str]:
-    if choice is None:
-        return [] if tuned_on == "nothing" else [CHOSEN_BEFOREHAND.format(tuned_on)]
-    return [
-        f"The hyper-parameters were chosen by {choice.trials} trials on a validation split of the private records; "
-        "that search was not paid for."
-    ]
+def _choice_caveat(beforehand: str, tuning: dict) -> list[str]:
+    if tuning and "pay" not in tuning:
+        return [
+            f"The hyper-parameters were chosen by {tuning['trials']} trials on a validation split of the private "
+            "records; that search was not paid for."
+        ]
+    return [] if beforehand == "nothing" else [CHOSEN_BEFOREHAND.format(beforehand)]
 
 
 def _write_audit(path: str, found: list[dict], claimed: str) -> None:

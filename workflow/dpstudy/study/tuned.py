@@ -1,8 +1,27 @@
-"""What an entry's search may ask for, given its method and the data sets of its cells."""
+"""What an entry's search may ask for, given its method and the data sets of its cells; whether it is paid for."""
 
 from dpstudy.errors import StudyError
 from dpstudy.study.cells import Cell
 from dpstudy.study.schema import method_schema
+
+PAID_TUNING = "dpstudy.tuning.paid"  # named and not imported: cells that pay for nothing do not depend on it
+PAID = "validation, and paid for"
+
+
+def pays(options: dict) -> bool:
+    """Whether a cell's tuning is part of its training, and of its ledger."""
+    return options.get("tuning", {}).get("pay", "nothing") != "nothing"
+
+
+def tuned_on(options: dict, tuning: dict) -> str:
+    """What the hyper-parameters of a cell were chosen on, as metrics.json has it.
+
+    Args:
+        tuning: of metrics.json, or empty.
+    """
+    if "pay" not in tuning:
+        return "validation" if tuning else options["tuned_on"]
+    return PAID if options["tuned_on"] == "nothing" else f"{options['tuned_on']}; the rest on {PAID}"
 
 
 def check_tuned(cell: Cell, options: dict, config: dict) -> None:
@@ -28,6 +47,29 @@ def check_tuned(cell: Cell, options: dict, config: dict) -> None:
                 )
     if "records" in tuning:
         _check_records(place, tuning, options, rules["x-reads"])
+    if pays(options):
+        _check_paid(place, tuning, options, rules)
+
+
+def _check_paid(place: str, tuning: dict, options: dict, rules: dict) -> None:
+    """What only tuning that is not paid for may do."""
+    if tuning["sampler"] == "tpe":
+        raise StudyError(f"{place}.sampler: 'tpe' looks at trials that nobody pays for; with `pay` give random or grid")
+    if "records" in tuning:
+        raise StudyError(f"{place}.records: is a heuristic of searches that are not paid for; leave it out")
+    if tuning["pay"] == "choice" and not rules.get("x-one-release"):
+        raise StudyError(
+            f"{place}.pay: 'choice' is for methods that solve every setting from one release; {options['method']!r} is "
+            "none: set pay: repeats"
+        )
+    if tuning["retrain"] and tuning["pay"] != "choice":
+        raise StudyError(f"{place}.retrain: goes with pay: choice; the best of several runs is released as it is")
+    if options["accounting"] != "certified":
+        raise StudyError(f"{place}.pay: needs accounting: certified, not {options['accounting']!r}")
+    if rules.get("x-audited") or options.get("shared_noise"):
+        raise StudyError(f"{place}.pay: there is no proved guarantee to pay from; leave it out")
+    if options.get("devices", 1) > 1:
+        raise StudyError(f"{place}.pay: trains on one device; set devices: 1")
 
 
 def _check_records(place: str, tuning: dict, options: dict, reads: str) -> None:

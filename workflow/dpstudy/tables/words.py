@@ -60,13 +60,17 @@ def event_in_words(event: dict) -> str:
         text += f" (sensitivity {significant(event['sensitivity'])})"
     text += f", released {'once' if count == 1 else f'{count} times'}, {_sampling(event)}."
     inner = " ".join(event_in_words(part) for part in event.get("events", ()))
+    if inner and "mean" in event.get("params", {}):
+        mean = event["params"]["mean"]
+        text += f" Of a secret number of runs ({event['params']['distribution']}, mean {mean:g}) one is released."
     return f"{text} It repeats: {inner}" if inner else text
 
 
 def _sampling(event: dict) -> str:
     rate = event.get("sampling_rate")
     if event["sampling"] == "none":
-        return "each time on all records"
+        part = event.get("params", {}).get("part")
+        return f"each time on all records{f' of the {part} split' if part else ''}"
     if event["mechanism"] == "iterated-gaussian":
         order = {"secret": "a secret random", "public": "a known"}[event["params"]["order"]]
         return f"on fixed batches in {order} order, only the last iterate being published"
@@ -74,7 +78,8 @@ def _sampling(event: dict) -> str:
         return "on fixed batches of a shuffled pass (no amplification)"
     kind = event["sampling"].replace("-", " ").replace("poisson", "Poisson")
     cut = f", cut to {event['params']['largest_batch']} where there are more" if kind.startswith("truncated") else ""
-    return f"each time on a {kind} sample with rate {significant(rate)}{cut}"
+    part = event.get("params", {}).get("part")
+    return f"each time on a {kind} sample{f' of the {part} split' if part else ''} with rate {significant(rate)}{cut}"
 
 
 def ledger_in_words(ledger: dict) -> dict:

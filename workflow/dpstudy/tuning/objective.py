@@ -1,8 +1,7 @@
 """One trial: train on the train split as a cell would, and score on the validation split."""
 
-import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,15 +13,13 @@ from dpstudy.methods.problem import Plan, Problem
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.ledger import check_run
 from dpstudy.study.cells import hyperparameters
-from dpstudy.study.inputs import CellInputs, CellRequest, UnreadableError, pose_problem, training_data
+from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem
+from dpstudy.tuning.failures import failures_of_the_trial
+from dpstudy.tuning.prepared import Prepared, asked
 from dpstudy.tuning.space import Value
 
 _PHASE = "tune"
 _HASH_BYTES = 8
-
-
-class TrialError(Exception):
-    """A setting does not work: it diverges, its system is singular, its budget cannot be met."""
 
 
 class Objective:
@@ -38,7 +35,7 @@ class Objective:
     """
 
     def __init__(self, request: CellRequest, inputs: CellInputs):
-        self._request, self._inputs = request, inputs
+        self._request = request
         self._method = methods.load(request.options["method"])
         manifests = inputs.manifests()
         self._problem = pose_problem(request, manifests)
@@ -47,7 +44,7 @@ class Objective:
         records = request.options["tuning"].get("records", self._problem.n)
         self._share = min(1.0, records / self._problem.n)
         self._rows = _some_rows(inputs, self._share) if self._share < 1 else None
-        self._prepared: tuple[object, object] | None = None
+        self._prepared = Prepared(self._method, inputs, self._rows)
         self._released: tuple[object, object] | None = None
 
     def __call__(self, number: int, suggestion: Mapping[str, Value]) -> float:
@@ -58,11 +55,11 @@ class Objective:
             StudyError: no setting can: a file is missing or damaged, labels are out of range.
         """
         fixed = hyperparameters(self._request.options)
-        with _failures_of_the_trial():
+        with failures_of_the_trial():
             parameters = methods.parameters(self._request.options["method"], fixed | dict(suggestion))
             problem, plan = self._fewer(self._method.plan(parameters, self._problem))
-        data = self._data(parameters, problem)
-        with _failures_of_the_trial():
+        data = self._prepared.of(parameters, problem)
+        with failures_of_the_trial():
             return self._score(self._train(number, data, parameters, problem, plan))
 
     def _score(self, model: LinearModel) -> float:
@@ -81,7 +78,7 @@ class Objective:
         return fitted.model
 
     def _release(self, data, parameters, plan: Plan):
-        key = plan.events, plan.noise, getattr(self._method, "released_by", _nothing)(parameters)
+        key = plan.events, plan.noise, asked(self._method, "released_by", parameters)
         if self._released is None or self._released[0] != key:
             # named by what is released: another plan draws other noise, the same one its own, whichever trial asks
             source = self._request.noise_source(_PHASE, f"{key}", 0)
@@ -89,17 +86,6 @@ class Objective:
             check_run(plan.events, source)
             self._released = key, released
         return self._released[1]
-
-    def _data(self, parameters, problem: Problem):
-        key = getattr(self._method, "prepared_by", _nothing)(parameters)
-        if self._prepared is None or self._prepared[0] != key:
-            self._prepared = None  # freed first
-            if self._rows is None:
-                data = training_data(self._method, parameters, problem, self._inputs)
-            else:
-                data = self._method.prepare(self._rows, parameters, problem, **self._inputs.beside())
-            self._prepared = key, data
-        return self._prepared[1]
 
     def _fewer(self, plan: Plan) -> tuple[Problem, Plan]:
         """The problem and the plan for a share of the records: sums shrink by it, and so does their noise."""
@@ -110,20 +96,6 @@ class Objective:
                 raise StudyError(f"tuning.records: the release {event.name!r} cannot be scaled to fewer records")
         problem = replace(self._problem, n=max(1, round(self._problem.n * self._share)))
         return problem, replace(plan, noise={name: std * self._share for name, std in plan.noise.items()})
-
-
-def _nothing(parameters) -> None:
-    """What a method depends on that does not say."""
-
-
-@contextlib.contextmanager
-def _failures_of_the_trial() -> Iterator[None]:
-    try:
-        yield
-    except UnreadableError:
-        raise
-    except (StudyError, ValueError, ArithmeticError) as error:  # LinAlgError is a ValueError
-        raise TrialError(str(error)) from error
 
 
 def _some_rows(inputs: CellInputs, share: float) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -9,8 +9,9 @@ from dpstudy.errors import StudyError
 from dpstudy.progress import progress
 from dpstudy.study.inputs import CellInputs, CellRequest
 from dpstudy.study.provenance import config_hash
+from dpstudy.tuning.failures import TrialError
 from dpstudy.tuning.history import History
-from dpstudy.tuning.objective import Objective, TrialError
+from dpstudy.tuning.objective import Objective
 from dpstudy.tuning.space import Value, grid
 from dpstudy.tuning.trials import Trial, write_trials
 

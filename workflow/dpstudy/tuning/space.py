@@ -1,7 +1,10 @@
 """The space of a search: hyper-parameter -> {low, high, log, integer} or {choices}, as the config has it."""
 
 import itertools
+import math
 from collections.abc import Mapping
+
+import numpy as np
 
 from dpstudy.errors import StudyError
 
@@ -52,6 +55,22 @@ def grid(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
     """Every combination of the choices; the last hyper-parameter changes fastest."""
     values = itertools.product(*(axis["choices"] for axis in space.values()))
     return [dict(zip(space, combination, strict=True)) for combination in values]
+
+
+def draw(space: Mapping[str, Mapping], generator: np.random.Generator) -> dict[str, Value]:
+    """A setting, uniform over choices and over ranges, or over the logarithm where an axis says so."""
+    return {name: _draw(axis, generator) for name, axis in space.items()}
+
+
+def _draw(axis: Mapping, generator: np.random.Generator) -> Value:
+    if "choices" in axis:
+        return axis["choices"][int(generator.integers(len(axis["choices"])))]
+    low, high = bounds(axis)
+    if axis["integer"] and not axis["log"]:
+        return int(generator.integers(low, high, endpoint=True))
+    value = math.exp(generator.uniform(math.log(low), math.log(high))) if axis["log"] else generator.uniform(low, high)
+    value = min(max(value, low), high)  # rounding may leave the range
+    return round(value) if axis["integer"] else float(value)
 
 
 def check_grid(space: Mapping[str, Mapping], place: str) -> None:

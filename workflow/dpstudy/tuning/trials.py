@@ -43,6 +43,11 @@ class Choice:
     trials: int
     failed: int
 
+    @property
+    def summary(self) -> dict[str, int | float]:
+        """What metrics.json says of a search."""
+        return {"trials": self.trials, "failed": self.failed, "value": self.value}
+
 
 def write_trials(path: str | os.PathLike, trials: Sequence[Trial], space: Mapping[str, Mapping]) -> None:
     """Write trial, one column a hyper-parameter, value, seconds, state; readable by the owner alone."""

@@ -1,0 +1,139 @@
+"""One training with many canaries at once, each there by a coin (Steinke, Nasr and Jagielski 2023).
+
+For networks, whose canaries cannot be kept apart by a feature of their own and of which a training takes long. The
+canaries are random images. The learning rate is tiny, so that the model stays where it began and what canary i would
+add to a step is one clipped gradient g_i, which the method's own training of that canary alone gives. The steps that
+were released sum up to S = sum_i b_i g_i and noise; with G the gradients, (G G^T)^-1 G S is the unbiased estimate of
+all coins b at once, each with a variance known up to one factor, and hence the likelihood ratio of each coin. The
+attacker guesses those of which it is surest, and how many it guesses right bounds epsilon (privacy/audit.py). Any guess
+gives a valid bound.
+"""
+
+import secrets
+from dataclasses import replace
+
+import numpy as np
+
+from dpstudy.auditing.canaries import Game, Replay, trained
+from dpstudy.errors import StudyError
+from dpstudy.privacy.audit import guessed, guesses_to_make
+from dpstudy.privacy.gaussian import mu_of
+from dpstudy.privacy.noise import NoiseSource
+
+STATISTIC = "coins of random images, guessed from the sum of the released gradients"
+_RIDGE = 1e-9  # relative to the mean squared length of a gradient
+_SPREAD = 2.0  # of pixels
+_HELD = 1 << 30  # numbers: 4 GB
+
+
+class _Steps(list):
+    """A transcript that keeps the first step of a release, and of the others their sum alone."""
+
+    def __init__(self, name: str):
+        super().__init__()
+        self._name, self._at = name, None
+        self.totals: dict[str, np.ndarray] = {}
+
+    def append(self, entry) -> None:
+        """Take note of (name, step, tensor, what was released)."""
+        name, step, tensor, noisy = entry
+        if name == self._name:
+            self._at = step if self._at is None else self._at
+            self.totals[tensor] = self.totals.get(tensor, 0.0) + noisy.astype(np.float64)
+            if step != self._at:
+                return
+        super().append(entry)
+
+
+class _EnoughError(Exception):
+    """The first step has been seen."""
+
+
+class _FirstStep(Replay):
+    """A tape that ends with the first step of a release."""
+
+    def __init__(self, run: NoiseSource, name: str):
+        super().__init__(run)
+        self._name, self._at = name, None
+        self.parts: list[np.ndarray] = []
+
+    def released(self, name, query, std, step=0, tensor="", symmetric=False):
+        """What was released in the run; keeps the queries of the first step."""
+        if name == self._name:
+            self._at = step if self._at is None else self._at
+            if step != self._at:
+                raise _EnoughError
+            self.parts.append(np.array(query).ravel())
+        return super().released(name, query, std, step, tensor, symmetric)
+
+
+def one_run(game: Game, canaries: int, confidence: float, mode: str = "seeded") -> list[dict]:
+    """Train once, guess, and bound epsilon from below: the entries of audit.json.
+
+    Args:
+        canaries: how many take part, each by a coin; a training of one step follows for each.
+        confidence: of the bound.
+    """
+    target, delta = game.problem.budget.target, game.problem.budget.delta
+    present, evidence = play_once(game, canaries, mode)
+    made = guesses_to_make(canaries, mu_of(target, delta), delta, confidence)
+    surest = np.argsort(-np.abs(evidence), kind="stable")[:made]
+    correct = int(np.sum((evidence[surest] > 0) == present[surest]))
+    return [
+        {
+            "bound": "one-run",
+            "adjacency": game.adjacency,
+            "statistic": STATISTIC,
+            "runs": canaries,
+            "confidence": confidence,
+            "epsilon_lower": guessed(correct, made, canaries, delta, confidence),
+        }
+    ]
+
+
+def play_once(game: Game, canaries: int, mode: str = "seeded") -> tuple[np.ndarray, np.ndarray]:
+    """(canaries,) the coins, and what the releases say of each: the larger, the likelier it was there.
+
+    Raises:
+        StudyError: the canaries' gradients do not fit into memory.
+    """
+    rng = np.random.default_rng(secrets.randbits(128))
+    game = replace(game, canaries=canaries)
+    images = _SPREAD * rng.standard_normal((canaries, game.problem.dim)).astype(np.float32)
+    classes = rng.integers(game.problem.classes, size=canaries)
+    present = rng.random(canaries) < 0.5
+    source = NoiseSource(mode, "audit", secrets.token_hex(16))
+    event = max(game.plan.events, key=lambda event: event.count)  # the steps; what normalises comes once
+    source.transcript = _Steps(event.name)
+    trained(game, present, source, (images, classes))
+    total = _flat(source.transcript.totals.values())
+    if canaries * len(total) > _HELD:
+        raise StudyError(
+            f"audit.canaries: {canaries} gradients of {len(total)} numbers do not fit into memory; at most "
+            f"{_HELD // len(total)}"
+        )
+    alone = (_alone(game, number, source, event.name, (images, classes)) for number in range(canaries))
+    gradients = np.stack([_flat(parts) for parts in alone])
+    return present, _evidence(gradients, total / (event.count * event.sampling_rate))
+
+
+def _alone(game: Game, number: int, run: NoiseSource, name: str, records) -> list[np.ndarray]:
+    """What one canary adds to the first step, tensor by tensor."""
+    tape, who = _FirstStep(run, name), np.arange(game.canaries) == number
+    try:
+        trained(game, who, tape, records)
+    except _EnoughError:
+        pass
+    return tape.parts
+
+
+def _evidence(gradients: np.ndarray, mean_step: np.ndarray) -> np.ndarray:
+    """(canaries,) log-likelihood ratios of the coins, up to one positive factor."""
+    gram = (gradients @ gradients.T).astype(np.float64)
+    gram[np.diag_indices_from(gram)] += _RIDGE * np.trace(gram) / len(gram)
+    inverse = np.linalg.inv(gram)
+    return (inverse @ (gradients @ mean_step) - 0.5) / inverse.diagonal()
+
+
+def _flat(tensors) -> np.ndarray:
+    return np.concatenate([tensor.ravel() for tensor in tensors]).astype(np.float32)

@@ -1,0 +1,35 @@
+"""What records contribute to a private sum, measured again after clipping.
+
+Every sensitivity in a ledger is the norm that some clipping promises. Where contributions are made, those of some
+records are measured as they enter the sum, by another computation than the one that clipped them; a run in which one is
+too long ends there, and nothing is released.
+"""
+
+import math
+
+import numpy as np
+
+LOOKED_AT = 64  # records of each block
+_ROUNDING = 1e-4  # relative
+
+
+def hold(what: str, lengths, bound: float) -> None:
+    """Refuse contributions that are longer than they may be.
+
+    Args:
+        what: is contributed to, as the message names it.
+        lengths: (rows,) Euclidean norms, a numpy array or a tensor; NaN where a record takes no part.
+        bound: infinite where nothing is clipped.
+
+    Raises:
+        RuntimeError: one is longer; private, and so not said by how much.
+    """
+    if math.isinf(bound):
+        return
+    if bool((lengths > bound * (1 + _ROUNDING)).any()):
+        raise RuntimeError(f"{what}: a record contributes more than its bound of {bound:g}; the clipping is at fault")
+
+
+def row_lengths(rows: np.ndarray) -> np.ndarray:
+    """(rows,) Euclidean norms in float64 of (rows, d) float32."""
+    return np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))

@@ -1,0 +1,48 @@
+"""Events as a ledger lists them: those of a run that is made several times stand within one that repeats it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from dpstudy.privacy.events import Event
+
+REPEATED = "repeat-and-select"
+
+
+def to_ledger(events: Sequence[Event]) -> list[dict]:
+    """The list `events` of a ledger."""
+    run = [event for event in events if event.trials is not None]
+    single = [event.to_json() for event in events if event.trials is None]
+    if not run:
+        return single
+    repeated = {
+        "name": "best of several runs",
+        "mechanism": REPEATED,
+        "noise_multiplier": None,
+        "sensitivity": None,
+        "count": 1,
+        "sampling": "none",
+        "sampling_rate": 1.0,
+        "params": {"distribution": "geometric", "mean": run[0].trials},
+        "events": [event.to_json() for event in run],
+    }
+    return [*single, repeated]
+
+
+def flat(events: Sequence[Mapping]) -> list[dict]:
+    """The releases in a ledger's list, each with `trials`, the mean number of runs that it is repeated in, or None."""
+    found = []
+    for event in events:
+        if event["mechanism"] == REPEATED:
+            found += [dict(inner) | {"trials": event["params"]["mean"]} for inner in event["events"]]
+        else:
+            found.append(dict(event) | {"trials": None})
+    return found
+
+
+def from_ledger(events: Sequence[Mapping]) -> tuple[Event, ...]:
+    """The inverse of `to_ledger`."""
+    found = []
+    for event in flat(events):
+        trials = event.pop("trials")
+        found.append(replace(Event.from_json(event), trials=trials))
+    return tuple(found)

@@ -1,0 +1,106 @@
+"""What choosing among candidates costs: by their scores on records held out, or as the best of several runs.
+
+A choice is the exponential mechanism (McSherry and Talwar 2007): candidate j is chosen with probability proportional to
+exp(eps u_j). Where a unit can only add to scores, and at most 1 to each, a choice is eps-DP, without the usual factor
+two: with and without the unit, each weight differs by a factor in [1, e^eps], and so does their sum. Whatever is eps-DP
+is dominated by randomised response, whose privacy loss is eps with probability e^eps/(1 + e^eps), else -eps (Kairouz,
+Oh and Viswanath 2015, Theorem 3.4); with a Gaussian release beside it, the exact delta is the mean of the Gaussian's
+over that loss.
+
+The best of a secret, geometric number of runs costs more than one of them, and far less than all (Papernot and Steinke
+2022, Theorem 2): dp-accounting's repeat-and-select event, in Renyi DP. (With a Poisson number, Theorem 6, the same runs
+cost more from ten on, and there might be none.)
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
+
+from dpstudy.privacy import gaussian
+from dpstudy.privacy.events import EXPONENTIAL, Event
+
+_MOST_CHOICES = 8  # whose losses are combined exactly
+_WORD_BITS, _DIGITS = 256, 90  # of the random number behind a choice, and of the arithmetic it is held against
+_BISECTIONS = 200
+
+
+def pure_epsilons(events: Sequence[Event]) -> list[float]:
+    """The eps of each choice among `events`."""
+    return [
+        1 / event.noise_multiplier for event in events if event.mechanism == EXPONENTIAL for _ in range(event.count)
+    ]
+
+
+def delta_of(epsilon: float, mu: float, choices: Sequence[float]) -> float:
+    """The exact delta at `epsilon` of mu-Gaussian-DP and choices that are eps-DP, for each eps in `choices`.
+
+    Raises:
+        ValueError: more choices than are combined exactly.
+    """
+    if len(choices) > _MOST_CHOICES:
+        raise ValueError(f"{len(choices)} choices: at most {_MOST_CHOICES} are combined exactly")
+    total = 0.0
+    for signs in itertools.product((1, -1), repeat=len(choices)):
+        chance = math.prod(1 / (1 + math.exp(-sign * eps)) for sign, eps in zip(signs, choices, strict=True))
+        left = epsilon - sum(sign * eps for sign, eps in zip(signs, choices, strict=True))
+        total += chance * (gaussian.delta_of(left, mu) if mu else max(0.0, -math.expm1(left)))
+    return total
+
+
+def epsilon_of(mu: float, choices: Sequence[float], delta: float) -> float:
+    """The smallest epsilon >= 0 at which `delta_of` is at most `delta`, rounded up.
+
+    >>> round(epsilon_of(0.0, [1.0], 1e-9), 6)
+    1.0
+    """
+    low, high = 0.0, sum(choices) + gaussian.epsilon_of(mu, delta)
+    if delta_of(0.0, mu, choices) <= delta:
+        return 0.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (low, middle) if delta_of(middle, mu, choices) <= delta else (middle, high)
+    return high
+
+
+def largest_choice(mu: float, target: float, delta: float) -> float:
+    """The largest eps of one choice that stays, beside mu-Gaussian-DP, within (target, delta); 0 if none does."""
+    low, high = 0.0, target
+    if delta_of(target, mu, [0.0]) > delta:
+        return 0.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if delta_of(target, mu, [middle]) <= delta else (low, middle)
+    return low
+
+
+def choice_rdp(epsilon: float, order: float) -> float:
+    """The Renyi divergence of randomised response, which bounds that of all that is eps-DP."""
+    yes, no = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))
+    first, second = order * yes + (1 - order) * no, order * no + (1 - order) * yes
+    return (first + math.log1p(math.exp(second - first))) / (order - 1)
+
+
+def choose(scores: Sequence[float], epsilon: float, word: int) -> int:
+    """The index that a uniform 256-bit `word` chooses with probability proportional to exp(epsilon x score).
+
+    In decimal arithmetic of 90 digits: rounded floating-point noise could tell more of the scores than the mechanism
+    does. Each probability is right to 2^-256. An infinite epsilon takes the best, the first of equals.
+    """
+    best = max(range(len(scores)), key=scores.__getitem__)
+    if math.isinf(epsilon):
+        return best
+    with localcontext() as context:
+        context.prec = _DIGITS
+        rate = Decimal(epsilon)
+        weights = [(rate * (Decimal(score) - Decimal(scores[best]))).exp() for score in scores]
+        left = sum(weights) * Decimal(word) / Decimal(2**_WORD_BITS)
+        for index, weight in enumerate(weights):
+            left -= weight
+            if left < 0:
+                return index
+    return best

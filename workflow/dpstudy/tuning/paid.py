@@ -1,0 +1,107 @@
+"""Tuning that is paid for: what its two ways share.
+
+    choice   one noisy release serves all settings, and one of them is chosen by the exponential mechanism on the
+             validation split (paid_choice.py);
+    repeats  a secret, geometric number of whole trainings, the best of which is released (paid_repeats.py).
+
+Both train on the train split and score on the validation split. A unit is in one of the two, by a hash of its own, so
+that what touches one costs nothing on the other: the guarantee is the worse of the two parts' (parallel composition).
+"""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import ROUND_DOWN, Decimal
+
+from dpstudy import methods
+from dpstudy.errors import StudyError
+from dpstudy.methods.problem import Plan, Problem
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.events import Event
+from dpstudy.study.cells import hyperparameters
+from dpstudy.study.inputs import CellInputs, CellRequest, units
+from dpstudy.tuning.held_out import how_right
+from dpstudy.tuning.prepared import Prepared
+from dpstudy.tuning.space import Value
+
+_PLACES = Decimal("1e-12")
+
+
+class PaidTuning:
+    """Stands for a method in the training of a cell: it plans, fits, and remembers what was chosen.
+
+    Args:
+        request: its options hold `tuning`.
+        inputs: `train` begins with the train split, `validation` is where settings are scored.
+
+    Attributes:
+        chosen: the setting of each seed that was fitted.
+        seconds: what the released run of the latest seed took; None: all that there was. How long all of a secret
+            number of runs took would tell that number.
+
+    Raises:
+        StudyError: a file is missing or damaged.
+    """
+
+    def __init__(self, request: CellRequest, inputs: CellInputs):
+        self.method = methods.load(request.options["method"])
+        self.tuning = request.options["tuning"]
+        self.chosen: list[dict[str, Value]] = []
+        self.seconds: float | None = None
+        self._name = request.options["method"]
+        self._fixed = hyperparameters(request.options)
+        first = replace(inputs, train=inputs.train[:1], statistics=inputs.statistics[:1])
+        self._units = units(first.manifests()[:1], request.dataset["unit"])
+        self.prepared = Prepared(self.method, first)
+        self._held_out = replace(inputs, held_out=inputs.validation).held_out_rows()
+
+    @property
+    def summary(self) -> dict:
+        """What metrics.json says of the choices."""
+        return {"pay": self.tuning["pay"], "chosen": self.chosen}
+
+    def parameters(self, setting: Mapping[str, Value]):
+        """The method's parameters at a setting.
+
+        Raises:
+            StudyError: it has no such parameters.
+        """
+        return methods.parameters(self._name, self._fixed | dict(setting))
+
+    def on_train(self, problem: Problem, epsilon: float | None = None) -> Problem:
+        """The problem of the train split alone, at the cell's epsilon or a smaller one."""
+        budget = problem.budget if epsilon is None else Budget(spelled(epsilon), problem.budget.delta)
+        return replace(problem, n=self._units, budget=budget)
+
+    def score(self, model) -> float:
+        """How right a model is on the validation split."""
+        return how_right(model.scores(self._held_out.features), self._held_out.labels)
+
+
+def load(request: CellRequest, inputs: CellInputs) -> PaidTuning:
+    """The way of paying that a cell's `tuning.pay` names.
+
+    Raises:
+        StudyError: as of `PaidTuning`.
+    """
+    return importlib.import_module(f"dpstudy.tuning.paid_{request.options['tuning']['pay']}").Tuning(request, inputs)
+
+
+def spelled(epsilon: float) -> str:
+    """An epsilon as budgets spell it, rounded down.
+
+    >>> spelled(0.30000000000000004), spelled(2.0)
+    ('0.3', '2')
+
+    Raises:
+        StudyError: nothing is left of it.
+    """
+    text = f"{Decimal(epsilon).quantize(_PLACES, ROUND_DOWN).normalize():f}"
+    if Decimal(text) <= 0:
+        raise StudyError(f"epsilon {epsilon:.3g}: too little is left for a run, after what choosing costs")
+    return text
+
+
+def touching(plan: Plan, **where) -> tuple[Event, ...]:
+    """The plan's events, with a part of the records, or a number of trials, that they belong to."""
+    return tuple(replace(event, **where) for event in plan.events)

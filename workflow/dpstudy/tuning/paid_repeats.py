@@ -1,0 +1,205 @@
+"""The best of a secret, geometric number of whole trainings (Papernot and Steinke 2022, Theorem 2).
+
+Each trial draws a setting, trains with it on the train split, and scores on the validation split with Gaussian noise;
+what the trial of the highest noisy score released is released, and nothing of the others, not even how many there were.
+A record of the train split is touched by the training (the score is a function of the model), one of the validation
+split by the score alone. For each part the noise of one trial is what the selection leaves of the whole budget.
+
+All settings must cost the same: a bound for each of several mechanisms is none for a random one among them. Settings
+are drawn anew in each trial, from the noise source: from a known sequence the chosen setting would tell how many trials
+there were.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.events import Event, known_to_renyi, unproved
+from dpstudy.privacy.gaussian import epsilon_of
+from dpstudy.privacy.ledger import check_run
+from dpstudy.privacy.noise import NoiseSource
+from dpstudy.study.inputs import CellInputs, CellRequest
+from dpstudy.tuning.failures import TrialError, failures_of_the_trial
+from dpstudy.tuning.paid import PaidTuning, touching
+from dpstudy.tuning.space import Value, corners, draw, grid
+
+SCORE = "validation score"
+_TOLERANCE = 1e-3  # of logarithms
+_FAR = 30.0
+
+
+@dataclass(frozen=True)
+class _Run:
+    noisy_score: float
+    setting: dict[str, Value]
+    model: object | None
+    curve: list[tuple]
+    source: NoiseSource
+    seconds: float
+
+
+class Tuning(PaidTuning):
+    """See the module."""
+
+    def __init__(self, request: CellRequest, inputs: CellInputs):
+        super().__init__(request, inputs)
+        self._grid = grid(self.tuning["space"]) if self.tuning["sampler"] == "grid" else None
+        self._mean = float(self.tuning["trials"])
+
+    def plan(self, parameters, problem: Problem) -> Plan:
+        """What the released trial releases, with what selecting it costs.
+
+        Raises:
+            StudyError: settings cost differently, or nothing is left for a trial.
+        """
+        settings = self._grid or corners(self.tuning["space"])
+        if not problem.noised:
+            self._problem, self._std, self._once = self.on_train(problem), 0.0, ()
+            return Plan((), {}, {"mean_trials": self._mean})
+        target, delta = problem.budget.target, problem.budget.delta
+        multiplier = self._score_multiplier(target, delta)
+        self._std = multiplier * problem.unit_records
+        self._problem, plan = self._calibrated(settings[0], problem)
+        self._once = (*plan.events, Event(SCORE, "gaussian", multiplier, float(problem.unit_records)))
+        for setting in settings:
+            self._planned(setting)
+        known = _comparable(plan.events) if self._sensitivities(settings) > 1 else plan.events
+        trained = touching(replace(plan, events=known), part="train", trials=self._mean)
+        score = replace(self._once[-1], part="validation", trials=self._mean)
+        return Plan(
+            (*trained, score), plan.noise, {"mean_trials": self._mean, "epsilon_trial": self._problem.budget.target}
+        )
+
+    def _score_multiplier(self, target: float, delta: float) -> float:
+        """The noise multiplier of a trial's score."""
+
+        def saved(logarithm: float) -> float:
+            score = Event(SCORE, "gaussian", math.exp(logarithm), 1.0, trials=self._mean)
+            return target - certify([score], delta).epsilon
+
+        return math.exp(_least(saved, 0.0))
+
+    def _calibrated(self, setting: Mapping[str, Value], problem: Problem) -> tuple[Problem, Plan]:
+        """The train split's problem for a trial, and its plan at a setting: the largest epsilon that repeats afford."""
+        target, delta = problem.budget.target, problem.budget.delta
+        parameters, tried = self.parameters(setting), {}
+
+        def saved(logarithm: float) -> float:
+            """Of the budget, where a trial's epsilon is exp(-logarithm)."""
+            if logarithm not in tried:
+                posed = self.on_train(problem, math.exp(-logarithm))
+                tried[logarithm] = posed, self.method.plan(parameters, posed)
+                _refuse_unbounded(tried[logarithm][1].events)
+            events = [replace(event, trials=self._mean) for event in tried[logarithm][1].events]
+            return target - certify(events, delta).epsilon
+
+        # What a full-batch Gaussian run could have; nearly the same for others.
+        guess = -math.log(epsilon_of(1 / self._score_multiplier(target, delta), delta))
+        return tried[_least(saved, guess)]
+
+    def _planned(self, setting: Mapping[str, Value]) -> tuple[object, Plan]:
+        """The parameters and the plan of a trial.
+
+        Raises:
+            StudyError: it costs otherwise than the trial that the noise was calibrated for.
+        """
+        parameters = self.parameters(setting)
+        plan = self.method.plan(parameters, self._problem)
+        if self._once and _comparable(plan.events) != _comparable(self._once[:-1]):
+            raise StudyError(
+                f"tuning.pay: repeats takes settings whose releases cost alike, and those of {setting} do not (what "
+                "decides on steps, sampling or noise multipliers); leave that hyper-parameter out of the space"
+            )
+        return parameters, plan
+
+    def _sensitivities(self, settings) -> int:
+        return len({tuple(event.sensitivity for event in self._planned(setting)[1].events) for setting in settings})
+
+    def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource, monitor=None) -> Fit:
+        """Make the trials and give back the best; `data` and `parameters` are not looked at.
+
+        Raises:
+            StudyError: the best trial failed, as far as noise lets that be known.
+        """
+        number = int(source.part("trials").sampling("number").geometric(1 / self._mean))
+        best = None
+        for trial in range(number):
+            run = self._run(source.part("trial", trial), monitor)
+            if best is None or run.noisy_score > best.noisy_score:
+                best = run
+        self.chosen.append(best.setting)
+        self.seconds = best.seconds
+        source.adopt(best.source)
+        if best.model is None:
+            raise StudyError(f"tuning: training failed with the setting that was chosen, {best.setting}")
+        if monitor:
+            monitor.rows.extend(best.curve)
+        return Fit(best.model)
+
+    def _run(self, source: NoiseSource, monitor) -> _Run:
+        started, watching = time.monotonic(), monitor.anew() if monitor else None
+        generator = source.sampling("setting")
+        if self._grid:
+            setting = self._grid[int(generator.integers(len(self._grid)))]
+        else:
+            setting = draw(self.tuning["space"], generator)
+        extra = {"monitor": watching} if monitor else {}
+        model, right = None, 0.0
+        try:
+            with failures_of_the_trial():
+                trained, plan = self._planned(setting)
+                data = self.prepared.of(trained, self._problem)
+                model = self.method.fit(data, trained, self._problem, plan, source, **extra).model
+                right = self.score(model)
+        except TrialError:
+            model = None
+        noisy = float(source.released(SCORE, np.array([right]), self._std)[0]) if self._once else right
+        if model is not None:
+            check_run(self._once, source)
+        curve = watching.rows if monitor else []
+        return _Run(noisy, dict(setting), model, curve, source, time.monotonic() - started)
+
+    def spent(self, plan: Plan, step: int) -> tuple[Event, ...]:
+        """What was released after `step` steps of the released trial."""
+        trained = self.method.spent(replace(plan, events=plan.events[:-1]), step)
+        return (*trained, plan.events[-1])
+
+
+def _comparable(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The events as far as they cost privacy: sensitivities in units of their own."""
+    return tuple(replace(event, sensitivity=1.0) for event in events)
+
+
+def _refuse_unbounded(events: tuple[Event, ...]) -> None:
+    if unproved(events) or not known_to_renyi(events) or any(event.sampling == "shuffle" for event in events):
+        raise StudyError("tuning.pay: repeats needs releases that Renyi DP bounds, and it bounds not all of these")
+
+
+def _least(saved: Callable[[float], float], guess: float) -> float:
+    """The least number, to a thousandth, at which an increasing function is not negative.
+
+    Raises:
+        StudyError: there is none: choosing alone costs more than the budget.
+    """
+    from scipy.optimize import brentq
+
+    low = high = guess
+    width = _TOLERANCE
+    if saved(guess) >= 0:
+        while saved(low) >= 0:
+            low, width = low - width, 4 * width
+    else:
+        while saved(high) < 0:
+            high, width = high + width, 4 * width
+            if high > _FAR:
+                raise StudyError("tuning.pay: repeats: choosing the best of several runs alone costs more than epsilon")
+    root = brentq(saved, low, high, xtol=_TOLERANCE / 4)
+    while saved(root) < 0:
+        root += _TOLERANCE / 4
+    return root

@@ -1,0 +1,38 @@
+"""What a method learns from, made once for settings that need the same."""
+
+from dpstudy.methods.problem import Problem
+from dpstudy.study.inputs import CellInputs, training_data
+
+
+class Prepared:
+    """The data of one cell as its method takes them; of several forms (`prepared_by`) the latest is kept.
+
+    Args:
+        method: a module of dpstudy.methods.
+        inputs: what is learned from.
+        rows: (features, labels) batches that take the place of the inputs' own; None: all records.
+
+    Raises:
+        StudyError: a file is missing or damaged.
+    """
+
+    def __init__(self, method, inputs: CellInputs, rows=None):
+        self._method, self._inputs, self._rows = method, inputs, rows
+        self._latest: tuple[object, object] | None = None
+
+    def of(self, parameters, problem: Problem):
+        """What `fit` takes."""
+        key = asked(self._method, "prepared_by", parameters)
+        if self._latest is None or self._latest[0] != key:
+            self._latest = None  # freed first
+            if self._rows is None:
+                data = training_data(self._method, parameters, problem, self._inputs)
+            else:
+                data = self._method.prepare(self._rows, parameters, problem, **self._inputs.beside())
+            self._latest = key, data
+        return self._latest[1]
+
+
+def asked(method, name: str, parameters) -> object:
+    """What a method says that it depends on (`prepared_by`, `released_by`); None where it does not say."""
+    return getattr(method, name)(parameters) if hasattr(method, name) else None
