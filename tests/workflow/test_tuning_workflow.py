@@ -124,7 +124,7 @@ def test_a_search_that_is_paid_for_is_part_of_its_cell_and_of_its_ledger(finishe
         assert mechanism in {event["mechanism"] for event in ledger["events"]}
         assert metrics["tuned_on"] == PAID and len(metrics["tuning"]["chosen"]) == 2
         assert f"digits/pixels/{entry}/eps=1" in json.dumps(certified)
-    report = finished_search.read("report/index.html")
+    report = finished_search.read("report/index.html").decode()
     assert (
         "exponential mechanism" in report and "Of a secret number of runs (geometric, mean 2) one is released" in report
     )
