@@ -102,9 +102,9 @@ def clipped_sum(records: Records, weights: torch.Tensor, head: Head, index: torc
 def _hold(residual: torch.Tensor, block: Block, head: Head) -> None:
     """Measure some gradients, each the outer product of its residual and its features (and 1, of the bias)."""
     if math.isfinite(head.clipping_norm):
-        some = block.features[:LOOKED_AT]
+        some, steep = block.features[:LOOKED_AT].double(), residual[:, :LOOKED_AT].double()
         size = (some.square().sum(1) + (1 if head.learned else 0)).sqrt()
-        hold("clipped gradients", residual[:, :LOOKED_AT].square().sum(0).sqrt() * size, head.clipping_norm)
+        hold("clipped gradients", steep.square().sum(0).sqrt() * size, head.clipping_norm)
 
 
 def _factors(lengths: torch.Tensor, norms: torch.Tensor, head: Head) -> torch.Tensor:
