@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from dpstudy.methods.bounds import LOOKED_AT, hold
+from dpstudy.methods.bounds import LOOKED_AT, due, hold
 from dpstudy.methods.records import Block, Records
 from dpstudy.models.linear import LinearModel
 
@@ -101,7 +101,7 @@ def clipped_sum(records: Records, weights: torch.Tensor, head: Head, index: torc
 
 def _hold(residual: torch.Tensor, block: Block, head: Head) -> None:
     """Measure some gradients, each the outer product of its residual and its features (and 1, of the bias)."""
-    if math.isfinite(head.clipping_norm):
+    if math.isfinite(head.clipping_norm) and due(len(block.features)):
         some, steep = block.features[:LOOKED_AT].double(), residual[:, :LOOKED_AT].double()
         size = (some.square().sum(1) + (1 if head.learned else 0)).sqrt()
         hold("clipped gradients", steep.square().sum(0).sqrt() * size, head.clipping_norm)

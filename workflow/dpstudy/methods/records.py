@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from dpstudy.errors import StudyError
-from dpstudy.methods.bounds import LOOKED_AT, hold
+from dpstudy.methods.bounds import LOOKED_AT, due, hold
 from dpstudy.methods.clipping import LARGEST_NORM, SMALLEST_NORM, checked_labels
 
 _KEPT = (np.float16, np.uint8)  # types that features are held in; all others become float32
@@ -74,7 +74,7 @@ class RowMap:
         elif math.isfinite(self.clip):
             x = x * _clipping(norm, self.clip)[:, None].nan_to_num_(0.0)
             norm = norm.clamp_max(self.clip)
-        if self.unit or math.isfinite(self.clip):
+        if (self.unit or math.isfinite(self.clip)) and due(len(x)):
             hold("mapped records", torch.linalg.vector_norm(x[:LOOKED_AT].double(), dim=1), 1.0 if self.unit else self.clip)
         return x, torch.where(dead, math.nan, norm)
 
