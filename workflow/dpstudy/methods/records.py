@@ -75,7 +75,8 @@ class RowMap:
             x = x * _clipping(norm, self.clip)[:, None].nan_to_num_(0.0)
             norm = norm.clamp_max(self.clip)
         if (self.unit or math.isfinite(self.clip)) and due(len(x)):
-            hold("mapped records", torch.linalg.vector_norm(x[:LOOKED_AT].double(), dim=1), 1.0 if self.unit else self.clip)
+            lengths = torch.linalg.vector_norm(x[:LOOKED_AT].double(), dim=1)
+            hold("mapped records", lengths, 1.0 if self.unit else self.clip)
         return x, torch.where(dead, math.nan, norm)
 
 
