@@ -80,6 +80,11 @@ def audits():
     return named | audits_of_claims()
 
 
+def black_boxes():
+    """What came of attacking cells by the loss of trained models, for the entries that `black_box` names."""
+    return [f"results/audit/{cell.path}/black-box.json" for cell in black_box_options.attacked(STUDY)]
+
+
 def audits_of(tables):
     """Cell -> its audit, for every attacked cell that tables print, or name in a role."""
     printed = [table for table in tables if table.get("style", "plain") in ("plain", "grouped", "side_by_side")]
