@@ -117,7 +117,7 @@ def final_targets():
         "results/privacy/total.json",
         *certificates(),
         *audits().values(),
-        *black_boxes(),
+        *black_boxes().values(),
         "results/report/index.html",
     ]
 

@@ -81,8 +81,13 @@ def audits():
 
 
 def black_boxes():
-    """What came of attacking cells by the loss of trained models, for the entries that `black_box` names."""
-    return [f"results/audit/{cell.path}/black-box.json" for cell in black_box_options.attacked(STUDY)]
+    """Cell -> what came of attacking it by the loss of trained models, for the entries that `black_box` names."""
+    return {cell.path: f"results/audit/{cell.path}/black-box.json" for cell in black_box_options.attacked(STUDY)}
+
+
+def black_boxes_of(tables):
+    """The same where tables print it."""
+    return black_boxes() if any(table.get("style") == "membership" for table in tables) else {}
 
 
 def audits_of(tables):

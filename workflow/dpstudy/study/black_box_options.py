@@ -23,6 +23,9 @@ def check_black_box(config: dict) -> None:
     steps = options["space"].get("steps", {})
     for name in steps if isinstance(steps, dict) else ():
         check_known("black_box.space.steps", name, options["entries"], "entry of black_box")
+    for table, spec in config["tables"].items():
+        for number, row in enumerate(spec.get("rows", []) if spec["style"] == "membership" else []):
+            check_known(f"tables.{table}.rows[{number}].entry", row["entry"], options["entries"], "entry of black_box")
     for cell in attacked(config):
         _check_cell(cell, config)
 
