@@ -69,6 +69,7 @@ def test_steps_may_differ_between_entries():
         ({}, {"datasets": {"digits": PERSONS}}, "needs records, not subjects"),
         ({}, {"methods": BASE["methods"] | {"net": TUNED}, "datasets": {"digits": VALIDATED}}, "'net' is tuned"),
         ({}, {"methods": BASE["methods"] | {"net": NET | {"shared_noise": True}}}, "'net' shares its noise"),
+        ({}, {"methods": BASE["methods"] | {"net": NET | {"sampling": "shuffle"}}}, "'net' has sampling 'shuffle'"),
     ],
 )
 def test_what_cannot_be_attacked_is_refused_in_a_sentence(options, more, message):

@@ -6,7 +6,7 @@ rule audit_black_box:
         train=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "train"),
         test=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "test"),
         start=start_files,
-        code=black_box_code,
+        code=lambda wildcards: cell_code(wildcards, "audit_black_box.py"),
     output:
         f"results/audit/{CELL}/black-box.json",
     log:
@@ -26,7 +26,7 @@ rule audit_black_box:
     params:
         options=options_of,
         scaling=lambda wildcards: as_they_are(wildcards.features),
-        library=lambda wildcards: library_hash(black_box_code(wildcards)),
+        library=lambda wildcards: library_hash(cell_code(wildcards, "audit_black_box.py")),
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         noise=STUDY["noise"],
         black_box=lambda wildcards: black_box_options.options_for(STUDY, wildcards.entry),

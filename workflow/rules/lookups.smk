@@ -184,11 +184,6 @@ def audit_code(wildcards):
     return cell_code(wildcards, "audit_cell.py")
 
 
-def black_box_code(wildcards):
-    """The same of an attack by the loss of trained models."""
-    return cell_code(wildcards, "audit_black_box.py")
-
-
 def bundle_code(wildcards):
     """The script of a bundle, and what a bundle may be of: every kind of model, and the extractor."""
     models = [module for module, _ in MODELS.values()]

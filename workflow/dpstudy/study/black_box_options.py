@@ -11,8 +11,8 @@ def check_black_box(config: dict) -> None:
     """Refuse an attack that cannot be made, or should not be.
 
     Raises:
-        StudyError: an unknown entry, one whose settings are tuned or whose noise is shared; cells on own data, on
-            persons, on records with several labels, or on features that are no images.
+        StudyError: an unknown entry, or one whose settings are tuned, whose noise is shared or whose batches are
+            shuffled; cells on own data, on persons, on records with several labels, or on features that are no images.
     """
     options = config["black_box"]
     for name in options["entries"]:
@@ -74,5 +74,10 @@ def _check_cell(cell: Cell, config: dict) -> None:
         )
     if "tuning" in options:
         raise StudyError(f"black_box.entries: {cell.entry!r} is tuned, and phase I chooses its settings; give them one")
+    if options["sampling"] != "poisson":
+        raise StudyError(
+            f"black_box.entries: {cell.entry!r} has sampling {options['sampling']!r}, whose guarantee is about "
+            "blanking a record, and the attack adds one; give an entry with sampling: poisson"
+        )
     if options["shared_noise"]:
         raise StudyError(f"black_box.entries: {cell.entry!r} shares its noise, so there is no guarantee to attack")
