@@ -17,6 +17,7 @@ from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS
 from dpstudy.job import name_workflow
 from dpstudy.models.kinds import MODELS
+from dpstudy.study import black_box_options
 from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
 from dpstudy.study import locations as study_locations
@@ -117,6 +118,7 @@ def final_targets():
         "results/privacy/total.json",
         *certificates(),
         *audits().values(),
+        *black_boxes().values(),
         "results/report/index.html",
     ]
 

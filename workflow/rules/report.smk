@@ -11,6 +11,7 @@ rule build_report:
         totals="results/privacy/total.json",
         certificates=certificates(),
         audits=list(audits().values()),
+        black_boxes=list(black_boxes_of(STUDY["tables"].values()).values()),
         figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
         published=published_files(),
         templates=report_template(),
@@ -39,6 +40,7 @@ rule build_report:
         trials=searches_of(STUDY["tables"].values()),
         curves=curves_of(STUDY["tables"].values()),
         audits=audits(),
+        black_boxes=black_boxes_of(STUDY["tables"].values()),
         public_tests={name: test_is_public(dataset) for name, dataset in STUDY["datasets"].items()},
         dedup={
             public: STUDY["dedup"]["drop"]

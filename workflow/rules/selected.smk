@@ -80,6 +80,16 @@ def audits():
     return named | audits_of_claims()
 
 
+def black_boxes():
+    """Cell -> what came of attacking it by the loss of trained models, for the entries that `black_box` names."""
+    return {cell.path: f"results/audit/{cell.path}/black-box.json" for cell in black_box_options.attacked(STUDY)}
+
+
+def black_boxes_of(tables):
+    """The same where tables print it."""
+    return black_boxes() if any(table.get("style") == "membership" for table in tables) else {}
+
+
 def audits_of(tables):
     """Cell -> its audit, for every attacked cell that tables print, or name in a role."""
     printed = [table for table in tables if table.get("style", "plain") in ("plain", "grouped", "side_by_side")]

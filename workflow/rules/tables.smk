@@ -9,6 +9,7 @@ rule build_table:
         trials=lambda wildcards: list(searches_of([STUDY["tables"][wildcards.table]]).values()),
         curves=lambda wildcards: list(curves_of([STUDY["tables"][wildcards.table]]).values()),
         audits=lambda wildcards: list(audits_of([STUDY["tables"][wildcards.table]]).values()),
+        black_boxes=lambda wildcards: list(black_boxes_of([STUDY["tables"][wildcards.table]]).values()),
         published=published_files(),
         code=code("build_table.py"),
     output:
@@ -32,6 +33,7 @@ rule build_table:
         trials=lambda wildcards: searches_of([STUDY["tables"][wildcards.table]]),
         curves=lambda wildcards: curves_of([STUDY["tables"][wildcards.table]]),
         audits=lambda wildcards: audits_of([STUDY["tables"][wildcards.table]]),
+        black_boxes=lambda wildcards: black_boxes_of([STUDY["tables"][wildcards.table]]),
     script:
         "../scripts/build_table.py"
 

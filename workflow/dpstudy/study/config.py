@@ -5,6 +5,7 @@ import math
 
 from dpstudy.data.bands import check_entries
 from dpstudy.errors import StudyError
+from dpstudy.study.black_box_options import check_black_box
 from dpstudy.study.cells import hyperparameters, matching, unfold
 from dpstudy.study.dedup_options import check_dedup
 from dpstudy.study.locations import sources_of
@@ -49,6 +50,7 @@ def load(raw: dict) -> dict:
     if not unfold(config):
         raise StudyError("the study has no cell: no method entry reads what any feature set offers")
     check_public_points(config)
+    check_black_box(config)
     for kind in ("datasets", "public", "backbones", "fits", "features", "methods"):
         config[kind] = {name: _sorted(entry) for name, entry in config[kind].items()}
     return config

@@ -110,6 +110,7 @@ def _check_style(place: str, spec: dict) -> None:
         "search": ("searches",),
         "parameters": ("models",),
         "disparity": ("rows", "column"),
+        "membership": ("rows",),
         "side_by_side": ("dataset", "columns", "rows"),
         "neighbours": ("dataset", "features"),
         "curve": ("panels",),

@@ -10,6 +10,7 @@ from dpstudy.tables.claims_table import build_claims_table, claims_sheet
 from dpstudy.tables.disparity import build_disparity_table, disparity_sheet
 from dpstudy.tables.grouped import build_grouped_table
 from dpstudy.tables.latex import build_table
+from dpstudy.tables.membership import build_membership_table, membership_sheet
 from dpstudy.tables.parameters import build_parameters_table, parameters_sheet
 from dpstudy.tables.results import Results
 from dpstudy.tables.searches import build_search_table, search_sheet
@@ -24,6 +25,7 @@ STYLES: dict[str, Callable[..., None]] = {
     "claims": build_claims_table,
     "search": build_search_table,
     "parameters": build_parameters_table,
+    "membership": build_membership_table,
     "disparity": build_disparity_table,
     "side_by_side": build_side_by_side,
 }
@@ -36,6 +38,7 @@ SHEETS: dict[str, Callable[..., Sheet]] = {
     "claims": claims_sheet,
     "search": search_sheet,
     "parameters": parameters_sheet,
+    "membership": membership_sheet,
     "disparity": disparity_sheet,
     "side_by_side": side_by_side_sheet,
 }

@@ -24,6 +24,7 @@ class Results:
         trials: cell name -> path of its search's trials.parquet, for what a table asks for.
         curves: cell name -> path of its curve.parquet, likewise.
         audits: cell name -> path of its audit.json, of the cells that are attacked, likewise.
+        black_boxes: cell name -> path of its black-box.json, likewise.
     """
 
     axes: Mapping[str, list[str]]
@@ -33,6 +34,7 @@ class Results:
     trials: Mapping[str, str | os.PathLike] = field(default_factory=dict)
     curves: Mapping[str, str | os.PathLike] = field(default_factory=dict)
     audits: Mapping[str, str | os.PathLike] = field(default_factory=dict)
+    black_boxes: Mapping[str, str | os.PathLike] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -44,9 +46,11 @@ class Results:
         trials: Mapping[str, str | os.PathLike] | None = None,
         curves: Mapping[str, str | os.PathLike] | None = None,
         audits: Mapping[str, str | os.PathLike] | None = None,
+        black_boxes: Mapping[str, str | os.PathLike] | None = None,
     ) -> "Results":
         """The same with the summary read from `summary_path` (CSV or parquet)."""
-        return cls(axes, read_summary(summary_path), ledgers, metrics, trials or {}, curves or {}, audits or {})
+        more = (mapping or {} for mapping in (trials, curves, audits, black_boxes))
+        return cls(axes, read_summary(summary_path), ledgers, metrics, *more)
 
     def ledger(self, cell: str) -> dict:
         """The ledger of a cell that has metrics.

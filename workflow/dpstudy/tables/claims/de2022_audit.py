@@ -10,7 +10,7 @@ _SIZES = {_LARGE: 60_000, _SMALL: 100}
 _TWICE_ABOVE = 1.0  # the nominal epsilon above which the bounds are said to be over twice as strong
 _MODELS, _RESERVED, _EVALUATED = 500_000, 10_000, 980_000  # phase II: on each of D and D + z, for the threshold, in all
 _CONFIDENCE = 0.999
-_NO_AUDIT = "This repository does not audit by attacks on trained models"
+_NO_AUDIT = "What `black_box` finds (studies/de2022-audit-small.yaml) is not read here"
 
 
 def _statistics(evidence: Evidence, metric: str) -> dict[tuple[str, float], str]:
