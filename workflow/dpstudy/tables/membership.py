@@ -101,7 +101,7 @@ def _notes(blocks: list[list[Attacked]]) -> list[str]:
     cells = [cell for block in blocks for cell in block]
     counts = sorted({(cell.found["runs"], cell.found["confidence"]) for cell in cells})
     runs = ", ".join(f"{runs:,} models a side with {100 * confidence:g} % confidence" for runs, confidence in counts)
-    chosen = "; ".join(f"{'/'.join(cell.place)}: {_setting(cell.found['chosen'])}" for cell in cells)
+    chosen = "; ".join(f"{cell_name(*cell.place)}: {_setting(cell.found['chosen'])}" for cell in cells)
     return [f"Counted on {runs}.", f"Chosen in phase I: {chosen}."]
 
 
