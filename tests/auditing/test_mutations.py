@@ -129,6 +129,6 @@ def test_a_rate_that_is_one_over_the_batches_is_caught_at_the_end_of_the_run(mon
         check_run(plan.events, source)
 
     run()
-    monkeypatch.setattr(first_order, "sampled_batches", lambda count, rate, *more: batches(count, 1 / 13, *more))
+    monkeypatch.setattr(sampling, "batches", lambda count, rate, *more: batches(count, 1 / 13, *more))
     with pytest.raises(RuntimeError, match="not what chance allows"):
         run()

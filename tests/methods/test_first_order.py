@@ -10,7 +10,7 @@ import torch
 from scipy import stats
 
 from dpstudy.errors import StudyError
-from dpstudy.methods import first_order, records, schedule
+from dpstudy.methods import first_order, records, sampling, schedule
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Problem
@@ -114,9 +114,7 @@ def test_blocks_change_neither_the_noise_nor_its_count(rows, problem, monkeypatc
 
 
 def test_an_empty_batch_takes_a_noisy_step(rows, problem, monkeypatch, quick_plan):
-    monkeypatch.setattr(
-        first_order, "sampled_batches", lambda *args, **rest: iter([torch.tensor([], dtype=torch.long)])
-    )
+    monkeypatch.setattr(sampling, "batches", lambda *args, **rest: iter([torch.tensor([], dtype=torch.long)]))
     parameters = settings(steps=1, batch_size=8, optimiser="sgd", learning_rate=1.0)
     plan = first_order.plan(parameters, problem)
     model = trained(rows, parameters, problem, plan, source(3)).model
@@ -127,7 +125,7 @@ def test_an_empty_batch_takes_a_noisy_step(rows, problem, monkeypatch, quick_pla
 
 @pytest.mark.parametrize("realised", [2, 20])
 def test_the_sum_is_divided_by_the_public_batch_size(rows, problem, monkeypatch, quick_plan, realised):
-    monkeypatch.setattr(first_order, "sampled_batches", lambda *args, **rest: iter([torch.arange(realised)]))
+    monkeypatch.setattr(sampling, "batches", lambda *args, **rest: iter([torch.arange(realised)]))
     parameters = settings(steps=1, batch_size=8, optimiser="sgd", learning_rate=1.0)
     plan = replace(first_order.plan(parameters, problem), noise={"gradient": 0.0})
     model = trained(rows, parameters, problem, plan, source()).model

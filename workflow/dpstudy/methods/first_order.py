@@ -8,7 +8,6 @@ adds sigma C to a *mean*, which is n times too much; its Eq. 3 (sigma C / n) is 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from dpstudy.errors import StudyError
@@ -20,7 +19,7 @@ from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records
 from dpstudy.methods.releases import released_tensor
-from dpstudy.methods.sampling import batches as sampled_batches
+from dpstudy.methods.sampling import units_of_steps
 from dpstudy.methods.schedule import GRADIENT, Schedule, plan, prepared_by, spent
 from dpstudy.methods.units import Units, units_of
 from dpstudy.models.linear import LinearModel
@@ -99,18 +98,7 @@ def fit(
     steps, rate = parameters.total_steps(problem), parameters.rate(problem)
     stops = parameters.stops(steps)
     average = TailAverage(steps) if parameters.average else None
-    generator = source.sampling("batches") if rate < 1.0 else None
-    sampler = sampled_batches(
-        data.units.count,
-        rate,
-        steps,
-        parameters.sampling,
-        generator,
-        problem.n,
-        parameters.largest_batch,
-        partial(source.took, GRADIENT),
-    )
-    for step, index in enumerate(map(data.units.rows, sampler), start=1):
+    for step, index in enumerate(units_of_steps(parameters, problem, data.units, source), start=1):
         gradient = clipped_sum(records, weights, head, index)
         if plan.events:
             gradient = released_tensor(source, GRADIENT, gradient, plan.noise[GRADIENT], step)

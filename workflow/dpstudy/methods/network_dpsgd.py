@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -29,7 +28,7 @@ from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.ranks import Dealt, current
 from dpstudy.methods.record_gradients import LOSSES, PRECISIONS
 from dpstudy.methods.records import Records
-from dpstudy.methods.sampling import batches as sampled_batches
+from dpstudy.methods.sampling import units_of_steps
 from dpstudy.methods.schedule import Schedule, prepared_by, spent
 from dpstudy.methods.units import Units, units_of
 from dpstudy.models import networks
@@ -183,20 +182,10 @@ def fit(
         run.normalise(*ranks.agreed(_released(data, parameters, problem, source) if ranks.first else None))
     steps, rate = parameters.total_steps(problem), parameters.rate(problem)
     stops, taken = parameters.stops(steps), run.done
-    generator = source.sampling("batches") if rate < 1.0 else None
-    sampler = sampled_batches(
-        data.units.count,
-        rate,
-        steps,
-        parameters.sampling,
-        generator,
-        problem.n,
-        parameters.largest_batch,
-        partial(source.took, schedule.GRADIENT),
-    )
+    sampler = units_of_steps(parameters, problem, data.units, source)
     copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
     note = _note(plan, problem, rate * problem.n * copies, taken, bool(plan.events) and not source.shared)
-    for step, index in enumerate(progress(map(data.units.rows, sampler), " ".join(source.key), steps, note), start=1):
+    for step, index in enumerate(progress(sampler, " ".join(source.key), steps, note), start=1):
         if step <= taken:
             continue  # drawn again, so that the batches to come are those that would have come
         run.step(index, plan, source)

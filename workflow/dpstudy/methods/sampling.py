@@ -1,9 +1,15 @@
 """Which records take part in a step."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import torch
+
+from dpstudy.methods.problem import Problem
+from dpstudy.methods.schedule import GRADIENT, Schedule
+from dpstudy.methods.units import Units
+from dpstudy.privacy.noise import NoiseSource
 
 
 def batches(
@@ -48,3 +54,24 @@ def _shuffled(rows: int, size: int, steps: int, generator: np.random.Generator) 
             order = generator.permutation(rows)
         place = step % per_epoch
         yield torch.from_numpy(order[place * size : (place + 1) * size])
+
+
+def units_of_steps(
+    schedule: Schedule, problem: Problem, units: Units, source: NoiseSource
+) -> Iterator[torch.Tensor | None]:
+    """The rows of each step of a training, those of whole units; None stands for all.
+
+    Who takes part is counted, for the ledger to be held against it.
+    """
+    rate = schedule.rate(problem)
+    drawn = batches(
+        units.count,
+        rate,
+        schedule.total_steps(problem),
+        schedule.sampling,
+        source.sampling("batches") if rate < 1.0 else None,
+        problem.n,
+        schedule.largest_batch,
+        partial(source.took, GRADIENT),
+    )
+    return map(units.rows, drawn)
