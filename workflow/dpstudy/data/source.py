@@ -152,18 +152,3 @@ def read_bytes(path: Path, count: int = -1) -> bytes:
         raise StudyError(f"{path}: no such file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise StudyError(f"{path}: damaged or truncated gzip file ({error}); fetch it again") from None
-
-
-def read_npy(path: Path) -> np.ndarray:
-    """The array of a .npy file; one that would need unpickling is refused.
-
-    Raises:
-        StudyError: it is missing, damaged, or holds Python objects.
-    """
-    try:
-        with open(path, "rb") as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
-    except (ValueError, EOFError, OSError) as error:
-        raise StudyError(f"{path}: damaged or truncated .npy file ({error})") from None

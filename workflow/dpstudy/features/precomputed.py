@@ -9,6 +9,7 @@ import pyarrow.compute as compute
 
 from dpstudy.errors import StudyError
 from dpstudy.files import read_table
+from dpstudy.npy import map_npy
 
 
 def read_rows(folder: str | os.PathLike, split: str, ids: list[str], start: int, stop: int) -> np.ndarray:
@@ -33,10 +34,7 @@ def read_rows(folder: str | os.PathLike, split: str, ids: list[str], start: int,
 
 
 def _from_array(path: Path, rows: int, start: int, stop: int) -> np.ndarray:
-    try:
-        features = np.lib.format.open_memmap(path, mode="r")  # never unpickles
-    except (ValueError, EOFError, OSError) as error:
-        raise StudyError(f"{path}: not a readable .npy file ({error})") from None
+    features = map_npy(path)
     if features.ndim != 2:
         raise StudyError(f"{path}: features have shape {features.shape}; they must be (rows, dimensions)")
     if len(features) != rows:

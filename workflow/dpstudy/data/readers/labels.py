@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from dpstudy.data.reader import Reader, Rows, numbered_ids
 from dpstudy.data.records import Records
-from dpstudy.data.source import check_unique, class_names, location, multi_labels, read_npy, single_labels
+from dpstudy.data.source import check_unique, class_names, location, multi_labels, single_labels
 from dpstudy.data.table import read_text_table
 from dpstudy.errors import StudyError
 from dpstudy.files import read_table
+from dpstudy.npy import read_npy
 
 _GROUP = "group_"
 
