@@ -30,7 +30,7 @@ class _Latin1:
 
     def __call__(self, text: str, encoding: str) -> bytes:
         if encoding != "latin1":
-            raise _RefusedError(f"_codecs.encode with {encoding!r}")
+            raise _RefusedError(f"_codecs.encode with {str(encoding)[:60]!r}")
         return text.encode("latin1")
 
 
@@ -65,7 +65,7 @@ class _ArrayUnpickler(pickle.Unpickler):
         try:
             return _ADMITTED[module, name]
         except KeyError:
-            raise _RefusedError(f"{module}.{name}") from None
+            raise _RefusedError(f"{module[:60]}.{name[:60]}") from None
 
 
 def read_batch(path: Path) -> dict[str, object]:
