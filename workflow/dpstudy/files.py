@@ -204,7 +204,7 @@ def _read_safetensors(path, tensors: bool = True):
             return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, AttributeError, TypeError, ValueError) as error:  # numpy lacks some of its types
         raise StudyError(f"{path}: damaged safetensors file ({error}); delete it and run the study again") from None
 
 
