@@ -42,9 +42,13 @@ def opened(path: Path, where: str) -> Iterator:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise UnreadableImageError(f"{where}: {path} is refused as a decompression bomb ({error})") from None
     except UnidentifiedImageError:
-        raise UnreadableImageError(f"{where}: {path} is not an image, or is damaged; {', '.join(FORMATS)} are read") from None
+        raise UnreadableImageError(
+            f"{where}: {path} is not an image, or is damaged; {', '.join(FORMATS)} are read"
+        ) from None
     except Exception as error:  # decoders raise almost anything on damaged bytes
-        raise UnreadableImageError(f"{where}: {path} cannot be decoded ({str(error) or type(error).__name__})") from None
+        raise UnreadableImageError(
+            f"{where}: {path} cannot be decoded ({str(error) or type(error).__name__})"
+        ) from None
 
 
 def decode(

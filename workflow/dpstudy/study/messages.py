@@ -46,7 +46,8 @@ def explain(error: ValidationError, prefix: str = "") -> str:
         return f"{place}: {_quoted(error.instance)} must be {error.schema.get('description') or 'spelled otherwise'}"
     if error.validator == "type":
         quoted = "; quote it" if error.validator_value == "string" and isinstance(error.instance, int | float) else ""
-        return f"{place}: {_quoted(error.instance)} must be {_type(error.validator_value)}{_described(error.schema)}{quoted}"
+        wanted = f"{_type(error.validator_value)}{_described(error.schema)}"
+        return f"{place}: {_quoted(error.instance)} must be {wanted}{quoted}"
     if error.validator in _BOUNDS:
         return f"{place}: {_quoted(error.instance)} must be {_BOUNDS[error.validator]} {error.validator_value}"
     if error.validator == "uniqueItems":
@@ -123,8 +124,8 @@ def _described(node: dict) -> str:
     return f" ({description})" if description else ""
 
 
-def _type(name: str) -> str:
-    return _TYPES.get(name, f"a {name}")
+def _type(name: str | list[str]) -> str:
+    return " or ".join(_type(one) for one in name) if isinstance(name, list) else _TYPES.get(name, f"a {name}")
 
 
 def _shape(option: dict) -> str:
