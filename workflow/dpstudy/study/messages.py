@@ -114,7 +114,7 @@ def check_known(place: str, name: str, allowed: Iterable[str], what: str) -> Non
     Raises:
         StudyError: naming the place, the name, what it should be, and what there is.
     """
-    if not isinstance(name, str) or name not in allowed:
+    if name not in allowed:
         listed = ", ".join(allowed) or "none is defined"
         raise StudyError(f"{place}: unknown {what} {name!r}{suggestion(name, allowed)}; there is {listed}")
 
