@@ -59,12 +59,13 @@ figures:
 JARGON = (
     "Traceback", "valid under", "is not of type", "does not match", "required property", "should not be valid",
     "is too short", "is too long", "non-empty", "was expected", "expected at most", "Additional properties",
-    "Unevaluated", "is not a multiple", "is a dependency", "has too", "\n",
+    "Unevaluated", "non-unique", "is not a multiple", "is a dependency", "has too", "\n",
 )  # fmt: skip
 VALUES = [
     None, True, False, 0, -1, 1, 1.0, 2.5, 1e300, -0.0, float("inf"), float("nan"), 2**70, "", "a", "it's", 'say "x"',
     "..", "x\ny", "/etc", "\0", "é", "1", "1\n", "inf", "1e-5", "1e-5\n", [], [1], ["a"], [[]], [["digits"]], {},
-    {"a": 1}, {"it's": 1}, {1: 2}, {None: None}, datetime.date(2020, 1, 1), b"bytes", {1, 2}, (1, 2), "x" * 90, "${x}", "{a}",
+    {"a": 1}, {"it's": 1}, {1: 2}, {None: None}, datetime.date(2020, 1, 1), b"bytes", {1, 2}, (1, 2), "x" * 90,
+    "${x}", "{a}",
 ]  # fmt: skip
 KEYS = ["a", "it's", 'say "x"', "x\ny", "", 1, None, True, 1.5, "..", "a b", "é", "A", (1, 2), "x" * 90, "digits\n"]
 
@@ -94,7 +95,7 @@ def mistaken(draw):
             break
         *above, key = draw(st.sampled_from(everywhere))
         parent = at(config, above)
-        kind = draw(st.sampled_from(("delete", "change", "rename", "nest", "move", "add")))
+        kind = draw(st.sampled_from(("delete", "change", "rename", "nest", "move", "add", "repeat")))
         if kind == "delete":
             del parent[key]
         elif kind == "change":
@@ -103,6 +104,8 @@ def mistaken(draw):
             parent[key] = draw(st.sampled_from(([parent[key]], {"a": parent[key]}, {key: parent[key]})))
         elif kind == "move":
             parent[key] = copy.deepcopy(at(config, draw(st.sampled_from(everywhere))))
+        elif kind == "repeat" and isinstance(parent[key], list):
+            parent[key] = parent[key] * 2
         elif isinstance(parent, list):
             parent.insert(0, copy.deepcopy(draw(st.sampled_from(VALUES))))
         elif kind == "rename":
@@ -116,7 +119,7 @@ def test_the_config_that_mistakes_are_made_in_is_valid():
     load(yaml.safe_load(VALID))
 
 
-@examples(400)
+@examples(500)
 @given(mistaken())
 def test_a_mistaken_config_is_read_or_refused_in_plain_words(config):
     before = copy.deepcopy(config)
@@ -172,6 +175,11 @@ def test_a_config_without_end_is_refused(question):
         (("datasets", "own", "size"), [32, 32, 32], "must hold at most 2 values"),
         (("features", "net", "size"), [32, 32, 32], "is neither 'model' nor 'native' nor a list of 2 values"),
         (("question",), ["x" * 500], "..."),
+        (
+            ("methods", "dp-sgd", "tuning", "space"),
+            {"steps": {"choices": [None]}},
+            "must be a string or a number or true",
+        ),
     ],
     ids=lambda value: None,
 )

@@ -158,6 +158,22 @@ def test_what_is_no_archive_of_arrays_is_refused(tmp_path, change):
     assert not (tmp_path.parent.parent / "x.npy").exists()
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("flags", 1), ("flags", 32), ("flags", 64), ("version", 99), ("method", 99)]
+)
+def test_an_archive_that_claims_what_numpy_never_writes_is_refused(tmp_path, field, value):
+    options = sources.imagenet32(tmp_path)
+    path = tmp_path / "val_data.npz"
+    content = bytearray(path.read_bytes())
+    for mark, first in ((b"PK\x03\x04", 4), (b"PK\x01\x02", 6)):  # of each member, and of its line in the directory
+        start = content.find(mark)
+        while start >= 0:
+            content[start + first + {"version": 0, "flags": 2, "method": 4}[field]] = value
+            start = content.find(mark, start + 4)
+    path.write_bytes(content)
+    assert "damaged or truncated .npz" in refusal(lambda: sources.read_all(options, tmp_path), path.name)
+
+
 def picture(kind):
     """A small picture as the bytes of a file."""
     from PIL import Image
