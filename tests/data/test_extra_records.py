@@ -115,7 +115,7 @@ def test_arrays_that_cannot_be_read_are_refused(tmp_path, refused, images, label
 def test_a_truncated_array_is_refused(tmp_path, more, refused):
     content = (more / "all_images.npy").read_bytes()
     (more / "all_images.npy").write_bytes(content[:-100])
-    refused(DIGITS | {"extra": EXTRA}, tmp_path, "all_images.npy: damaged, truncated")
+    refused(DIGITS | {"extra": EXTRA}, tmp_path, "all_images.npy: damaged or truncated")
 
 
 def test_what_a_ledger_must_say_of_a_data_set():

@@ -133,7 +133,7 @@ def test_an_overflow_of_float16_is_named(tmp_path, make_records, make_folder, br
         (np.ones((7, 3), np.float32), "7 rows, but the split has 8"),
         (np.ones((8, 3), np.int64), "int64; they must be floating-point"),
         (np.ones(8, np.float32), r"must be \(rows, dimensions\)"),
-        (np.array([["x"] * 3] * 8, dtype=object), "not a readable .npy"),
+        (np.array([["x"] * 3] * 8, dtype=object), "or a pickled .npy file"),
     ],
 )
 def test_an_array_of_the_wrong_kind_is_refused(tmp_path, make_records, make_folder, bring, array, words):

@@ -103,7 +103,7 @@ def read_table(path: str | os.PathLike, columns: list[str] | None = None, conten
     """Read a parquet file as a pyarrow Table and check every page; `content` is the file's, where it was read already.
 
     Raises:
-        StudyError: the file is missing or damaged.
+        StudyError: the file is missing or damaged, or two columns have one name.
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
@@ -111,12 +111,31 @@ def read_table(path: str | os.PathLike, columns: list[str] | None = None, conten
     source = path if content is None else pa.BufferReader(content)
     try:
         # On one thread: Arrow's threads now and then abort a process that ends soon after a read.
-        return parquet.ParquetFile(source, page_checksum_verification=True).read(columns, use_threads=False)
+        table = parquet.ParquetFile(source, page_checksum_verification=True).read(columns, use_threads=False)
+        names = table.column_names
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are not UTF-8, for one
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise StudyError(f"{path}: damaged parquet file ({reason}); delete it and run the study again") from None
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise StudyError(f"{path}: two columns have the name {twice!r}; rename one")
+    return table
+
+
+def column_values(path: str | os.PathLike, table, name: str) -> list:
+    """The values of one column of the table in `path` as Python has them, None where one is missing.
+
+    Raises:
+        StudyError: a value has no counterpart: text that is not UTF-8, or a time that no calendar of Python's reaches.
+    """
+    try:
+        return table.column(name).to_pylist()
+    except Exception as error:  # each type has its own: of decoding, of overflow, of time zones
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        kind = table.schema.field(name).type
+        raise StudyError(f"{path}: the column {name!r} ({kind}) cannot be read ({reason}); write it as text") from None
 
 
 def write_tensors(
@@ -185,7 +204,7 @@ def _read_safetensors(path, tensors: bool = True):
             return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, AttributeError, TypeError, ValueError) as error:  # numpy lacks some of its types
         raise StudyError(f"{path}: damaged safetensors file ({error}); delete it and run the study again") from None
 
 

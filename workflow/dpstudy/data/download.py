@@ -34,7 +34,7 @@ def fetch(folder: Path, downloads: dict[str, dict]) -> None:
         StudyError: a file cannot be fetched, or is not the one that was promised.
     """
     for name, source in downloads.items():
-        if Path(name).name != name:
+        if Path(name).name != name or name in ("", "..") or "\0" in name:  # pathlib calls these names too
             raise StudyError(f"download: {name!r} must be a plain file name")
         if not isinstance(source, dict) or not {"url", "sha256"} <= set(source):
             raise StudyError(f"download: {name!r} needs the keys `url` and `sha256`")

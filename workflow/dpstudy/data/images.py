@@ -11,6 +11,8 @@ from dpstudy.errors import StudyError
 
 _GREY_MODES = ("1", "L", "LA")
 _COLOUR_MODES = ("RGB", "RGBA", "RGBX", "P", "PA", "CMYK", "YCbCr")
+# Whatever a file is called: Pillow would open others too, and hand PostScript to the program that runs it.
+FORMATS = ("PNG", "JPEG", "JPEG2000", "TIFF", "WEBP", "BMP", "GIF", "PPM")
 MOSAIC_COLUMNS = 10
 
 
@@ -31,7 +33,7 @@ def opened(path: Path, where: str) -> Iterator:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
+            with Image.open(path, formats=FORMATS) as image:
                 yield image
     except StudyError:
         raise
@@ -40,9 +42,13 @@ def opened(path: Path, where: str) -> Iterator:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise UnreadableImageError(f"{where}: {path} is refused as a decompression bomb ({error})") from None
     except UnidentifiedImageError:
-        raise UnreadableImageError(f"{where}: {path} is not an image, or is damaged") from None
+        raise UnreadableImageError(
+            f"{where}: {path} is not an image, or is damaged; {', '.join(FORMATS)} are read"
+        ) from None
     except Exception as error:  # decoders raise almost anything on damaged bytes
-        raise UnreadableImageError(f"{where}: {path} cannot be decoded ({error or type(error).__name__})") from None
+        raise UnreadableImageError(
+            f"{where}: {path} cannot be decoded ({str(error) or type(error).__name__})"
+        ) from None
 
 
 def decode(

@@ -1,5 +1,6 @@
 """Data sets that are lists of image files with labels, subjects and groups."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,9 @@ from dpstudy.data.images import decode_all, image_options
 from dpstudy.data.reader import Rows
 from dpstudy.data.records import Records
 from dpstudy.errors import StudyError
+
+# of these digits only: others (a superscript two) are digits to Python too, and are no numbers
+_AGE = re.compile(r"(?=\.?[0-9])0*([0-9]{0,6})(?:\.[0-9]*)?[Yy]*")
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,8 @@ def age_bands(ages: Iterable[str]) -> np.ndarray:
     """(n,) bands of ages in years (such as "57" or "057Y"): under 40, 40-59, 60-79, 80 and over, unknown."""
     bands = []
     for text in ages:
-        digits = str(text).strip().rstrip("Yy")
-        years = int(float(digits)) if digits.replace(".", "", 1).isdigit() else None
+        found = _AGE.fullmatch(str(text).strip())
+        years = int(found[1] or 0) if found else None
         known = "under 40" if (years or 0) < 40 else "40-59" if years < 60 else "60-79" if years < 80 else "80 and over"
         bands.append("unknown" if years is None or years > 120 else known)
     return np.array(bands, dtype=object)

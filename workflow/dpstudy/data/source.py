@@ -8,6 +8,9 @@ import numpy as np
 
 from dpstudy.errors import StudyError
 
+_BLOCK = 1 << 24  # bytes that are read at once
+_LONGEST_NAME, _LONGEST_PATH = 255, 3000  # bytes; a path has a folder in front
+
 
 def location(options: dict, data_root: Path) -> Path:
     """The folder that the option `location` names, relative to `data_root`.
@@ -27,8 +30,11 @@ def inside(folder: Path, relative: str, where: str) -> Path:
     """`folder`/`relative`, where `relative` may not leave the folder.
 
     Raises:
-        StudyError: `relative` is empty, absolute, or climbs by "..".
+        StudyError: `relative` is empty, absolute, climbs by "..", or is longer than file systems allow.
     """
+    encoded = relative.encode(errors="replace")
+    if len(encoded) > _LONGEST_PATH or max(map(len, encoded.split(b"/"))) > _LONGEST_NAME:
+        raise StudyError(f"{where}: the path {relative[:60]!r}... is too long for the name of a file")
     path = PurePosixPath(relative.replace("\\", "/"))
     if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in relative or path.parts[0].endswith(":"):
         raise StudyError(f"{where}: the path {relative!r} leaves {folder}; paths must be relative to it, without '..'")
@@ -137,6 +143,8 @@ def read_text(path: Path) -> str:
         raise StudyError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
         raise StudyError(f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror}); a readable file must stand there") from None
 
 
 def read_bytes(path: Path, count: int = -1) -> bytes:
@@ -147,23 +155,16 @@ def read_bytes(path: Path, count: int = -1) -> bytes:
     """
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-            return file.read(count)
+            if count < 0:
+                return file.read()
+            blocks, left = [], count  # at once, all that is asked for would be allocated, however short the file is
+            while left > 0 and (block := file.read(min(left, _BLOCK))):
+                blocks.append(block)
+                left -= len(block)
+            return b"".join(blocks)
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise StudyError(f"{path}: damaged or truncated gzip file ({error}); fetch it again") from None
-
-
-def read_npy(path: Path) -> np.ndarray:
-    """The array of a .npy file; one that would need unpickling is refused.
-
-    Raises:
-        StudyError: it is missing, damaged, or holds Python objects.
-    """
-    try:
-        with open(path, "rb") as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
-    except (ValueError, EOFError, OSError) as error:
-        raise StudyError(f"{path}: damaged or truncated .npy file ({error})") from None
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror}); a readable file must stand there") from None

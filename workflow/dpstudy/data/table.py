@@ -9,7 +9,7 @@ import numpy as np
 
 from dpstudy.data.source import read_text
 from dpstudy.errors import StudyError
-from dpstudy.files import read_table
+from dpstudy.files import column_values, read_table
 from dpstudy.suggest import suggestion
 
 
@@ -104,7 +104,7 @@ def _read_csv(path: Path) -> TextTable:
 def _read_parquet(path: Path, columns: list[str] | None) -> TextTable:
     table = read_table(path, columns)
     texts = {
-        name: np.array([_text(value) for value in table.column(name).to_pylist()], dtype=object)
+        name: np.array([_text(value) for value in column_values(path, table, name)], dtype=object)
         for name in table.column_names
     }
     return TextTable(path, texts, table.num_rows)

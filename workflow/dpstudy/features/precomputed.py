@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from dpstudy.errors import StudyError
-from dpstudy.files import read_table
+from dpstudy.files import column_values, read_table
+from dpstudy.npy import map_npy
 
 
 def read_rows(folder: str | os.PathLike, split: str, ids: list[str], start: int, stop: int) -> np.ndarray:
@@ -33,10 +34,7 @@ def read_rows(folder: str | os.PathLike, split: str, ids: list[str], start: int,
 
 
 def _from_array(path: Path, rows: int, start: int, stop: int) -> np.ndarray:
-    try:
-        features = np.lib.format.open_memmap(path, mode="r")  # never unpickles
-    except (ValueError, EOFError, OSError) as error:
-        raise StudyError(f"{path}: not a readable .npy file ({error})") from None
+    features = map_npy(path)
     if features.ndim != 2:
         raise StudyError(f"{path}: features have shape {features.shape}; they must be (rows, dimensions)")
     if len(features) != rows:
@@ -49,7 +47,7 @@ def _from_table(path: Path, ids: list[str], start: int, stop: int) -> np.ndarray
     for column in ("id", "features"):
         if column not in table.column_names:
             raise StudyError(f"{path}: no column {column!r}; it needs `id` and `features`")
-    names = [str(name) for name in table.column("id").to_pylist()]
+    names = [str(name) for name in column_values(path, table, "id")]
     places = {name: row for row, name in enumerate(names)}
     if len(places) < len(names):
         twice = next(name for row, name in enumerate(names) if places[name] != row)
@@ -79,4 +77,6 @@ def _matrix(column: pa.ChunkedArray, rows: list[int], path: Path) -> np.ndarray:
 def _floats(features: np.ndarray, path: Path) -> np.ndarray:
     if features.dtype.kind != "f":
         raise StudyError(f"{path}: features are {features.dtype}; they must be floating-point numbers")
+    if not features.shape[1]:
+        raise StudyError(f"{path}: its rows hold no number; each needs the features of its record")
     return features

@@ -1,12 +1,14 @@
 """Loading a study's config: defaults filled, every mistake named before anything runs."""
 
 import copy
+import functools
 import math
 
 from dpstudy.data.bands import check_entries
 from dpstudy.errors import StudyError
 from dpstudy.study.black_box_options import check_black_box
 from dpstudy.study.cells import hyperparameters, matching, unfold
+from dpstudy.study.config_size import check_size
 from dpstudy.study.dedup_options import check_dedup
 from dpstudy.study.locations import sources_of
 from dpstudy.study.messages import check_known as _known
@@ -27,6 +29,7 @@ def load(raw: dict) -> dict:
     Raises:
         StudyError: the first mistake: the key, what is wrong with it, what is allowed.
     """
+    check_size(raw)
     config = _text_keys(raw)
     _validate(config, schema("config"))
     for features in config["features"].values():
@@ -71,10 +74,9 @@ def _sorted(value: object) -> object:
 
 
 def _validate(content: dict, rules: dict, prefix: str = "") -> None:
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    errors = list(Draft202012Validator(rules).iter_errors(content))
+    errors = list(_validator()(rules).iter_errors(content))
     if not errors:
         return
     error = min(errors, key=lambda found: (len(found.absolute_path), [str(part) for part in found.absolute_path]))
@@ -82,6 +84,19 @@ def _validate(content: dict, rules: dict, prefix: str = "") -> None:
     if error.validator not in ("anyOf", "enum"):
         error = best_match([error])
     raise StudyError(explain(error, prefix))
+
+
+@functools.cache
+def _validator() -> type:
+    """JSON schema, but 1.0 is no integer: a seed of 1.0 would name folders that nobody looks for."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    def whole(_, value: object) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool)
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", whole)
+    return extend(Draft202012Validator, type_checker=types)
 
 
 def _validate_entry(entry: dict, place: str) -> None:

@@ -9,6 +9,7 @@ from dpstudy.errors import StudyError
 from dpstudy.study.schema import schema
 from dpstudy.suggest import suggestion
 
+_LONGEST = 200  # characters of a value that a message repeats
 _TYPES = {
     "object": "a mapping of keys to values",
     "array": "a list",
@@ -35,20 +36,26 @@ def explain(error: ValidationError, prefix: str = "") -> str:
         return f"{place}: the key {missing!r} is missing{_described(node)}"
     if error.validator == "enum":
         allowed = error.validator_value
-        return f"{place}: {error.instance!r} is not one of {_listed(allowed)}{suggestion(error.instance, allowed)}"
+        return (
+            f"{place}: {_quoted(error.instance)} is not one of {_listed(allowed)}{suggestion(error.instance, allowed)}"
+        )
     if error.validator == "anyOf":
         shapes = " nor ".join(_shape(option) for option in error.validator_value)
-        return f"{place}: {error.instance!r} is neither {shapes}"
+        return f"{place}: {_quoted(error.instance)} is neither {shapes}"
     if error.validator == "pattern":
-        return f"{place}: {error.instance!r} must be {error.schema.get('description') or 'spelled otherwise'}"
+        return f"{place}: {_quoted(error.instance)} must be {error.schema.get('description') or 'spelled otherwise'}"
     if error.validator == "type":
         quoted = "; quote it" if error.validator_value == "string" and isinstance(error.instance, int | float) else ""
-        return f"{place}: {error.instance!r} must be {_type(error.validator_value)}{_described(error.schema)}{quoted}"
+        wanted = f"{_type(error.validator_value)}{_described(error.schema)}"
+        return f"{place}: {_quoted(error.instance)} must be {wanted}{quoted}"
     if error.validator in _BOUNDS:
-        return f"{place}: {error.instance!r} must be {_BOUNDS[error.validator]} {error.validator_value}"
+        return f"{place}: {_quoted(error.instance)} must be {_BOUNDS[error.validator]} {error.validator_value}"
     if error.validator == "uniqueItems":
-        return f"{place}: {error.instance!r} names something twice"
-    if error.validator in ("minItems", "minProperties"):
+        return f"{place}: {_quoted(error.instance)} names something twice"
+    if error.validator in ("minItems", "maxItems") and len(error.instance):
+        bound = "at least" if error.validator == "minItems" else "at most"
+        return f"{place}: {_quoted(error.instance)} must hold {bound} {error.validator_value} values"
+    if error.validator in ("minItems", "minProperties", "minLength"):
         return f"{place}: must not be empty"
     if error.validator == "maxProperties":
         return f"{place}: is {error.schema.get('description', 'too long')}; leave it out"
@@ -76,17 +83,28 @@ def within_mapping(error: ValidationError) -> ValidationError:
 def _place(path: Iterable) -> str:
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else (f".{part}" if text else str(part))
+        text += f"[{part}]" if isinstance(part, int) else (f".{_shown(part)}" if text else _shown(part))
     return text
+
+
+def _quoted(value: object) -> str:
+    """A value as it stands in a sentence, or as much of it as a reader needs to find it."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _shown(key: str) -> str:
+    """A key as it stands in a sentence: one of several lines would tear it apart."""
+    return key if key.isprintable() else repr(key)
 
 
 def _unknown_key(error: ValidationError, place: str) -> str:
     allowed = set(error.schema.get("properties", {}))
     if "$ref" in error.schema:  # a definition of the config's schema that this one extends
         allowed |= set(schema("config")["$defs"][error.schema["$ref"].split("/")[-1]]["properties"])
-    names = re.findall(r"'([^']+)'", error.message.split("(", 1)[-1])
-    name = next((name for name in names if name in error.instance and name not in allowed), names[0])
-    where = f"{place}.{name}" if place else name
+    unknown = [key for key in sorted(error.instance) if key not in allowed] or sorted(error.instance)
+    name = next((key for key in unknown if repr(key) in error.message), unknown[0])
+    where = f"{place}.{_shown(name)}" if place else _shown(name)
     return f"{where}: unknown key{suggestion(name, allowed)}; allowed here: {', '.join(sorted(allowed))}"
 
 
@@ -106,8 +124,8 @@ def _described(node: dict) -> str:
     return f" ({description})" if description else ""
 
 
-def _type(name: str) -> str:
-    return _TYPES.get(name, f"a {name}")
+def _type(name: str | list[str]) -> str:
+    return " or ".join(_type(one) for one in name) if isinstance(name, list) else _TYPES.get(name, f"a {name}")
 
 
 def _shape(option: dict) -> str:
@@ -121,6 +139,8 @@ def _shape(option: dict) -> str:
         return f"a mapping with {_listed(option.get('properties', {}))}"
     bound = f" above {option['exclusiveMinimum']}" if "exclusiveMinimum" in option else ""
     bound = f" of at least {option['minimum']}" if "minimum" in option else bound
+    if option.get("minItems", 0) == option.get("maxItems"):
+        bound = f" of {option['minItems']} values"
     return _type(option.get("type", "list")) + bound
 
 

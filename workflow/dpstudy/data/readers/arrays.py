@@ -10,8 +10,9 @@ import numpy as np
 
 from dpstudy.data.reader import Reader, Rows, numbered_ids
 from dpstudy.data.records import Records
-from dpstudy.data.source import class_names, location, read_npy, single_labels
+from dpstudy.data.source import class_names, location, single_labels
 from dpstudy.errors import StudyError
+from dpstudy.npy import map_npy, read_npy
 
 
 def open(options: dict, data_root: Path) -> Reader:
@@ -51,12 +52,7 @@ class _Arrays:
 
 def _mapped(path: Path) -> np.ndarray:
     """The array of a .npy file, (n, H, W, C), which stays on disk."""
-    try:
-        images = np.lib.format.open_memmap(path, mode="r")
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file; save images and labels with numpy.save") from None
-    except (ValueError, EOFError, OSError) as error:
-        raise StudyError(f"{path}: damaged, truncated or pickled .npy file ({error})") from None
+    images = map_npy(path)
     if images.dtype != np.uint8 or images.ndim not in (3, 4) or not images.size:
         raise StudyError(f"{path}: images must be (n, H, W, C) or (n, H, W) uint8, not {images.shape} {images.dtype}")
     return images if images.ndim == 4 else images[..., None]

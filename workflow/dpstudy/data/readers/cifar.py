@@ -59,7 +59,9 @@ def _classes(options: dict, folder: Path, variant: str) -> list[str]:
         found = [line for line in read_text(names).splitlines() if line]
     elif meta.is_file():
         raw = read_batch(meta).get("fine_label_names")
-        found = [name.decode("latin1") if isinstance(name, bytes) else str(name) for name in raw or []]
+        if not isinstance(raw, list) or not all(isinstance(name, bytes | str) for name in raw):
+            raise StudyError(f"{meta}: its key `fine_label_names` is not a list of names")
+        found = [name.decode("latin1") if isinstance(name, bytes) else name for name in raw]
     else:
         return class_names(options)
     check_names(found, str(folder))

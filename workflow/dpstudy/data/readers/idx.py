@@ -21,6 +21,7 @@ _FILES = {
 }
 _ALTERNATIVE = {"t10k-images-idx3-ubyte": "test-images-idx3-ubyte", "t10k-labels-idx1-ubyte": "test-labels-idx1-ubyte"}
 _UNSIGNED_BYTE = 8
+_TRAILING = 1000  # bytes too many that are counted exactly
 
 
 def open(options: dict, data_root: Path) -> Reader:
@@ -52,6 +53,7 @@ class _Idx:
             image_count, label_count = _shape(images, 3)[0], _shape(labels, 1)[0]
             if image_count != label_count:
                 raise StudyError(f"{labels}: {label_count} labels for the {image_count} images of {images.name}")
+            _array(labels, 1)  # before every row gets a name: a header may promise four thousand million of them
             self._counts[pool] = image_count
 
     def rows(self, pool: str) -> Rows:
@@ -89,8 +91,8 @@ def _shape(path: Path, dimensions: int) -> tuple[int, ...]:
 
 def _array(path: Path, dimensions: int) -> np.ndarray:
     shape = _shape(path, dimensions)
-    content = read_bytes(path)
     expected = 4 + 4 * dimensions + int(np.prod(shape, dtype=object))
+    content = read_bytes(path, expected + _TRAILING)  # no more: a few compressed bytes may unfold to any number
     if len(content) < expected:
         row_bytes = int(np.prod(shape[1:], dtype=object))
         row = (len(content) - 4 - 4 * dimensions) // row_bytes
@@ -98,5 +100,7 @@ def _array(path: Path, dimensions: int) -> np.ndarray:
             f"{path}: truncated in row {row}: {len(content)} bytes, but its header {shape} needs {expected}"
         )
     if len(content) > expected:
-        raise StudyError(f"{path}: {len(content) - expected} trailing bytes after the {expected} of its header {shape}")
+        more = len(content) - expected
+        found = f"{more}" if more < _TRAILING else f"{more} or more"
+        raise StudyError(f"{path}: {found} trailing bytes after the {expected} of its header {shape}")
     return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)

@@ -4,8 +4,6 @@ Each file has `data`, (n, 3 S S) uint8, the red plane first, and `labels`, 1 to 
 file is held at a time. The validation images serve as the split test.
 """
 
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ from dpstudy.data.reader import Reader, Rows, numbered_ids
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, single_labels
 from dpstudy.errors import StudyError
+from dpstudy.npy import read_npz
 
 _CLASSES = 1000
 
@@ -61,7 +60,7 @@ class _Batches:
     def _pixels(self, path: Path, rows: int) -> np.ndarray:
         """(n, S, S, 3) of one file."""
         if self._held is None or self._held[0] != path:
-            data = _array(path, "data")
+            data = read_npz(path, "data")
             side = round((data.shape[1] / 3) ** 0.5) if data.ndim == 2 else 0
             if data.dtype != np.uint8 or len(data) != rows or not side or data.shape[1] != 3 * side * side:
                 raise StudyError(f"{path}: `data` is {data.dtype} of shape {data.shape}, not uint8 of ({rows}, 3 S S)")
@@ -70,19 +69,7 @@ class _Batches:
 
 
 def _labels(path: Path, classes: list[str]) -> np.ndarray:
-    values = _array(path, "labels")
+    values = read_npz(path, "labels")
     return single_labels(
         values.astype(np.int64) - 1 if values.dtype.kind in "iu" else values, classes, f"{path} (less 1)"
     )
-
-
-def _array(path: Path, name: str) -> np.ndarray:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return arrays[name]
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
-    except KeyError:
-        raise StudyError(f"{path}: it holds no array {name!r}") from None
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise StudyError(f"{path}: damaged or truncated .npz file ({error}); fetch it again") from None

@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from dpstudy.data.reader import Reader, Rows, numbered_ids
 from dpstudy.data.records import Records
-from dpstudy.data.source import check_unique, class_names, location, multi_labels, read_npy, single_labels
+from dpstudy.data.source import check_unique, class_names, location, multi_labels, single_labels
 from dpstudy.data.table import read_text_table
 from dpstudy.errors import StudyError
-from dpstudy.files import read_table
+from dpstudy.files import column_values, read_table
+from dpstudy.npy import read_npy
 
 _GROUP = "group_"
 
@@ -65,9 +66,9 @@ def _read(file: Path, pool: str, classes: list[str]) -> Records:
     wanted = [name for name in raw.column_names if name in ("id", "label", "subject") or name.startswith(_GROUP)]
     table = read_text_table(file, wanted)
     if "labels" in raw.column_names:
-        labels = _matrix(file, raw.column("labels").to_pylist(), classes)
+        labels = _matrix(file, column_values(file, raw, "labels"), classes)
     elif "label" in raw.column_names and pa.types.is_integer(raw.schema.field("label").type):
-        labels = table.column("label").astype(np.int64)
+        labels = np.array([int(text) for text in table.column("label")])
     else:
         labels = table.class_indices("label", classes)
     ids = table.column("id") if "id" in table.columns else None
@@ -78,8 +79,9 @@ def _read(file: Path, pool: str, classes: list[str]) -> Records:
 
 def _matrix(file: Path, rows: list, classes: list[str]) -> np.ndarray:
     for row, values in enumerate(rows):
-        if values is None or len(values) != len(classes) or None in values:
-            raise StudyError(f"{file}: row {row} has the labels {values}, not {len(classes)} of 0 or 1")
+        numbers = isinstance(values, list) and all(isinstance(value, int | float) for value in values)
+        if not numbers or len(values) != len(classes):
+            raise StudyError(f"{file}: row {row} has the labels {str(values)[:60]}, not {len(classes)} of 0 or 1")
     return np.array(rows)
 
 

@@ -7,8 +7,9 @@ import numpy as np
 from dpstudy.data.images import Mosaic, pair
 from dpstudy.data.reader import Reader, Rows, numbered_ids
 from dpstudy.data.records import Records
-from dpstudy.data.source import class_names, location, read_npy, single_labels
+from dpstudy.data.source import class_names, location, single_labels
 from dpstudy.errors import StudyError
+from dpstudy.npy import read_npy
 
 _SUFFIXES = (".webp", ".png")
 

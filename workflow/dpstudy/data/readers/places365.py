@@ -4,16 +4,19 @@ The lists are `places365_train_standard.txt`, `places365_val.txt` and `categorie
 serve as the split test.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
 
 from dpstudy.data.listed import ListedImages, Listing, needs_size
 from dpstudy.data.reader import Reader
-from dpstudy.data.source import class_names, inside, location, read_text, single_labels
+from dpstudy.data.source import check_names, class_names, inside, location, read_text, single_labels
 from dpstudy.errors import StudyError
 
 _LISTS = {"train": ("places365_train_standard.txt", "data_256"), "test": ("places365_val.txt", "val_256")}
+_CLASSES = "categories_places365.txt"
+_LABEL = re.compile("[0-9]{1,9}")
 
 
 def open(options: dict, data_root: Path) -> Reader:
@@ -26,8 +29,9 @@ def open(options: dict, data_root: Path) -> Reader:
     """
     folder = location(options, data_root)
     needs_size("places365", options)
-    names = [name for name, _ in _lines(folder / "categories_places365.txt")]
-    classes = class_names(options, [name.strip("/").split("/", 1)[-1] for name in names])
+    names = [name.strip("/").split("/", 1)[-1] for name, _ in _lines(folder / _CLASSES)]
+    check_names(names, str(folder / _CLASSES))
+    classes = class_names(options, names)
     listings = {pool: _list(folder, *files, classes) for pool, files in _LISTS.items()}
     return ListedImages(listings, classes, {"channels": 3} | options, "crop")
 
@@ -47,7 +51,7 @@ def _lines(path: Path) -> list[tuple[str, int]]:
     found = []
     for row, line in enumerate(read_text(path).splitlines(), start=1):
         words = line.split()
-        if len(words) != 2 or not words[1].isdigit():
+        if len(words) != 2 or not _LABEL.fullmatch(words[1]):
             raise StudyError(f"{path}: line {row}: {line[:60]!r} is not a path and a label")
         found.append((words[0], int(words[1])))
     return found
