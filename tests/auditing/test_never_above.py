@@ -27,9 +27,9 @@ def test_no_bound_is_above_what_is_certified(epsilon):
     for name, settings in itertools.islice(itertools.cycle(CASES), REPETITIONS):
         played = game(name, settings, epsilon)
         certified = certify(played.plan.events, 1e-5).epsilon
-        found = {entry["bound"]: entry["epsilon_lower"] for entry in attack(played, 600, CONFIDENCE)}
+        found = {entry["bound"]: entry["epsilon_lower"] for entry in attack(played, 400, CONFIDENCE)}
         assert max(found.values()) <= certified <= float(epsilon), (name, settings, found)
         if name != "newton":
             full_batch += [found["gaussian-dp"] / certified] if "gaussian-dp" in found else []
     if epsilon == "8":  # where so few runs at such a level tell something
-        assert np.median(full_batch) > 0.5
+        assert np.median(full_batch) > 0.4
