@@ -128,11 +128,11 @@ def test_a_full_disk(empty, size):
 
 
 def test_a_disk_too_full_to_start(tmp_path):
-    with small_disk(tmp_path / "disk", "3m"):
+    with small_disk(tmp_path / "disk", "8m"):
         study = make_folder(tmp_path / "disk")
         filler = tmp_path / "disk" / "filler"
         with contextlib.suppress(OSError):
-            filler.write_bytes(bytes(6 << 20))
+            filler.write_bytes(bytes(16 << 20))
         result = make_study(study, "--dry-run")
         assert result.returncode == 1
         assert result.stderr == "dpstudy: the disk is full; free some space and run the same command again\n"
