@@ -249,6 +249,18 @@ def test_settings_that_cost_differently_are_refused(toy_features):
     assert plan.events[0].sensitivity == 1.0
 
 
+def test_a_combination_that_costs_otherwise_is_said_and_not_taken_for_a_failure(toy_features, monkeypatch):
+    tuning, problem, plan = set_up(repeats(), features_only(toy_features))
+    planned = tuning.method.plan
+    monkeypatch.setattr(
+        tuning.method,
+        "plan",
+        lambda *arguments: replace(planned(*arguments), events=tuple(e.scaled(2) for e in planned(*arguments).events)),
+    )
+    with pytest.raises(StudyError, match="whose releases cost alike"):
+        tuning.fit(None, None, problem, plan, NoiseSource("seeded", "cell"))
+
+
 def test_too_little_for_a_selection_is_said(toy_features):
     with pytest.raises(StudyError, match="choosing the best of several runs alone costs more than epsilon"):
         set_up(repeats("0.0001"), features_only(toy_features))

@@ -150,10 +150,10 @@ class Tuning(PaidTuning):
         else:
             setting = draw(self.tuning["space"], generator)
         extra = {"monitor": watching} if monitor else {}
+        trained, plan = self._planned(setting)  # no record has a part in whether that succeeds
         model, right = None, 0.0
         try:
             with failures_of_the_trial():
-                trained, plan = self._planned(setting)
                 data = self.prepared.of(trained, self._problem)
                 model = self.method.fit(data, trained, self._problem, plan, source, **extra).model
                 right = self.score(model)
