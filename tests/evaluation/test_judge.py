@@ -62,6 +62,17 @@ def test_each_label_against_the_others():
     assert single["n"] == len(right) and single["top1"] == pytest.approx(100 * right.mean())
 
 
+def test_each_of_two_classes_is_told_from_the_other_by_both_scores():
+    """What a score adds to both classes alike, as a log density does, says nothing of which it is."""
+    scores, labels, _ = rows(classes=2)
+    both = np.random.default_rng(1).standard_normal((len(labels), 1)) * 10
+    options = OPTIONS | {"metrics": ["auc"], "per_label": True}
+    whole = evaluate(scores, labels, ["auc"], ["a", "b"])["auc"]
+    for shown in (scores, scores + both):
+        groups = judge(shown, labels, ["a", "b"], options)["groups"]
+        assert [groups[f"label={name}"]["auc"] for name in "ab"] == pytest.approx([whole, whole])
+
+
 def test_persons_are_drawn_so_that_many_pictures_of_few_say_less():
     scores, labels, _ = rows(600)
     subjects = np.array([f"p{row // 30}" for row in range(600)], object)

@@ -65,9 +65,11 @@ def _labels(scores, labels, classes: Sequence[str], metrics: list[str], weights:
         if member.sum() < smallest:
             continue
         entry = {"n": int(member.sum())}
+        exclusive = labels.ndim == 1 and len(classes) == 2  # ranked by the difference, as in the mean over labels
+        own = scores[:, number] - scores[:, 1 - number] if exclusive else scores[:, number]
         for metric in metrics:
             if metric in _AREAS:
-                entry |= _entry(metric, _AREAS[metric](scores[:, number], member, weights))
+                entry |= _entry(metric, _AREAS[metric](own, member, weights))
             elif metric in ("top1", "top5"):
                 entry |= _entry(metric, _under(metric, scores[member], labels[member], classes, weights[:, member]))
         found[f"{LABEL}={name}"] = entry
