@@ -100,3 +100,28 @@ def test_a_sample_without_a_rare_label_says_nothing_of_the_mean_over_labels():
     parts = [np.array([0.9, np.nan, 0.8]), np.array([0.5, 0.5, 0.6]), np.array([np.nan, 0.4, np.nan])]
     assert _mean(parts) == pytest.approx([0.7, np.nan, 0.7], nan_ok=True)
     assert np.isnan(_mean([np.array([np.nan, 0.4])])).all()
+
+
+def test_groups_are_compared_on_the_labels_that_all_of_them_have():
+    """The first finding is easy to tell and the second is not: a group without the second would look better served."""
+    scores, labels, columns = rows(400, several=True)
+    scores[:, 1] = np.random.default_rng(5).standard_normal(400)
+    women = columns["sex"] == "F"
+    options = OPTIONS | {"metrics": ["auc"], "intervals": 50}
+    labels[women, 1] = 0
+    labels[np.flatnonzero(women)[:4], 1] = 1  # too few to say anything
+    found = judge(scores, labels, CLASSES, options, columns)["groups"]
+    for name, mask in (("sex=F", women), ("sex=M", ~women)):
+        areas = [roc_auc_score(labels[mask, place], scores[mask, place]) for place in (0, 2)]
+        assert found[name]["auc"] == pytest.approx(np.mean(areas)) and found[name]["auc_low"] < np.mean(areas)
+    labels[np.flatnonzero(women)[4], 1] = 1
+    found = judge(scores, labels, CLASSES, options, columns)["groups"]
+    areas = [roc_auc_score(labels[women, place], scores[women, place]) for place in range(3)]
+    assert found["sex=F"]["auc"] == pytest.approx(np.mean(areas))
+
+
+def test_the_size_of_a_group_is_told_by_persons_where_they_are_known():
+    scores, labels, columns = rows()
+    one = np.where(columns["sex"] == "F", "p0", [f"p{row}" for row in range(120)])
+    found = judge(scores, labels, CLASSES, OPTIONS, columns, one.astype(object))
+    assert set(found["groups"]) == {"sex=M"}

@@ -386,7 +386,7 @@ def test_a_figure_by_subgroup_that_cannot_be_drawn_is_refused_at_once(change, se
 def test_a_table_of_images_has_the_groups_that_it_names():
     study = yaml.safe_load((STUDIES / "medical-nih.yaml").read_text(encoding="utf-8"))
     study["tables"]["sex"]["column"] = "patient_sex"
-    refused(study, "tables.sex.column: unknown group column 'patient_sex'*'patient_gender'*")
+    refused(study, "tables.sex.column: unknown group column 'patient_sex'*patient_gender, view_position, patient_age*")
 
 
 def test_a_layout_without_a_cell_is_refused_at_once():

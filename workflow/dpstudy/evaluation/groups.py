@@ -9,24 +9,30 @@ UNKNOWN = "unknown"  # an empty cell of the table
 SMALL = ("merge", "withhold")
 
 
-def members(columns: Mapping[str, np.ndarray], smallest: int, small: str = "merge") -> dict[str, np.ndarray]:
+def members(
+    columns: Mapping[str, np.ndarray], smallest: int, small: str = "merge", subjects: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
     """Name such as "sex=F" -> (n,) whether each record of a split belongs, column by column, in order of names.
 
     Args:
         columns: name -> (n,) strings.
-        smallest: the fewest records that a group may have.
+        smallest: the fewest records that a group may have; persons, where they are known.
         small: what becomes of smaller ones: "merge" makes them one group of the column, "others", which is withheld
             if it is too small still; "withhold" leaves them out.
+        subjects: (n,) whose each record is.
     """
+
+    def size(mask: np.ndarray) -> int:
+        return int(mask.sum()) if subjects is None else len(set(subjects[mask].tolist()))
+
     found = {}
     for column, values in columns.items():
         values = np.array([str(value) or UNKNOWN for value in values], dtype=object)
-        names, counts = np.unique(values.astype(str), return_counts=True)
-        large = [str(name) for name, count in zip(names, counts, strict=True) if count >= smallest]
+        large = [str(name) for name in np.unique(values.astype(str)) if size(values == name) >= smallest]
         for name in large:
             found[f"{column}={name}"] = values == name
         rest = ~np.isin(values.astype(str), large)
-        if small == "merge" and rest.sum() >= smallest:
+        if small == "merge" and size(rest) >= smallest:
             found[f"{column}={OTHERS}"] = rest
     return found
 

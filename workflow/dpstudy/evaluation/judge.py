@@ -12,7 +12,8 @@ from dpstudy.evaluation.groups import members
 from dpstudy.evaluation.metrics import METRICS, ranks
 
 LABEL = "label"  # the column that single labels stand under
-_AREAS = {"auc": weighted.auc, "average_precision": weighted.average_precision}
+FEWEST = 5  # records that bear a label, and as many that do not, for its area to count in a group
+AREAS = {"auc": weighted.auc, "average_precision": weighted.average_precision}
 
 
 def judge(
@@ -30,12 +31,14 @@ def judge(
         options: the config's `evaluation`: metrics, intervals (bootstrap samples, 0 for none), smallest_group,
             small_groups, per_label.
         columns: name -> (n,) strings: what records are grouped by.
-        subjects: (n,) whose each record is: samples are drawn of persons then.
+        subjects: (n,) whose each record is: samples are drawn of persons then, and a group's size is told by them.
 
     Returns:
         {metric}_low and {metric}_high where there are intervals, and `groups` where there are groups: name (such as
         "sex=F", or "label=Effusion") -> {"n", metric, {metric}_low, {metric}_high}; n counts the group's records, of
-        a label those that bear it. A metric that is not defined on a group is left out of it.
+        a label those that bear it. The groups of a column are compared on the same labels: an area is the mean over
+        those that `FEWEST` records of each group bear and as many do not (of each group that has such labels). A metric
+        that is not defined on a group is left out of it.
     """
     scores, labels = np.asarray(scores, np.float64), np.asarray(labels)
     count = options.get("intervals", 0)
@@ -48,10 +51,15 @@ def judge(
         for end, value in _ends(_under(name, scores, labels, classes, weights)[1:])
     }
     groups = {}
-    for name, mask in members(columns or {}, options["smallest_group"], options["small_groups"]).items():
-        groups[name] = {"n": int(mask.sum())}
-        for metric in metrics:
-            groups[name] |= _entry(metric, _under(metric, scores[mask], labels[mask], classes, weights[:, mask]))
+    sizes = options["smallest_group"], options["small_groups"]
+    for column, values in (columns or {}).items():
+        masks = members({column: values}, *sizes, subjects)
+        shared = _shared_labels(list(masks.values()), scores, labels, classes)
+        for name, mask in masks.items():
+            groups[name] = {"n": int(mask.sum())}
+            for metric in metrics:
+                under = _under(metric, scores[mask], labels[mask], classes, weights[:, mask], shared)
+                groups[name] |= _entry(metric, under)
     if options.get("per_label"):
         groups |= _labels(scores, labels, classes, metrics, weights, options["smallest_group"])
     return found | ({"groups": groups} if groups else {})
@@ -68,8 +76,8 @@ def _labels(scores, labels, classes: Sequence[str], metrics: list[str], weights:
         exclusive = labels.ndim == 1 and len(classes) == 2  # ranked by the difference, as in the mean over labels
         own = scores[:, number] - scores[:, 1 - number] if exclusive else scores[:, number]
         for metric in metrics:
-            if metric in _AREAS:
-                entry |= _entry(metric, _AREAS[metric](own, member, weights))
+            if metric in AREAS:
+                entry |= _entry(metric, AREAS[metric](own, member, weights))
             elif metric in ("top1", "top5"):
                 entry |= _entry(metric, _under(metric, scores[member], labels[member], classes, weights[:, member]))
         found[f"{LABEL}={name}"] = entry
@@ -77,13 +85,26 @@ def _labels(scores, labels, classes: Sequence[str], metrics: list[str], weights:
 
 
 def _applies(name: str, labels: np.ndarray, classes: Sequence[str]) -> bool:
-    return name in _AREAS or (labels.ndim == 1 and (name != "top5" or len(classes) > 5))
+    return name in AREAS or (labels.ndim == 1 and (name != "top5" or len(classes) > 5))
 
 
-def _under(name: str, scores, labels, classes: Sequence[str], weights: np.ndarray) -> np.ndarray:
-    """(R,) a metric under each weighting."""
-    if name in _AREAS:
-        return _mean([_AREAS[name](own, member, weights) for own, member in _against_rest(scores, labels, classes)])
+def _shared_labels(masks: list[np.ndarray], scores, labels, classes: Sequence[str]) -> set[int]:
+    """The labels that groups can be compared on, as places in `_against_rest`."""
+    bearers = [member for _, member in _against_rest(scores, labels, classes)]
+    enough = [{place for place, member in enumerate(bearers) if _told(member[mask])} for mask in masks]
+    return set.intersection(*(own for own in enough if own)) if any(enough) else set()
+
+
+def _told(member: np.ndarray) -> bool:
+    return min(member.sum(), (~member).sum()) >= FEWEST
+
+
+def _under(name: str, scores, labels, classes: Sequence[str], weights, counted: set[int] | None = None) -> np.ndarray:
+    """(R,) a metric under each weighting; an area is the mean over the labels `counted`, or over all."""
+    if name in AREAS:
+        pairs = enumerate(_against_rest(scores, labels, classes))
+        chosen = [pair for place, pair in pairs if counted is None or place in counted]
+        return _mean([AREAS[name](*pair, weights) for pair in chosen] or [np.full(len(weights), np.nan)])
     right = ranks(scores, labels) < (5 if name == "top5" else 1)
     if name != "balanced_accuracy":
         return 100 * weighted.mean(right, weights)

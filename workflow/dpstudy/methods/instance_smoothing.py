@@ -9,12 +9,14 @@ Why nothing is proved: s_i is a *local* sensitivity, computed from the private r
 a density changes, but the noise is added to points; W and the bandwidths are published as they were fitted. Copies
 shrink s_i, and where all records are the same it is 0: they are published as they are.
 
-Three things can be read in more than one way; the literal reading is the default:
+Four things can be read in more than one way; the literal reading is the default:
     `sensitivity`: s_i is a density (unit: one over a length to the power p) and is used as a length ("density"), or as
         the share of the density at x_i that is its own, times its bandwidth ("share").
     `constant`: C of Theorem 2 is 1/sqrt(2 pi h^2) in section 3.2 ("section"), 1/(sqrt(2 pi) h^2) in A.2 ("appendix").
     `noised`: "the following section" writes x_i for the noised points, so that W is trained on them ("training"), or
-        they are noised only when they are published ("release").
+        they are noised only when they are published ("release"). Bandwidths and s_i are those of the points themselves.
+    `negatives`: Eq. 1 sums the kernels of all other classes ("pooled"); classification compares classes one by one, and
+        so may the loss ("each").
 N_r is a density in Proposition 2, but its threshold is said of distances: here N_r = threshold/distance.
 """
 
@@ -58,7 +60,7 @@ class Parameters:
         margin: m of the loss, in log densities.
         noise_delta: delta' of Theorem 1, which is not the delta of the guarantee.
         order: alpha of Theorem 2.
-        sensitivity, constant, noised: see the module.
+        sensitivity, constant, noised, negatives: see the module.
         epochs, batch_size, learning_rate, references: of the projection's training (kernel_projection.Contrast).
         curve_points: how many times along training the model is evaluated.
         attack_runs: how often the audit of the cell runs each attack with and without its target.
@@ -75,6 +77,7 @@ class Parameters:
     sensitivity: str = "density"
     constant: str = "section"
     noised: str = "training"
+    negatives: str = "pooled"
     epochs: int = 10
     batch_size: int = 4096
     learning_rate: float = 0.1
@@ -86,6 +89,7 @@ class Parameters:
         one_of(_METHOD, "sensitivity", self.sensitivity, READINGS)
         one_of(_METHOD, "constant", self.constant, _CONSTANTS)
         one_of(_METHOD, "noised", self.noised, ("training", "release"))
+        one_of(_METHOD, "negatives", self.negatives, ("pooled", "each"))
         positive(
             _METHOD,
             bandwidth=self.bandwidth,
@@ -120,7 +124,7 @@ class Parameters:
     @property
     def contrast(self) -> Contrast:
         """How the projection is trained."""
-        return Contrast(self.margin, self.epochs, self.batch_size, self.learning_rate, self.references)
+        return Contrast(self.margin, self.epochs, self.batch_size, self.learning_rate, self.references, self.negatives)
 
 
 @dataclass(frozen=True)

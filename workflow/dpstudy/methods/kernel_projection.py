@@ -1,9 +1,10 @@
 """Training a projection with the contrastive loss of kernel densities (anon_smoothing, Eq. 1).
 
-For each record of a mini-batch, the log density of its own class shall exceed that of every other class by a margin;
-a record's own point is left out of the density that it is judged by, or that point alone would satisfy the loss. The
-densities are over all points (or a random part of them), and the gradient flows through both sides. It couples
-records: clipping it record by record would bound nothing. Nothing here is private.
+For each record of a mini-batch, the log of the summed kernels of its own class shall exceed that of all other points
+by a margin, as Eq. 1 has it; or, class by class, the log density of its own class that of every other one. A record's
+own point is left out of what it is judged by, or that point alone would satisfy the loss. The sums are over all points
+(or a random part of them), and the gradient flows through both sides. It couples records: clipping it record by record
+would bound nothing. Nothing here is private.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ class Contrast:
         epochs, batch_size: passes, and records of a step.
         learning_rate: of Adam, relative to the root mean square of the first projection's entries.
         references: how many points the densities of a step are over; None: all.
+        negatives: "pooled", all points of other classes together, or "each" class by itself.
     """
 
     margin: float
@@ -34,6 +36,7 @@ class Contrast:
     batch_size: int
     learning_rate: float
     references: int | None
+    negatives: str = "pooled"
 
 
 def projected(records: Records, projection: torch.Tensor) -> torch.Tensor:
@@ -78,7 +81,7 @@ def train(
             with torch.no_grad():
                 points = projected(records, projection) + added
             chosen = _references(n, contrast.references, generator).to(records.device)
-            gradient = point_gradients(points, variances, labels, batch, chosen, contrast.margin, records.classes)
+            gradient = point_gradients(points, variances, labels, batch, chosen, contrast, records.classes)
             projection.grad = _pulled_back(records, gradient)
             optimiser.step()
         yield projection.detach().clone()
@@ -96,7 +99,7 @@ def point_gradients(
     labels: torch.Tensor,
     batch: torch.Tensor,
     references: torch.Tensor,
-    margin: float,
+    contrast: Contrast,
     classes: int,
 ) -> torch.Tensor:
     """(n, p) gradient of the batch's mean loss by the points, in blocks of the batch.
@@ -110,13 +113,16 @@ def point_gradients(
     groups = members(labels[references], classes)
     for part in blocks(len(batch), len(references)):
         rows = batch[part]
-        loss = batch_loss(points, variances, labels, rows, references, groups, margin)
+        loss = batch_loss(points, variances, labels, rows, references, groups, contrast)
         (loss / len(batch)).backward()
     return points.grad
 
 
-def batch_loss(points, variances, labels, rows, references, groups, margin: float) -> torch.Tensor:
-    """The summed loss of some rows: the mean over their labels of how far a margin is missed."""
+def batch_loss(points, variances, labels, rows, references, groups, contrast: Contrast) -> torch.Tensor:
+    """The summed loss of some rows: how far the margin is missed, on average where there are several to be kept.
+
+    Of several labels a record, each label's points stand against those of the records without it.
+    """
     kernels = Points(points[references], variances[references])
     place = torch.searchsorted(references, rows).clamp_max(len(references) - 1)
     itself = references[place] == rows
@@ -125,12 +131,17 @@ def batch_loss(points, variances, labels, rows, references, groups, margin: floa
     mask[torch.arange(len(rows), device=rows.device)[itself], place[itself]] = True
     logs = logs.masked_fill(mask, NOWHERE)
     own = labels[rows]
+    if labels.ndim == 1 and contrast.negatives == "pooled":
+        ours = labels[references][None, :] == own[:, None]
+        mine, theirs = (torch.logsumexp(logs.masked_fill(~side, NOWHERE), 1) for side in (ours, ~ours))
+        missed = torch.relu(contrast.margin + theirs - mine)
+        return torch.where((mine > NOWHERE / 2) & (theirs > NOWHERE / 2), missed, 0.0).sum()
     if labels.ndim == 1:
         densities = torch.stack(
             [log_mean(logs, ours, (itself & (own == label)).long()) for label, (ours, _) in enumerate(groups)], 1
         )
         target = densities.gather(1, own[:, None])
-        missed = torch.relu(margin + densities - target).scatter(1, own[:, None], 0.0)
+        missed = torch.relu(contrast.margin + densities - target).scatter(1, own[:, None], 0.0)
         missed = torch.where((target > NOWHERE) & (densities > NOWHERE), missed, 0.0)
         return missed.sum() / max(1, len(groups) - 1)
     total = logs.new_zeros(())
@@ -139,7 +150,7 @@ def batch_loss(points, variances, labels, rows, references, groups, margin: floa
         mine = log_mean(logs, ours, (itself & bears).long())
         theirs = log_mean(logs, others, (itself & ~bears).long())
         gap = torch.where(bears, mine - theirs, theirs - mine)
-        missed = torch.relu(margin - gap)
+        missed = torch.relu(contrast.margin - gap)
         total = total + torch.where((mine > NOWHERE) & (theirs > NOWHERE), missed, 0.0).sum()
     return total / len(groups)
 

@@ -83,7 +83,8 @@ def log_mean(logs: torch.Tensor, chosen: torch.Tensor, fewer: torch.Tensor | int
 
 @dataclass(frozen=True)
 class KernelModel:
-    """score_t = log p_t(W x); of several labels, log p_t(W x) - log p_{not t}(W x).
+    """score_t = log p_t(W x) less the log of the sum over classes, so that images can be ranked by a class's score: the
+    log probability of the class where all are equally likely. Of several labels, log p_t(W x) - log p_{not t}(W x).
 
     Attributes:
         projection: W, (p, d) float32.
@@ -110,7 +111,8 @@ class KernelModel:
         for part in blocks(len(features), len(kernels)):
             rows = torch.from_numpy(np.asarray(features[part], np.float32)).to(where)
             logs = kernels.log_kernels(rows @ projection)
-            found[part] = torch.stack([_score(logs, *group) for group in groups], 1).cpu().numpy()
+            scores = torch.stack([_score(logs, *group) for group in groups], 1)
+            found[part] = (scores if self.labels.ndim == 2 else torch.log_softmax(scores, 1)).cpu().numpy()
         return found
 
     @property

@@ -8,6 +8,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.groups import gap
+from dpstudy.evaluation.judge import AREAS, FEWEST, LABEL
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json
@@ -130,12 +131,17 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
             block.append((label, _NAMES.get(group, group), size, *_texts(shown, metric)))
         blocks.append(tuple(block))
     header = ("Method", spec["column"].replace("_", " "), "n", *(f"ε = {'∞' if e == 'inf' else e}" for e in epsilons))
-    counted = "the group's test records" + (", those that bear the label" if spec["column"] == "label" else "")
+    counted = "the group's test records" + (", those that bear the label" if spec["column"] == LABEL else "")
     what = METRICS[metric][0].upper() + METRICS[metric][1:]
     notes = (
         f"{what} on the test split, without noise that would protect its records: means over seeds, and of their 95 % "
         f"intervals over test records where there are any. n: {counted}.",
     )
+    if metric in AREAS and spec["column"] != LABEL:
+        notes += (
+            f"Groups are compared on the same labels: those that {FEWEST} records of each bear and as many do not; "
+            "all: on every label.",
+        )
     return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)
 
 
