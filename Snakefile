@@ -46,6 +46,7 @@ rule all:
 
 onstart:
     unthrottle()
+    guard_paid_models()
 
 
 onsuccess:

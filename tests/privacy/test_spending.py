@@ -11,7 +11,10 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.spending import Spending
+from dpstudy.study.locations import records_of
+from dpstudy.study.paid_models import Due, guard
 from dpstudy.study.totals import write_totals
+from dpstudy.tables.words import spent_in_words
 from tests.tuning.conftest import FIRST_ORDER, request_of
 
 LEDGER = build_ledger([Event("gram", "gaussian", 7.0, 1.0)], Budget("1", 1e-5), n=1000, unit="record", noise="secure")
@@ -67,3 +70,62 @@ def test_only_secure_noise_is_written_down(tmp_path):
     assert request_of(FIRST_ORDER, noise="seeded", spent=path).spending is None
     assert request_of(FIRST_ORDER, noise="secure").spending is None
     assert isinstance(request_of(FIRST_ORDER, noise="secure", spent=path).spending, Spending)
+
+
+def test_records_are_known_by_what_is_read_and_not_by_what_a_study_calls_them(tmp_path):
+    """A data set under a new name has spent what it spent under the old one; of others nothing is forgotten."""
+    book = Spending(tmp_path / "spent.jsonl")
+    persons = LEDGER | {"unit": "subject"}
+    for dataset, ledger, records in (("old", LEDGER, "r1"), ("old", persons, "r1"), ("gone", persons, "r2")):
+        book.record(dataset, f"{dataset}/b/c/eps=1", 0, ledger, records)
+    for name, content in (("record", LEDGER), ("subject", persons), ("metrics", {"seeds": [{}]})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    cells = [
+        {"dataset": f"by {unit}", "ledger": str(tmp_path / f"{unit}.json"), "metrics": str(tmp_path / "metrics.json")}
+        for unit in ("record", "subject")
+    ]
+    names = [cell["dataset"] for cell in cells]
+    write_totals(
+        cells, dict.fromkeys(names, "1e-5"), str(tmp_path / "total.json"), str(tmp_path / "spent.jsonl"),
+        dict.fromkeys(names, "r1"),
+    )  # fmt: skip
+    found = read_json(tmp_path / "total.json")
+    by_record, by_subject = (found["datasets"][name] for name in names)
+    assert by_record["spent"]["seeds"] == 2 and "by_record" not in by_record
+    assert by_subject["spent"]["seeds"] == 1 and by_subject["by_record"] == 1
+    assert by_record["spent"]["epsilon"] > by_subject["spent"]["epsilon"] > 0.5
+    assert found["others"].keys() == {"gone"} and found["others"]["gone"]["spent"]["seeds"] == 1
+    assert "bound nothing" in spent_in_words(by_subject["spent"], 1) and "bound" not in spent_in_words(None)
+
+
+def test_the_same_folder_is_the_same_records_whatever_is_made_of_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
+    config = {
+        "datasets": {
+            "a": {"reader": "image_table", "location": "x", "size": [8, 8]},
+            "b": {"reader": "image_table", "location": "x/../x", "unit": "subject"},
+            "c": {"reader": "image_table", "location": "y"},
+            1: {"reader": "digits"},
+        }
+    }
+    found = {name: records_of(config, name) for name in ("a", "b", "c", "1")}
+    assert found["a"] == found["b"] and len(set(found.values())) == 3
+
+
+def test_a_model_that_was_paid_for_is_not_overwritten(tmp_path):
+    book, path = Spending(tmp_path / "spent.jsonl"), tmp_path / "ledger.json"
+    due = [Due(f"a/b/{name}/eps=1", [0], str(path)) for name in "cd"]
+    guard(due, book, secure=True)
+    path.write_text(json.dumps(LEDGER))
+    for secure in (True, False):
+        with pytest.raises(
+            StudyError, match=r"nothing was run: cell a/b/c/eps=1: its model.*\(1 more cells likewise\)"
+        ):
+            guard(due, book, secure)
+    guard(due, Spending(tmp_path / "spent.jsonl", again=True), secure=True)
+    path.write_text(json.dumps(LEDGER | {"noise": "seeded"}))
+    guard(due, book, secure=True)
+    book.record("a", "a/b/d/eps=1", 0, LEDGER)
+    guard(due, book, secure=False)
+    with pytest.raises(StudyError, match="nothing was run: cell a/b/d/eps=1: it was trained with secure noise"):
+        guard(due, book, secure=True)

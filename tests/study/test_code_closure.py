@@ -65,7 +65,7 @@ snakemake = Names(
         test=["results/features/toy/pixels/test/manifest.json"], code=[],
     ),
     output=outputs,
-    config={{}},
+    config={{"datasets": {{"toy": {{"reader": "digits"}}}}}},
     params=Names(
         options=options, seeds=[0], noise="seeded", metrics=["top1"], not_accounted=[], library={library!r},
         scaling=None, evaluation={{}},

@@ -10,7 +10,7 @@ from dpstudy.errors import StudyError
 from dpstudy.files import write_json
 from dpstudy.tables.figures import build_figure
 from dpstudy.tables.report import build_report
-from dpstudy.tables.words import event_in_words, ledger_in_words, total_in_words
+from dpstudy.tables.words import audit_in_words, bounds_in_words, event_in_words, ledger_in_words, total_in_words
 
 PUBLISHED = {"paper": "tramer2021", "table": "1", "dataset": "MNIST", "model": "linear", "method": "DP-SGD"}
 TOTAL = {"delta": 1e-5, "cells": 14, "seeds": 42, "epsilon": None, "accountant": "RDP (dp-accounting)", "unbounded": 4}
@@ -207,3 +207,15 @@ def test_where_a_column_mixes_guarantees_the_weaker_cells_are_marked(study):
     text = build(study)
     assert '<span class="badge mixed">mixed</span>' in text
     assert re.search(r'92\.1 ± 0\.4 *<span class="badge none">none</span>', text.replace("\n", " "))
+
+
+def test_what_bounds_a_contribution_and_what_attacks_looked_at_is_told(study):
+    bounds = {"records": 3, "positives": 1, "beyond": "truncate"}
+    told = ledger_in_words(study.ledger("2", 1.9) | {"bounds": bounds})["noise"]
+    assert "Of a person at most 3 records were learned from. A record counts with at most 1 label; those" in told
+    assert "cut down" in told
+    assert "would have been refused" in bounds_in_words({"positives": 2, "beyond": "refuse"})[0]
+    attack = {"epsilon_lower": 1.0, "statistic": "s", "adjacency": "replace-one", "runs": 9, "confidence": 0.9}
+    audit = {"audits": [attack], "verdict": "refuted"}
+    assert "statistics of those that no ledger accounts for" in audit_in_words(audit, "claimed")[-1]
+    assert len(audit_in_words(audit, "proved")) == 2

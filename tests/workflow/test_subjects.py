@@ -79,7 +79,7 @@ def test_the_ledger_is_about_subjects_and_no_subject_has_more_than_its_share(cli
         found = ledger(clinic, entry)
         assert (found["unit"], found["n"], found["guarantee"]) == ("subject", len(names), "proved")
         assert [event["sensitivity"] for event in found["events"]] == pytest.approx(sensitivities)
-        assert found["epsilon"] <= 2 and found["not_accounted"] == []
+        assert found["epsilon"] <= 2 and found["not_accounted"] == [] and found["bounds"] == {"records": 2}
     (event,) = ledger(clinic, "dp-sgd")["events"]
     assert event["sampling"] == "poisson" and event["sampling_rate"] == pytest.approx(20 / len(names))
 
@@ -112,16 +112,23 @@ def test_a_bundle_predicts_and_is_not_made_of_a_cell_that_is_not_for_release(cli
     config["noise"] = "seeded"
     clinic.write_config(config)
     refused = clinic.snakemake(bundle)
+    assert refused.returncode and "this run would train another in its place" in refused.stderr
+    clinic.write_config(config | {"release": {"spend_again": True}})
+    refused = clinic.snakemake(bundle)
     clinic.write_config(CONFIG)
     assert refused.returncode and "not for release: its noise is seeded" in refused.stderr
 
 
 def test_a_cell_is_not_trained_again_with_secure_noise_in_silence(clinic):
+    """Nor is the model lost that was paid for: Snakemake removes what a job shall make before the job can object."""
     config = copy.deepcopy(CONFIG)
     config["methods"]["dp-sgd"]["steps"] = 6
     clinic.write_config(config)
+    folder = (clinic.path / CELLS.format("dp-sgd")).parent
+    paid = {path.name: path.read_bytes() for path in folder.iterdir()}
     refused = clinic.snakemake(CELLS.format("dp-sgd"))
-    assert refused.returncode and "it was trained with secure noise on" in refused.stderr
+    assert refused.returncode and "nothing was run: cell clinic/pixels/dp-sgd/eps=2: it was trained" in refused.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == paid and "model.safetensors" in paid
     clinic.write_config(config | {"release": {"spend_again": True}})
     again = clinic.snakemake(CELLS.format("dp-sgd"))
     assert again.returncode == 0, again.stdout + again.stderr
@@ -130,7 +137,7 @@ def test_a_cell_is_not_trained_again_with_secure_noise_in_silence(clinic):
 
 
 def test_another_cap_reads_anew_and_a_weak_delta_is_refused_by_the_number_of_subjects(clinic):
-    config = copy.deepcopy(CONFIG)
+    config = copy.deepcopy(CONFIG) | {"release": {"spend_again": True}}
     config["datasets"]["clinic"]["per_subject"] = 1
     clinic.write_config(config)
     rules = {rule for rule, _ in clinic.planned(CELLS.format("dp-sgd"))}
@@ -177,3 +184,9 @@ def test_labels_beyond_the_most_are_refused_or_dropped_as_told(clinic):
     assert train.labels.sum(1).max() == 2 and test.labels.sum(1).max() == 3
     (sentence,) = ledger(clinic, "least-squares")["not_accounted"]
     assert sentence.startswith("Of a training record with more than 2 positive labels, 2 were kept")
+    assert ledger(clinic, "least-squares")["bounds"] == {"records": 2, "positives": 2, "beyond": "truncate"}
+    dataset |= {"beyond": "refuse", "positives": 3}
+    clinic.write_config(config)
+    result = clinic.snakemake(CELLS.format("least-squares"))
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert ledger(clinic, "least-squares")["bounds"] == {"records": 2, "positives": 3, "beyond": "refuse"}

@@ -17,11 +17,13 @@ from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS
 from dpstudy.job import name_workflow
 from dpstudy.models.kinds import MODELS
+from dpstudy.privacy.spending import Spending
 from dpstudy.study import black_box_options
 from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
 from dpstudy.study import locations as study_locations
 from dpstudy.study.code import closure
+from dpstudy.study.paid_models import Due, guard
 from dpstudy.study.origins import UNMATCHED, publics_trained_on
 from dpstudy.study.outside import outside_ledger
 from dpstudy.study.provenance import cell_fingerprint, config_hash, library_hash
@@ -142,3 +144,19 @@ def unthrottle():
     limiter = workflow.scheduler.job_rate_limiter
     if limiter and (limiter.max_jobs, limiter.timespan) == (100, 1):
         workflow.scheduler.job_rate_limiter = None
+
+
+def guard_paid_models():
+    """Refuse, before anything is removed, what would overwrite models that secure noise has paid for."""
+    spent, secure = Path("results/privacy/spent.jsonl"), STUDY["noise"] == "secure"
+    if workflow.touch or not (secure or spent.exists()):
+        return
+    due = [
+        Due(CELL.format(**job.wildcards_dict), job.params.seeds, job.output.ledger)
+        for job in workflow.dag.needrun_jobs()
+        if str(job.rule.script).endswith("/train_cell.py")
+    ]
+    try:
+        guard(due, Spending(spent, STUDY["release"].get("spend_again", False)), secure)
+    except StudyError as error:
+        raise WorkflowError(str(error))

@@ -216,7 +216,7 @@ def tuning_code(wildcards):
 def dataset_facts(dataset):
     """What a cell is told of its data set."""
     options = STUDY["datasets"][dataset]
-    facts = {key: options[key] for key in ("reader", "delta", "unit", "per_subject", "positives") if key in options}
+    facts = {key: options[key] for key in ("reader", "delta", "unit", "per_subject", "positives", "beyond") if key in options}
     return facts | ({"not_accounted": caveats(options)} if caveats(options) else {})
 
 

@@ -1,6 +1,7 @@
 """Add up what publishing every seed and cell of each private data set would spend."""
 
 from dpstudy.job import job
+from dpstudy.study.locations import records_of
 from dpstudy.study.totals import write_totals
 
 if __name__ == "__main__":
@@ -10,4 +11,5 @@ if __name__ == "__main__":
             {"dataset": dataset, "ledger": ledger, "metrics": metrics}
             for dataset, ledger, metrics in zip(snakemake.params.datasets, files.ledgers, files.metrics, strict=True)
         ]
-        write_totals(cells, snakemake.params.deltas, snakemake.output[0], "results/privacy/spent.jsonl")
+        records = {name: records_of(snakemake.config, name) for name in snakemake.params.deltas}
+        write_totals(cells, snakemake.params.deltas, snakemake.output[0], "results/privacy/spent.jsonl", records)

@@ -5,6 +5,7 @@ import os
 from dpstudy.job import job
 from dpstudy.study.inputs import CellInputs, CellRequest
 from dpstudy.study.launch import launch
+from dpstudy.study.locations import records_of
 from dpstudy.study.training import train_cell
 
 if __name__ == "__main__":
@@ -20,8 +21,9 @@ if __name__ == "__main__":
             checkpoint=getattr(params, "checkpoint", None),
             evaluation=params.evaluation,
             spent="results/privacy/spent.jsonl",
-            # Not a parameter of the rule: to allow it would then train every cell again.
+            # Not parameters of the rule: to allow it, or to move the data, would then train every cell again.
             spend_again=snakemake.config.get("release", {}).get("spend_again", False),
+            records=records_of(snakemake.config, wildcards.dataset),
         )
         inputs = CellInputs(
             train=tuple(os.path.dirname(path) for path in files.train if path.endswith("/manifest.json")),

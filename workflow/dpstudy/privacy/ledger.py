@@ -46,6 +46,7 @@ def build_ledger(
     noise: str,
     not_accounted: Sequence[str] = (),
     no_guarantee: str | None = None,
+    bounds: Mapping | None = None,
 ) -> dict:
     """The ledger of one seed (design: ledger.json).
 
@@ -58,6 +59,8 @@ def build_ledger(
         not_accounted: what the events do not cover, a sentence each.
         no_guarantee: why there is none (shared noise, clipping without noise); None where the events are the
             whole story.
+        bounds: what of a unit counts at most, where it is more than a record with a class: {"records" of a subject,
+            "positives" of a record's labels, "beyond": what becomes of a record with more}.
     """
     certificate = certify(events, budget.delta, complete=not unamplified(events)) if events else None
     epsilon = certificate.epsilon if certificate else math.inf
@@ -87,6 +90,7 @@ def build_ledger(
         "noise": noise,
         "not_accounted": open_questions,
         "guarantee": "proved" if proved else "claimed" if unproved(events) and not no_guarantee else "none",
+        **({"bounds": dict(bounds)} if bounds else {}),
     }
 
 

@@ -11,7 +11,7 @@ from dpstudy.errors import StudyError
 
 
 class Spending:
-    """A file of lines {"when", "dataset", "cell", "seed", "ledger"}.
+    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger"}.
 
     Args:
         path: results/privacy/spent.jsonl.
@@ -19,7 +19,7 @@ class Spending:
     """
 
     def __init__(self, path: str | os.PathLike, again: bool = False):
-        self._path, self._again = Path(path), again
+        self._path, self.again = Path(path), again
 
     def entries(self) -> Iterator[dict]:
         """Its lines, from the first.
@@ -43,7 +43,7 @@ class Spending:
         Raises:
             StudyError: it was, and nobody said that it may be again.
         """
-        if self._again:
+        if self.again:
             return
         for entry in self.entries():
             if entry["cell"] == cell and entry["seed"] in seeds:
@@ -53,11 +53,15 @@ class Spending:
                     f"from {self._path}; else write release: {{spend_again: true}}"
                 )
 
-    def record(self, dataset: str, cell: str, seed: int, ledger: Mapping) -> None:
-        """Add a line; jobs that do so at the same time wait for each other."""
+    def record(self, dataset: str, cell: str, seed: int, ledger: Mapping, records: str = "") -> None:
+        """Add a line; jobs that do so at the same time wait for each other.
+
+        Args:
+            records: which records these are, whatever the data set is called (study/locations.py).
+        """
         entry = {
             "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            **{"dataset": dataset, "cell": cell, "seed": seed, "ledger": dict(ledger)},
+            **{"dataset": dataset, "records": records, "cell": cell, "seed": seed, "ledger": dict(ledger)},
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with open(self._path, "a", encoding="utf-8") as file:

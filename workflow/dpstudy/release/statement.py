@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 
 from dpstudy.privacy.audit import highest, rounded_down
-from dpstudy.tables.words import event_in_words
+from dpstudy.tables.words import bounds_in_words, event_in_words
 
 _UNIT = {"record": "one record (an image)", "subject": "one person, with all of that person's records"}
 _NOTHING_LEFT_OUT = "Nothing is known to be left out of the list above."
@@ -36,6 +36,7 @@ def statement(ledger: Mapping, name: str, bounds: Mapping[str, float | None], au
         "This model was trained on private records with differential privacy.",
         "",
         f"- **Who is protected**: {unit}, among {ledger['n']} that were learned from.",
+        *(f"- **What counts**: {sentence}" for sentence in bounds_in_words(ledger.get("bounds", {}))),
         f"- **The promise**: {change} changes the probability of any outcome of the training (this model, or anything "
         f"computed from it) by a factor of at most e^ε = {_factor(epsilon)}, apart from a probability δ = "
         f"{ledger['delta']:g}. ε = {_up(epsilon)}.",

@@ -43,6 +43,7 @@ class CellRequest:
         evaluation: the config's, with intervals and groups; empty: metrics alone.
         spent: where trainings with secure noise are written down, or None.
         spend_again: a cell that stands there may be trained once more.
+        records: whose they are, for that book (locations.records_of).
     """
 
     cell: Cell
@@ -58,6 +59,7 @@ class CellRequest:
     evaluation: dict = field(default_factory=dict)
     spent: str | None = None
     spend_again: bool = False
+    records: str = ""
 
     @classmethod
     def of(cls, wildcards, params, code: Sequence[str], **more) -> "CellRequest":

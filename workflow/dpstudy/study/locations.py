@@ -1,5 +1,6 @@
 """Where a study's data and weights lie, and whether they are there; no file is opened."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,22 @@ def sources_of(config: dict) -> Iterator[tuple[str, dict]]:
 def data_root(config: dict) -> str:
     """The folder of the data sets: the environment variable DPSTUDY_DATA, else the config's `data_root`."""
     return os.environ.get("DPSTUDY_DATA") or config["data_root"]
+
+
+def records_of(config: dict, dataset: str) -> str:
+    """Which records a data set has, as a short name that does not depend on what a study calls it.
+
+    It is of the reader and of the folder, or file, that it reads: two entries that cut, sample or protect the same
+    folder in two ways have the same records. A folder that was moved is another one.
+
+    Args:
+        config: a study's, checked or as it was read.
+        dataset: one of its private ones.
+    """
+    entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
+    root = data_root({"data_root": "data"} | config)
+    folder = Path(root, entry["location"]).resolve() if "location" in entry else ""
+    return hashlib.sha256(f"{entry['reader']} {folder}".encode()).hexdigest()[:16]
 
 
 def weights_file(config: dict, features: dict) -> Path | None:

@@ -1,27 +1,64 @@
-"""results/privacy/total.json: what would be spent if every seed and cell of a data set were published."""
+"""results/privacy/total.json: what would be spent if every seed and cell of a data set were published, and what was."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from dpstudy.files import read_json, write_json
 from dpstudy.privacy.ledger import total
 from dpstudy.privacy.spending import Spending
 
 
-def write_totals(cells: Sequence[dict], deltas: dict[str, str], path: str, spent: str | None = None) -> None:
+def write_totals(
+    cells: Sequence[dict],
+    deltas: dict[str, str],
+    path: str,
+    spent: str | None = None,
+    records: Mapping[str, str] | None = None,
+) -> None:
     """Add up the ledgers of a study's cells, per private data set, and what secure noise has spent on it so far.
+
+    Trainings count for a data set whatever it was called when they were run, if its records are the same. Those that
+    protected single records are no bound for persons: there they are counted apart, as `by_record`.
 
     Args:
         cells: {"dataset", "ledger" (path), "metrics" (path)} of each cell.
         deltas: data set -> its delta.
-        path: of the JSON to write.
+        path: of the JSON to write; data sets of the book that this study has not stand under "others".
         spent: where trainings with secure noise are written down.
+        records: data set -> which records it has (locations.records_of).
     """
-    trained = list(Spending(spent).entries()) if spent else []
-    datasets = {}
+    book, known = list(Spending(spent).entries()) if spent else [], records or {}
+    datasets, mine = {}, set()
     for name, delta in deltas.items():
-        mine = [cell for cell in cells if cell["dataset"] == name]
-        ledgers = [(read_json(cell["ledger"]), len(read_json(cell["metrics"])["seeds"])) for cell in mine]
+        own = [cell for cell in cells if cell["dataset"] == name]
+        ledgers = [(read_json(cell["ledger"]), len(read_json(cell["metrics"])["seeds"])) for cell in own]
+        past = [place for place, entry in enumerate(book) if _of(entry, name, known.get(name))]
+        mine.update(past)
         if ledgers:
-            past = [(entry["ledger"], 1) for entry in trained if entry["dataset"] == name]
-            datasets[name] = total(ledgers, float(delta)) | {"spent": total(past, float(delta)) if past else None}
-    write_json(path, {"datasets": datasets})
+            unit = ledgers[0][0]["unit"]
+            datasets[name] = total(ledgers, float(delta)) | _spent([book[place] for place in past], delta, unit)
+    others = defaultdict(list)
+    for place, entry in enumerate(book):
+        if place not in mine:
+            others[entry["dataset"]].append(entry)
+    write_json(path, {"datasets": datasets, "others": {name: _alone(entries) for name, entries in others.items()}})
+
+
+def _of(entry: dict, dataset: str, records: str | None) -> bool:
+    """Whether a line of the book is about these records; old lines know the data set's name alone."""
+    return entry["records"] == records if entry.get("records") and records else entry["dataset"] == dataset
+
+
+def _spent(entries: Iterable[dict], delta: str, unit: str) -> dict:
+    """What stands in the book for the unit that is protected; who protects persons protects each record too."""
+    ledgers = [entry["ledger"] for entry in entries]
+    counted = [(ledger, 1) for ledger in ledgers if unit == "record" or ledger["unit"] == unit]
+    found = {"spent": total(counted, float(delta)) if counted else None}
+    return found | ({"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {})
+
+
+def _alone(entries: list[dict]) -> dict:
+    ledgers = [entry["ledger"] for entry in entries]
+    unit = "record" if any(ledger["unit"] == "record" for ledger in ledgers) else "subject"
+    delta = max(float(ledger["delta"]) for ledger in ledgers)
+    return _spent(entries, delta, unit) | {"unit": unit}

@@ -119,7 +119,8 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
         found = method.audit(Fit(outcome.first_model), data, parameters, problem, plan, source)
         _write_audit(outputs["audit"], found, request.cell.epsilon)
     tuning = paid.summary if paid else choice.summary if choice else {}
-    _write(request, made, outputs, problem, method, plan, hyper, tuning, outcome)
+    bounds = _bounds(request, problem, manifests[0]["multi_label"])
+    _write(request, made, outputs, problem, method, plan, hyper, tuning, outcome, bounds)
     if request.checkpoint:
         Path(request.checkpoint).unlink(missing_ok=True)
 
@@ -161,7 +162,16 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
 
 
 def _write(
-    request, made: dict, outputs, problem: Problem, method, plan: Plan, hyper: dict, tuning: dict, outcome: _Outcome
+    request,
+    made: dict,
+    outputs,
+    problem: Problem,
+    method,
+    plan: Plan,
+    hyper: dict,
+    tuning: dict,
+    outcome: _Outcome,
+    bounds: dict,
 ) -> None:
     from dpstudy.evaluation.aggregate import aggregate
 
@@ -196,16 +206,25 @@ def _write(
             *_choice_caveat(request.options["tuned_on"], tuning),
         ],
         no_guarantee=_why_none(request, problem),
+        bounds=bounds,
     )
     _check_documents(metrics, ledger, outputs)
     if request.spending and plan.events:
         for seed in request.seeds:
-            request.spending.record(request.cell.dataset, request.cell.path, seed, ledger)
+            request.spending.record(request.cell.dataset, request.cell.path, seed, ledger, request.records)
     outcome.first_model.save(outputs["model"])
     if "curve" in outputs:
         _write_curve(outputs["curve"], outcome.curve, method, plan, problem)
     write_json(outputs["ledger"], ledger)
     write_json(outputs["metrics"], metrics)
+
+
+def _bounds(request: CellRequest, problem: Problem, multi_label: bool) -> dict:
+    """What of a unit counts at most, as the ledger has it."""
+    found = {"records": problem.unit_records} if request.dataset["unit"] == "subject" else {}
+    if multi_label:
+        found |= {"positives": problem.positives, "beyond": request.dataset.get("beyond", "refuse")}
+    return found
 
 
 def _why_none(request: CellRequest, problem: Problem) -> str | None:

@@ -84,12 +84,16 @@ def build_report(
         ledgers=_ledgers(axes, results.ledgers, results.audits, certificates or {}),
         guarantees=GUARANTEES,
         tests={dataset: test_in_words(public) for dataset, public in (public_tests or {}).items()},
-        totals={name: total_in_words(total) + spent_in_words(total.get("spent")) for name, total in totals.items()},
+        totals={name: _total(total) for name, total in totals.items()},
         dedup={public: dedup_in_words(drop) for public, drop in dedup.items()},
         made_by=made_by,
     )
     with atomic(html_path) as temporary:
         Path(temporary).write_text(page, encoding="utf-8")
+
+
+def _total(total: Mapping) -> str:
+    return total_in_words(total) + spent_in_words(total.get("spent"), total.get("by_record", 0))
 
 
 def _question(axes: Mapping[str, list[str]]) -> str:
@@ -179,7 +183,10 @@ def _cell(cell: Cell, column: Column, table: Table) -> dict:
 _DRAWN = {  # style of a figure -> what it shows, and how
     "curve": ("along training", "mean over seeds, bands are one standard deviation"),
     "size": ("against the number of training records", "mean over seeds, bars are one standard deviation"),
-    "search": ("on the validation split by one hyper-parameter", "over all trials of each search with that value"),
+    "search": (
+        "on the validation split by one hyper-parameter",
+        "over all trials of each search with that value; the split is of private records, which no ledger accounts for",
+    ),
 }
 
 
@@ -229,12 +236,19 @@ def _ledgers(axes: Mapping[str, list[str]], paths: Mapping, audits: Mapping, cer
             for entry in axes["entries"]:
                 named = [(e, cell_name(dataset, features, entry, e)) for e in axes["epsilons"]]
                 cells = [
-                    {"epsilon": "∞" if e == "inf" else e, **ledger_in_words(read_json(paths[name]))}
-                    | {"audit": audit_in_words(read_json(audits[name])) if name in audits else []}
-                    | {"anew": certificate_in_words(certified[name]) if name in certified else ""}
+                    _ledger(e, read_json(paths[name]), audits.get(name), certified.get(name))
                     for e, name in named
                     if name in paths
                 ]
                 if cells:
                     groups.append({"dataset": dataset, "features": features, "entry": entry, "cells": cells})
     return groups
+
+
+def _ledger(epsilon: str, ledger: dict, audit: str | None, certificate: Mapping | None) -> dict:
+    return {
+        "epsilon": "∞" if epsilon == "inf" else epsilon,
+        **ledger_in_words(ledger),
+        "audit": audit_in_words(read_json(audit), ledger["guarantee"]) if audit else [],
+        "anew": certificate_in_words(certificate) if certificate else "",
+    }

@@ -38,8 +38,14 @@ def test_in_words(public: bool) -> str:
     return _TESTED[public]
 
 
-def audit_in_words(audit: dict) -> list[str]:
-    """What attacks found, as sentences: the verdict, then each attack."""
+_ON_RECORDS = (
+    "These attacks were on the points of private training records: the bounds, here and in the tables, are statistics "
+    "of those that no ledger accounts for."
+)
+
+
+def audit_in_words(audit: dict, guarantee: str = "proved") -> list[str]:
+    """What attacks found, as sentences: the verdict, then each attack, and where they were on records, that too."""
     return [
         f"Audit: {audit['verdict']}",
         *(
@@ -47,7 +53,25 @@ def audit_in_words(audit: dict) -> list[str]:
             f"runs, confidence {entry['confidence']:.5g})."
             for entry in audit["audits"]
         ),
+        *([_ON_RECORDS] if guarantee == "claimed" and audit["audits"] else []),
     ]
+
+
+def bounds_in_words(bounds: dict) -> list[str]:
+    """What of a unit counts at most, a sentence each."""
+    found = []
+    if "records" in bounds:
+        found.append(f"Of a person at most {_counted(bounds['records'], 'record')} were learned from.")
+    if "positives" in bounds:
+        beyond = "were cut down to that" if bounds["beyond"] == "truncate" else "would have been refused"
+        found.append(
+            f"A record counts with at most {_counted(bounds['positives'], 'label')}; those with more {beyond}."
+        )
+    return found
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def event_in_words(event: dict) -> str:
@@ -109,7 +133,12 @@ def ledger_in_words(ledger: dict) -> dict:
         "summary": summary,
         "others": f"ε by accountant: {', '.join(by)}." if by else "",
         "events": [event_in_words(event) for event in ledger["events"]],
-        "noise": f"Noise: {noise.get(ledger['noise'], ledger['noise'])}. Scope: {ledger['scope']}.",
+        "noise": " ".join(
+            [
+                *bounds_in_words(ledger.get("bounds", {})),
+                f"Noise: {noise.get(ledger['noise'], ledger['noise'])}. Scope: {ledger['scope']}.",
+            ]
+        ),
         "not_accounted": list(ledger["not_accounted"]),
     }
 
@@ -138,8 +167,15 @@ def total_in_words(total: dict) -> str:
     )
 
 
-def spent_in_words(spent: dict | None) -> str:
-    """What all trainings with secure noise have spent on a data set, whichever study they were of; "" if none."""
+def spent_in_words(spent: dict | None, by_record: int = 0) -> str:
+    """What all trainings with secure noise have spent on a data set, whichever study they were of; "" if none.
+
+    Args:
+        by_record: so many more protected single records, where persons are to be protected.
+    """
+    if by_record:
+        beside = f" {by_record} more protected single records only: of persons they bound nothing."
+        return spent_in_words(spent) + beside
     if spent is None:
         return ""
     bound = spent["epsilon_of_proved"]
