@@ -46,6 +46,7 @@ rule all:
 
 onstart:
     unthrottle()
+    look_through_own_data()
     guard_paid_models()
 
 

@@ -103,6 +103,29 @@ def test_equal_pixels_of_two_subjects_are_refused_within_a_split(own):
     assert not (root / "out" / "train" / "manifest.json").exists()
 
 
+def test_equal_pixels_of_two_subjects_are_refused_across_splits_too(own):
+    """As the workflow asks: each manifest looks at the shards of the other split."""
+    root, _ = own
+    files = {split: root / "out" / split / "part-00000.parquet" for split in ("train", "test")}
+    apart = []
+    for other in range(2, 24):
+        path = root / "own" / f"{other}.png"
+        whole = path.read_bytes()
+        with Image.open(root / "own" / "0.png") as image:
+            image.load()
+        image.save(path, compress_level=0)
+        if both(root) is None:
+            apart.append(other)
+            for split, rest in (("train", "test"), ("test", "train")):
+                with pytest.raises(StudyError) as caught:
+                    manifest = root / "out" / split / "again.json"
+                    prepare_manifest("own", OWN, root, split, [files[split]], manifest, True, [files[rest]])
+                assert "'0.png' of the subject 'p0'" in str(caught.value) and f"'{other}.png'" in str(caught.value)
+                assert not manifest.exists()
+        path.write_bytes(whole)
+    assert 2 < len(apart) < 20
+
+
 def test_elsewhere_than_on_own_data_equal_pixels_are_a_warning(caplog):
     shard = pa.table({"id": ["a", "b"], "subject": ["p", "q"], "image": pa.array([b"blank", b"blank"], pa.binary())})
     with caplog.at_level(logging.WARNING, "dpstudy"):

@@ -146,11 +146,18 @@ def test_another_cap_reads_anew_and_a_weak_delta_is_refused_by_the_number_of_sub
     clinic.write_config(config)
     result = clinic.snakemake(CELLS.format("least-squares"))
     assert result.returncode and "0.03 is not below 1/n = 1/" in result.stderr and "so many subjects" in result.stderr
-    config["datasets"]["clinic"]["per_subject"] = 1  # where images are read anyway, it is told before features are made
+    config["datasets"]["clinic"]["per_subject"] = 1  # where images are read anyway, it is told before that
     clinic.write_config(config)
     result = clinic.snakemake(CELLS.format("least-squares"))
-    assert "0.03 is not below 1/n = 1/" in result.stderr
-    assert "rule prepare_shard" in result.stderr and "rule extract_shard:" not in result.stderr
+    assert (
+        "nothing was run: data set 'clinic': " in result.stderr or "nothing was run: datasets.clinic" in result.stderr
+    )
+    assert "0.03 is not below 1/n = 1/" in result.stderr and "rule prepare_shard:" not in result.stderr
+    config["datasets"]["clinic"] |= {"delta": "1e-3", "subject_column": "person"}
+    clinic.write_config(config)
+    result = clinic.snakemake(CELLS.format("least-squares"))
+    assert "nothing was run: " in result.stderr and "'person'" in result.stderr
+    assert "rule prepare_shard:" not in result.stderr
     clinic.write_config(CONFIG)
 
 

@@ -11,7 +11,7 @@ from snakemake.exceptions import WorkflowError
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
 from dpstudy.data.names import DRAWN, caveats, split_names
-from dpstudy.data.own import test_is_public
+from dpstudy.data.own import OWN_DATA, test_is_public
 from dpstudy.data.readers import CROPPING
 from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS
@@ -144,6 +144,21 @@ def unthrottle():
     limiter = workflow.scheduler.job_rate_limiter
     if limiter and (limiter.max_jobs, limiter.timespan) == (100, 1):
         workflow.scheduler.job_rate_limiter = None
+
+
+def look_through_own_data():
+    """Say what is wrong with a user's own table or folder before anything runs, where it is about to be read."""
+    due = {job.wildcards_dict["source"] for job in workflow.dag.needrun_jobs() if job.rule.name == "prepare_shard"}
+    own = [name for name, entry in STUDY["datasets"].items() if name in due and entry["reader"] in OWN_DATA]
+    if own and not workflow.touch:
+        from dpstudy.data.prepare import look_through
+
+        for name in own:
+            entry = STUDY["datasets"][name]
+            try:
+                look_through(name, entry, Path(study_locations.data_root(STUDY)), entry["delta"])
+            except StudyError as error:
+                raise WorkflowError(f"nothing was run: {error}")
 
 
 def guard_paid_models():

@@ -28,6 +28,7 @@ rule prepare_shard:
 rule prepare_manifest:
     input:
         shards=lambda wildcards: parts(f"results/data/{wildcards.source}/{wildcards.split}", wildcards.source),
+        others=other_splits,
         code=lambda wildcards: code("prepare_manifest.py", *reader_modules(wildcards.source)),
     output:
         manifest="results/data/{source}/{split}/manifest.json",

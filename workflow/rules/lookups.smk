@@ -16,6 +16,15 @@ def with_manifest(folder, source):
     return [f"{folder}/manifest.json", *parts(folder, source)]
 
 
+def other_splits(wildcards):
+    """The shards of a user's other splits, where it is known whose an image is: no two persons may share one."""
+    source, options = wildcards.source, SOURCES[wildcards.source]
+    if source not in STUDY["datasets"] or options["reader"] not in OWN_DATA or "subject_column" not in options:
+        return []
+    others = [split for split in split_names(options) if split != wildcards.split]
+    return [path for split in others for path in parts(f"results/data/{source}/{split}", source)]
+
+
 def options_of(wildcards):
     """The hyper-parameters of a cell, overrides applied."""
     return as_cell(wildcards).options(STUDY)
@@ -216,7 +225,9 @@ def tuning_code(wildcards):
 def dataset_facts(dataset):
     """What a cell is told of its data set."""
     options = STUDY["datasets"][dataset]
-    facts = {key: options[key] for key in ("reader", "delta", "unit", "per_subject", "positives", "beyond") if key in options}
+    facts = {
+        key: options[key] for key in ("reader", "delta", "unit", "per_subject", "positives", "beyond") if key in options
+    }
     return facts | ({"not_accounted": caveats(options)} if caveats(options) else {})
 
 

@@ -13,4 +13,5 @@ if __name__ == "__main__":
             list(snakemake.input.shards),
             snakemake.output.manifest,
             snakemake.params.private,
+            list(snakemake.input.get("others", [])),
         )

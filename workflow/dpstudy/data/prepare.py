@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from dpstudy.data.source import multi_labels, single_labels
 from dpstudy.data.splits import Parts, assign
 from dpstudy.data.weak_delta import check_delta
 from dpstudy.errors import StudyError
+from dpstudy.files import read_table
 
 _SALT = "dpstudy split"
 _UNITS = ("record", "subject")
@@ -28,6 +29,20 @@ _UNITS = ("record", "subject")
 def data_root(config_value: str) -> Path:
     """The folder that data lie in: the environment variable DPSTUDY_DATA where it is set, else the config's."""
     return Path(os.environ.get("DPSTUDY_DATA") or config_value)
+
+
+def look_through(dataset: str, options: dict, data_root: Path, delta: str) -> None:
+    """Find what can be wrong with a data set before any of its images is decoded.
+
+    Raises:
+        StudyError: as `prepare_shard`, but for what only images can show.
+    """
+    with _named(dataset):
+        reader = open_reader(options.get("reader"), options, data_root)
+        splits = _splits(reader, options, "train", True)
+        for pool in reader.pools:
+            check_files(reader.rows(pool))
+    check_delta(dataset, options | {"delta": delta}, _learned_from(reader, splits, options))
 
 
 def prepare_shard(
@@ -89,14 +104,21 @@ def prepare_manifest(
     shard_paths: list[str | os.PathLike],
     path: str | os.PathLike,
     private: bool,
+    other_shards: Sequence[str | os.PathLike] = (),
 ) -> None:
     """Write the manifest of a split whose shards are finished.
+
+    Args:
+        other_shards: of the other splits, where images are to be compared with theirs.
 
     Raises:
         StudyError: a shard is missing or damaged, the shards do not fit together, or two subjects share an image.
     """
     with _named(dataset):
         classes = open_reader(options.get("reader"), options, data_root).classes
+        seen = SeenImages(options.get("reader"))
+        for other in other_shards:
+            seen.look(read_table(other))
         write_manifest(
             path,
             dataset=dataset,
@@ -104,7 +126,7 @@ def prepare_manifest(
             shard_paths=shard_paths,
             classes=classes,
             private=private,
-            look=SeenImages(options.get("reader")).look if private else None,
+            look=seen.look if private else None,
         )
 
 

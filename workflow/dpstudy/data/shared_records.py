@@ -1,7 +1,8 @@
 """One image under two subjects: to protect the one of them would then protect nothing, since the other's copy stays.
 
-Files are compared over a whole data set before any image is decoded, and decoded images within a split. On a user's own
-data a match is refused; elsewhere (a published benchmark's blank images, say) it is a warning.
+Files are compared over a whole data set before any image is decoded. Decoded images are compared over a whole data set
+too where it is a user's own, and a match is refused; elsewhere (a published benchmark's blank images, say) they are
+compared within a split, and a match is a warning.
 """
 
 import hashlib
@@ -42,7 +43,7 @@ def check_files(rows: Rows) -> None:
 
 
 class SeenImages:
-    """The decoded images of a split, shard by shard, each of which one subject may have."""
+    """Decoded images, shard by shard, each of which one subject may have."""
 
     def __init__(self, reader: str):
         self._reader, self._seen = reader, {}
