@@ -5,7 +5,12 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import dpstudy
+from dpstudy import methods
+from dpstudy.auditing.canaries import Replay
 from dpstudy.errors import StudyError
+from dpstudy.methods.problem import Problem
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.noise import NoiseSource
 
 N, DIM, CLASSES, MOST = 1500, 8, 4, 2
 STEPS = {"loss": "sigmoid", "learning_rate": 8.0, "clipping_norm": 0.5}
@@ -66,3 +71,50 @@ def test_more_labels_than_declared_are_refused(name):
 def test_a_loss_of_one_label_a_record_says_what_to_set(name):
     with pytest.raises(StudyError, match="one label a record"):
         fitted(name, SOFTMAX[name])
+
+
+RELEASED = [name for name in METHODS if not name.startswith(("iterated_sgd", "instance_smoothing"))]  # tested by theirs
+
+
+def problem_of(name, options, positives):
+    method = methods.load(name.split(",")[0])
+    parameters = methods.parameters(name.split(",")[0], options)
+    problem = Problem(N, (DIM,), CLASSES, Budget("8", 1e-4), positives)
+    return method, parameters, problem, method.plan(parameters, problem)
+
+
+@pytest.mark.parametrize("positives", [1, 2, 4])
+@pytest.mark.parametrize("name", RELEASED)
+def test_no_record_with_so_many_labels_changes_a_release_by_more_than_is_charged(name, positives):
+    """Along the path of one run, with and without a record that is as long as it may be and bears so many labels."""
+    method, parameters, problem, plan = problem_of(name, METHODS[name], positives)
+    features, labels = records()
+    labels[labels.sum(1) > positives] = 0
+    rng, largest = np.random.default_rng(7), {}
+    for _ in range(4):
+        own = np.zeros((1, CLASSES), np.uint8)
+        own[0, rng.permutation(CLASSES)[:positives]] = 1
+        record = (1e3 * rng.standard_normal((1, DIM))).astype(np.float32)
+        run = NoiseSource("seeded", "labels", name, positives)
+        run.transcript, worlds = [], {"run": run}
+        fit(method, parameters, problem, plan, run, features, labels)
+        for world in ("without", "with"):
+            worlds[world] = Replay(run)
+            more = (record, own) if world == "with" else (features[:0], labels[:0])
+            given = (np.concatenate(pair) for pair in zip((features, labels), more, strict=True))
+            fit(method, parameters, problem, plan, worlds[world], *given)
+        steps = {}
+        for (event, step, *_), left, right in zip(
+            run.transcript, worlds["without"].queries, worlds["with"].queries, strict=True
+        ):
+            steps[event, step] = steps.get((event, step), 0.0) + float(np.square(right.astype(np.float64) - left).sum())
+        for (event, _), squared in steps.items():
+            largest[event] = max(largest.get(event, 0.0), squared**0.5)
+    charged = {event.name: event.sensitivity for event in plan.events}
+    assert largest.keys() == charged.keys()
+    for event, found in largest.items():
+        assert 0.3 * charged[event] < found <= charged[event] * (1 + 1e-3), (event, found, charged[event])
+
+
+def fit(method, parameters, problem, plan, source, features, labels):
+    method.fit(method.prepare([(features, labels)], parameters, problem), parameters, problem, plan, source)
