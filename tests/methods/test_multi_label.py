@@ -18,6 +18,7 @@ METHODS = {
     "least_squares": {},
     "least_squares, published": {"variant": "published", "clipping_norm": 3.0},
     "feature_covariance": {"loss": "sigmoid"},
+    "feature_covariance, start": {"loss": "sigmoid", "start_share": 0.3, "mean_share": 0.1},
     "feature_covariance, published": {
         "variant": "published", "steps": 10, "learning_rate": 1.0, "clipping_norm": 0.5, "gram_clipping_norm": 3.0,
         "bias": 0.0, "ridge": 0.01,
