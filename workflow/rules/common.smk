@@ -11,11 +11,11 @@ from snakemake.exceptions import WorkflowError
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
 from dpstudy.data.names import DRAWN, caveats, split_names
-from dpstudy.data.own import test_is_public
+from dpstudy.data.own import is_confidential, test_is_public
 from dpstudy.data.readers import CROPPING
 from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS
-from dpstudy.job import name_workflow
+from dpstudy.job import keep_to_owner, name_workflow
 from dpstudy.models.kinds import MODELS
 from dpstudy.study import black_box_options
 from dpstudy.study import cells as study_cells
@@ -35,6 +35,8 @@ name_workflow()
 try:
     STUDY = study_config.load(config)
     study_locations.check_locations(STUDY)
+    if is_confidential(STUDY):
+        keep_to_owner("results", ".snakemake")
 except StudyError as error:
     raise WorkflowError(f"{' '.join(map(str, workflow.configfiles)) or 'config.yaml'}: {error}")
 

@@ -105,6 +105,8 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
         write_json(target / "audit.json", audit)
     (target / "PRIVACY.md").write_text(statement(ledger, name, origin.certificate["bounds"], audit), encoding="utf-8")
     _write_program(target, kind, features["extractor"])
+    for path in (target, *target.rglob("*")):  # made to be given away, in a folder that is closed to others
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def _features(origin: Origin, target: Path) -> dict:
