@@ -209,18 +209,45 @@ def test_tokens_are_pooled_as_told(tmp_path):
         open_extractor(RANDOM | {"pool": "token"})
 
 
-def test_weights_from_the_hub_are_those_of_a_file(weights, monkeypatch):
-    asked = []
+def kept_by_the_hub(folder, content, name):
+    """A file as the hub's client keeps it, under a name that stands for its content."""
+    (folder / "blobs").mkdir()
+    (folder / "blobs" / name).write_bytes(content)
+    link = folder / "model.safetensors"
+    link.symlink_to(f"blobs/{name}")
+    return link
+
+
+def test_weights_from_the_hub_are_those_of_a_file(weights, monkeypatch, tmp_path):
+    asked, file = [], weights / "tiny.safetensors"
+    link = kept_by_the_hub(tmp_path, file.read_bytes(), sha256(file))
 
     def download(*names):
         asked.append(names)
-        return str(weights / "tiny.safetensors")
+        return str(link)
 
     monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
     hub = open_extractor(FILE | {"weights": "hub"}, data_root=weights)
     assert asked == [(f"timm/{TINY}.r160_in1k", "model.safetensors")]
     assert hub.made_from == open_extractor(FILE, data_root=weights).made_from
     assert (hub(random_images(2)) == open_extractor(FILE, data_root=weights)(random_images(2))).all()
+
+
+def test_weights_from_the_hub_are_held_against_the_hash_that_it_tells(weights, monkeypatch, tmp_path):
+    content, told = (weights / "tiny.safetensors").read_bytes(), sha256(weights / "tiny.safetensors")
+    damaged = content[:-1] + bytes([content[-1] ^ 1])
+    for name, kept, refused in (
+        (told, damaged, f"but the hub tells {told}: damaged, or another file"),
+        ("0" * 40, content, "the hub tells no SHA-256 to check this file by; give it in the config's `sha256`"),
+    ):
+        (tmp_path / name).mkdir()
+        link = kept_by_the_hub(tmp_path / name, kept, name)
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, link=link: str(link))
+        with pytest.raises(StudyError, match=refused):
+            open_extractor(FILE | {"weights": "hub"})
+    open_extractor(FILE | {"weights": "hub", "sha256": told})  # of the last, which the config knows
+    with pytest.raises(StudyError, match="but the config's `sha256` is 1111"):
+        open_extractor(FILE | {"weights": "hub", "sha256": "1" * 64})
 
 
 def test_weights_that_cannot_be_fetched_are_named_with_the_place_for_them(monkeypatch):

@@ -108,6 +108,17 @@ def test_what_the_ledger_says_of_fits_and_backbones(finished_fits):
     assert sentence.startswith("Copies of private records were planted in 'copies'")
 
 
+def test_what_saw_planted_copies_is_not_for_release(finished_fits):
+    refused = finished_fits.snakemake("results/release/digits/both/ls/eps=1")
+    assert refused.returncode
+    assert "not for release: copies of private records were planted in 'copies', which made its" in refused.stderr
+    folder = "results/release/digits/projected/ls/eps=1"
+    result = finished_fits.snakemake(folder)
+    assert result.returncode == 0, result.stdout + result.stderr
+    card = json.loads((finished_fits.path / folder / "fit" / "card.json").read_text())
+    assert set(card) == {"fit", "options", "features", "versions"}
+
+
 def test_a_fit_reads_private_records_only_where_public_ones_are_dropped(tmp_path):
     study = make_folder(tmp_path / "study")
     study.write_config(FITTED)

@@ -106,6 +106,8 @@ def test_a_bundle_predicts_and_is_not_made_of_a_cell_that_is_not_for_release(cli
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert [line.split(",")[0] for line in done.stdout.splitlines()] == ["image", *images]
+    closed = {path.name for path in folder.rglob("*") if path.stat().st_mode & 0o044 != 0o044}
+    assert closed <= {".snakemake_timestamp"}  # all else is to be copied and given away
     (entry, _) = [json.loads(line) for line in clinic.read("privacy/spent.jsonl").decode().splitlines()]
     assert entry["ledger"]["unit"] == "subject"
     config = copy.deepcopy(CONFIG)
@@ -117,6 +119,22 @@ def test_a_bundle_predicts_and_is_not_made_of_a_cell_that_is_not_for_release(cli
     refused = clinic.snakemake(bundle)
     clinic.write_config(CONFIG)
     assert refused.returncode and "not for release: its noise is seeded" in refused.stderr
+
+
+def test_nobody_but_the_owner_reaches_what_came_of_private_records(clinic):
+    results = clinic.path / "results"
+    assert results.stat().st_mode & 0o077 == 0 == (clinic.path / ".snakemake").stat().st_mode & 0o077
+    found = [path for path in results.rglob("*") if results / "release" not in path.parents]
+    assert not [path for path in found if path.stat().st_mode & 0o077]
+    kinds = {f"{path.relative_to(results).parts[0]}/*{path.suffix}" for path in found if path.is_file()}
+    assert kinds >= {
+        "data/*.json",
+        "features/*.json",
+        "cells/*.json",
+        "cells/*.parquet",
+        "logs/*.log",
+        "benchmarks/*.tsv",
+    }
 
 
 def test_a_cell_is_not_trained_again_with_secure_noise_in_silence(clinic):

@@ -27,6 +27,26 @@ def name_workflow() -> None:
         os.environ[WORKFLOW] = f"{os.getpid()} {_stat(os.getpid())[_STARTED]}"
 
 
+def keep_to_owner(*folders: str) -> None:
+    """Called by the Snakefile: the folders, where they exist already, and all files that this process, its jobs and
+    Snakemake make from now on (logs and benchmarks too) are open to their owner alone.
+
+    Raises:
+        StudyError: a folder belongs to somebody else.
+    """
+    os.umask(0o077)
+    for folder in folders:
+        try:
+            os.chmod(folder, 0o700)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise StudyError(
+                f"{folder}: cannot be closed to others ({error.strerror}), and what this study makes is private; run "
+                "it in a folder of your own"
+            ) from None
+
+
 @contextlib.contextmanager
 def job(log: str, append: bool = False) -> Iterator[logging.Logger]:
     """Run a script's body: log to the file `log`, turn a StudyError into one sentence and exit status 1.

@@ -11,11 +11,11 @@ from snakemake.exceptions import WorkflowError
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
 from dpstudy.data.names import DRAWN, caveats, split_names
-from dpstudy.data.own import OWN_DATA, test_is_public
+from dpstudy.data.own import OWN_DATA, is_confidential, test_is_public
 from dpstudy.data.readers import CROPPING
 from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS
-from dpstudy.job import name_workflow
+from dpstudy.job import keep_to_owner, name_workflow
 from dpstudy.models.kinds import MODELS
 from dpstudy.privacy.spending import Spending
 from dpstudy.study import black_box_options
@@ -23,9 +23,9 @@ from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
 from dpstudy.study import locations as study_locations
 from dpstudy.study.code import closure
-from dpstudy.study.paid_models import Due, guard
 from dpstudy.study.origins import UNMATCHED, publics_trained_on
-from dpstudy.study.outside import outside_ledger
+from dpstudy.study.outside import is_chosen, is_planted, outside_ledger
+from dpstudy.study.paid_models import Due, guard
 from dpstudy.study.provenance import cell_fingerprint, config_hash, library_hash
 from dpstudy.study.public_points import reads_public
 from dpstudy.study.schema import method_schema
@@ -37,6 +37,8 @@ name_workflow()
 try:
     STUDY = study_config.load(config)
     study_locations.check_locations(STUDY)
+    if is_confidential(STUDY):
+        keep_to_owner("results", ".snakemake")
 except StudyError as error:
     raise WorkflowError(f"{' '.join(map(str, workflow.configfiles)) or 'config.yaml'}: {error}")
 

@@ -109,6 +109,11 @@ def never_compared(wildcards):
     return found
 
 
+def publics_where(holds, wildcards):
+    """The public sets that made a cell's features, or its start, of which something holds."""
+    return [public for public in publics_of(wildcards.features, start_of(wildcards)) if holds(public, STUDY)]
+
+
 def weights_files(options):
     """The file of a public network that the user brings: another one makes the features anew."""
     path = study_locations.weights_file(STUDY, options)

@@ -32,6 +32,8 @@ rule write_bundle:
         fit=lambda wildcards: fit_folder(STUDY["features"][wildcards.features]),
         crop=lambda wildcards: cropped(wildcards.dataset),
         unmatched=lambda wildcards: never_compared(wildcards),
+        chosen=lambda wildcards: publics_where(is_chosen, wildcards),
+        planted=lambda wildcards: publics_where(is_planted, wildcards),
         accept=STUDY["release"]["accept"],
     script:
         "../scripts/write_bundle.py"

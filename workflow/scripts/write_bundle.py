@@ -23,5 +23,7 @@ if __name__ == "__main__":
             weights=next(iter(files.get("weights", [])), None),
             audit=next(iter(files.get("audit", [])), None),
             unmatched=params.unmatched,
+            chosen=params.chosen,
+            planted=params.planted,
         )
         write_bundle(params.cell, origin, params.accept, snakemake.output[0])

@@ -9,3 +9,11 @@ def test_is_public(options: dict) -> bool:
     A published benchmark's are, a user's own are not, unless `test_split` says otherwise.
     """
     return options.get("test_split", "private" if options["reader"] in OWN_DATA else "public") == "public"
+
+
+def is_confidential(config: dict) -> bool:
+    """Whether what a study makes is for its owner's eyes: it has records of the user's own, or such as are not public,
+    or draws noise that nobody else may know."""
+    return config["noise"] == "secure" or any(
+        options["reader"] in OWN_DATA or not test_is_public(options) for options in config["datasets"].values()
+    )

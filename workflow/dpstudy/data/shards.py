@@ -102,7 +102,7 @@ def write_manifest(
         "private": list(columns) if private else [],
         "shards": shards,
     }
-    write_json(path, manifest)
+    write_json(path, manifest, private)
 
 
 def read_manifest(folder: str | os.PathLike) -> dict:

@@ -142,7 +142,7 @@ def write_manifest(
     }
     if made_from := schema.metadata.get(_MADE_FROM.encode()):
         manifest[_MADE_FROM] = json.loads(made_from)
-    write_json(path, manifest)
+    write_json(path, manifest, private)
 
 
 def read_manifest(folder: str | os.PathLike) -> dict:

@@ -11,7 +11,7 @@ from pathlib import Path
 from dpstudy.errors import StudyError
 from dpstudy.features.network_input import NetworkInput
 from dpstudy.features.scaling import CONSTANTS
-from dpstudy.features.weights import check_file, fetched, load_weights
+from dpstudy.features.weights import check_fetched, check_file, fetched, load_weights
 
 RESNEXT = "resnext29-cifar"
 RANDOM, HUB = "random", "hub"
@@ -37,7 +37,8 @@ class PublicNetwork(NetworkInput):
             self.made_from = {"model": model, "weights": RANDOM, "seed": str(options.get("seed", 0))}
         else:
             path = fetched(model, config) if weights == HUB else Path(data_root or ".") / weights
-            self.made_from = {"model": model, "weights": check_file(path, options.get("sha256"))}
+            check = check_fetched if weights == HUB else check_file
+            self.made_from = {"model": model, "weights": check(path, options.get("sha256"))}
             load_weights(network, path, _names(config["classifier"]))
         if options.get("pool", "model") != "model":
             network = body(network, options["pool"])

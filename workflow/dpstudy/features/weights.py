@@ -4,12 +4,14 @@ Other formats are converted once, where their origin is trusted (docs/features.m
 """
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from dpstudy.errors import StudyError
 from dpstudy.files import sha256
 
+_SHA256 = re.compile("[0-9a-f]{64}")
 _NAMED = 3  # tensors that a message names
 _COUNTER = "num_batches_tracked"  # of batch normalisation: old checkpoints lack it, and evaluation does not read it
 
@@ -54,6 +56,30 @@ def fetched(model: str, facts: dict) -> Path:
             f" https://huggingface.co/{published}/resolve/main/model.safetensors, place it under data_root as"
             f" weights/{model}.safetensors, and write `weights: weights/{model}.safetensors`"
         ) from None
+
+
+def check_fetched(path: str | os.PathLike, expected: str | None = None) -> str:
+    """The SHA-256 of a file that the hub's client has fetched, of which the client itself checks the size alone.
+
+    The client keeps a large file under the SHA-256 that the hub tells of it, and gives a link to that.
+
+    Args:
+        expected: what it must be, or None: what the hub tells.
+
+    Raises:
+        StudyError: it has another hash, or there is none to hold it against.
+    """
+    told = Path(os.readlink(path)).name if os.path.islink(path) else ""  # of the first link: others have other hashes
+    told = told if _SHA256.fullmatch(told) else None
+    if expected is None and told is None:
+        raise StudyError(f"{path}: the hub tells no SHA-256 to check this file by; give it in the config's `sha256`")
+    found = check_file(path, expected)
+    if told not in (None, found):
+        raise StudyError(
+            f"{path}: its SHA-256 is {found}, but the hub tells {told}: damaged, or another file; delete what the link "
+            "leads to, so that it is fetched again"
+        )
+    return found
 
 
 def load_weights(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dpstudy.privacy.secure_noise import MARGIN, grid_gaussian
+from dpstudy.privacy.secure_sampling import SecureGenerator
 from dpstudy.privacy.selection import choose
 
 MODES = ("seeded", "secure")
@@ -166,11 +167,11 @@ class NoiseSource:
         for name, (taken, units) in other.took_part.items():
             self.took(name, taken, units)
 
-    def sampling(self, name: str) -> np.random.Generator:
+    def sampling(self, name: str) -> np.random.Generator | SecureGenerator:
         """The generator that decides who takes part in the releases called `name`."""
         self.untouched = False
         if self.mode == "secure":
-            return np.random.Generator(np.random.PCG64DXSM(int.from_bytes(os.urandom(32), "little")))
+            return SecureGenerator()
         return self._stream("sampling", name)
 
     def took(self, name: str, taken: int, units: int) -> None:

@@ -31,7 +31,7 @@ _GRID_BITS, _SLOT_BITS = 44, 16
 _BINS_BITS = 5  # 2^5 bins in 2^44 integers, hence 16 to 32 in a standard deviation
 _BODY, _END = 4, 10  # standard deviations: where the second table begins, and where it ends
 _TAIL_SLOTS = 1 / 1024  # of the first table, that lead to the second
-_BLOCK = 1 << 13  # words: what stays in cache, and below what the C library takes from the system anew
+BLOCK = 1 << 13  # words: what stays in cache, and below what the C library takes from the system anew
 
 
 class GridGaussian:
@@ -96,12 +96,12 @@ class GridGaussian:
         drawn = np.empty(math.prod(shape))
         done = 0
         while done < len(drawn):
-            count = min(_BLOCK, len(drawn) - done + (len(drawn) - done) // 16 + 16)
-            found, chances = self.candidates(_words(count))
+            count = min(BLOCK, len(drawn) - done + (len(drawn) - done) // 16 + 16)
+            found, chances = self.candidates(words(count))
             further = np.flatnonzero(chances < 0)
             if len(further):
-                found[further], chances[further] = self.candidates(_words(len(further)), tail=True)
-            uniform = (_words(count) >> np.uint64(11)) * 2.0**-53
+                found[further], chances[further] = self.candidates(words(len(further)), tail=True)
+            uniform = (words(count) >> np.uint64(11)) * 2.0**-53
             taken = found[uniform < chances][: len(drawn) - done]
             np.multiply(taken, self.grid, out=drawn[done : done + len(taken)])
             done += len(taken)
@@ -134,6 +134,6 @@ def _per_slot(scale: float, counts: np.ndarray, leads: int = 0) -> np.ndarray:
     return np.repeat(np.append(scale / counts, -1.0), np.append(counts, leads))
 
 
-def _words(count: int) -> np.ndarray:
+def words(count: int) -> np.ndarray:
     """(count,) uint64 of OpenSSL's generator, which is seeded by the operating system's entropy."""
     return np.frombuffer(ssl.RAND_bytes(8 * count), np.uint64)

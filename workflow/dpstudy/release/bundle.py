@@ -27,6 +27,12 @@ from dpstudy.release.predictor import main  # noqa: E402
 sys.exit(main(Path(__file__).parent, sys.argv[1:]))
 '''
 _HOLDS_RECORDS = "kernel-density"
+# Of the cards of public parts: not which or how many rows they were made from, nor how well they do on them, which
+# depend on private records where those chose the rows (`drop: public`).
+_CARDS = {
+    "backbone": ("backbone", "architecture", "options", "classes", "image_shape", "public", "versions"),
+    "fit": ("fit", "options", "features", "versions"),
+}
 _NEEDS = ("numpy", "pillow", "pyarrow", "safetensors", "scipy", "torch", "tqdm", "timm")
 
 
@@ -45,6 +51,8 @@ class Origin:
         weights: a file of public weights, or None.
         audit: path of audit.json, or None.
         unmatched: what was never compared with the private records.
+        chosen: public sets of which private records chose the images.
+        planted: public sets that hold copies of private records.
     """
 
     cell: str
@@ -58,6 +66,8 @@ class Origin:
     weights: str | None = None
     audit: str | None = None
     unmatched: Sequence[str] = ()
+    chosen: Sequence[str] = ()
+    planted: Sequence[str] = ()
 
 
 def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) -> None:
@@ -74,7 +84,9 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
     cell, target = Path(origin.cell), Path(folder)
     ledger, metrics = read_json(cell / "ledger.json"), read_json(cell / "metrics.json")
     audit = read_json(origin.audit) if origin.audit else None
-    against = refusals(ledger, metrics["tuned_on"], origin.unmatched, accept, audit)
+    against = refusals(
+        ledger, metrics["tuned_on"], origin.unmatched, accept, audit, chosen=origin.chosen, planted=origin.planted
+    )
     kind = kind_of(cell / "model.safetensors")
     if kind == _HOLDS_RECORDS:
         against.append("its model holds a point for each private record")
@@ -93,6 +105,8 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
         write_json(target / "audit.json", audit)
     (target / "PRIVACY.md").write_text(statement(ledger, name, origin.certificate["bounds"], audit), encoding="utf-8")
     _write_program(target, kind, features["extractor"])
+    for path in (target, *target.rglob("*")):  # made to be given away, in a folder that is closed to others
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def _features(origin: Origin, target: Path) -> dict:
@@ -101,9 +115,10 @@ def _features(origin: Origin, target: Path) -> dict:
     for part, source in (("backbone", origin.backbone), ("fit", origin.fit)):
         if source:
             (target / part).mkdir()
-            weights = "model" if part == "backbone" else "projection"
-            for file in (f"{weights}.safetensors", "card.json"):
-                shutil.copyfile(Path(source) / file, target / part / file)
+            weights = f"{'model' if part == 'backbone' else 'projection'}.safetensors"
+            shutil.copyfile(Path(source) / weights, target / part / weights)
+            card = read_json(Path(source) / "card.json")
+            write_json(target / part / "card.json", {key: card[key] for key in _CARDS[part]})
     if origin.weights:
         options["weights"] = f"weights{Path(origin.weights).suffix}"
         shutil.copyfile(origin.weights, target / options["weights"])

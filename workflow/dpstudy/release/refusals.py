@@ -11,6 +11,8 @@ def refusals(
     unmatched: Sequence[str],
     accept: Sequence[str] = (),
     audit: Mapping | None = None,
+    chosen: Sequence[str] = (),
+    planted: Sequence[str] = (),
 ) -> list[str]:
     """What stands against publishing a cell's model, a sentence each; empty: nothing.
 
@@ -19,8 +21,11 @@ def refusals(
         tuned_on: what its hyper-parameters were chosen on, "nothing" where they were not.
         unmatched: public sets or weights that made its features, or its start, and were never compared with the private
             records.
-        accept: what the data owner answers for: "tuning" that was not paid for.
+        accept: what the data owner answers for: "tuning" that was not paid for, "drop_public" of a public set that was
+            chosen by private records. Planted copies are not to be accepted: they are private records.
         audit: of the cell, where it was attacked.
+        chosen, planted: of the public sets that made its features, or its start, those without the images that matched
+            private records, and those that hold copies of private records.
     """
     found = []
     if ledger["noise"] != "secure":
@@ -40,6 +45,17 @@ def refusals(
     found += [
         f"{name!r}, which made its features or its start, was never compared with the private records"
         for name in unmatched
+    ]
+    if "drop_public" not in accept:
+        found += [
+            f"the images of {name!r}, which made its features or its start, were chosen by comparing them with private "
+            "records, which was not paid for: set dedup: {drop: private}, or where that may be known write release: "
+            "{accept: [drop_public]}; the statement will name it"
+            for name in chosen
+        ]
+    found += [
+        f"copies of private records were planted in {name!r}, which made its features or its start: leave `plant` out"
+        for name in planted
     ]
     if audit and audit["verdict"].startswith("refuted"):
         found.append(f"an attack refutes its guarantee ({audit['verdict']})")

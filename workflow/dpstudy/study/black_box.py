@@ -44,7 +44,7 @@ def audit_black_box(request: CellRequest, inputs: CellInputs, options: dict, pat
     content["verdict"] = verdict(content["epsilon_lower"], content["epsilon_certified"])
     _log.info("%s: %s", request.cell.path, content["verdict"])
     check(content, "black_box", path)
-    write_json(path, content)
+    write_json(path, content, private=True)
 
 
 def verdict(found: float, certified: float) -> str:

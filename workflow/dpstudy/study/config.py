@@ -138,6 +138,13 @@ def _check_sources(config: dict) -> None:
             raise StudyError(
                 f"{place}: the key 'location' is missing; reader {reader!r} needs a folder under data_root"
             )
+    if config["noise"] == "secure":  # seeded noise is not for release
+        for name, entry in config["datasets"].items():
+            if entry["reader"] == "image_folder" and "classes" not in entry:
+                raise StudyError(
+                    f"datasets.{name}: the key 'classes' is missing; name the classes, in label order: read off the "
+                    "folders, they would depend on private records"
+                )
 
 
 def _check_references(config: dict) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from dpstudy.data.own import test_is_public
 from dpstudy.study.origins import UNMATCHED
 
 
@@ -58,15 +59,26 @@ def _of_public(public: str, config: dict) -> list[str]:
         sentences.append(
             f"W{made[1:]} was trained on {public!r}, which was not compared with the private records (matched: false)."
         )
-    elif config["dedup"]["drop"] == "public":
+    elif is_chosen(public, config):
         sentences.append(
             f"W{made[1:]} was trained on images of {public!r} that were chosen by comparing them with private records "
             "(de-duplication with drop: public)."
         )
-    plant = options.get("plant")
-    if plant and plant["split"] != "test":
+    if is_planted(public, config):
         sentences.append(
             f"Copies of private records were planted in {public!r} for demonstration: {made} saw them, and which "
             "records were dropped depends on them."
         )
     return sentences
+
+
+def is_chosen(public: str, config: dict) -> bool:
+    """Whether images of a public set are left out where private records match them, so that what is trained on the rest
+    depends on private records."""
+    return config["public"][public]["matched"] and config["dedup"]["drop"] == "public"
+
+
+def is_planted(public: str, config: dict) -> bool:
+    """Whether a public set holds copies of private records: of any but a published benchmark's test split."""
+    plant = config["public"][public].get("plant")
+    return bool(plant) and (plant["split"] != "test" or not test_is_public(config["datasets"][plant["dataset"]]))

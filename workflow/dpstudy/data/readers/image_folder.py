@@ -1,7 +1,8 @@
 """Images in one sub-folder a class, optionally below two folders named train and test.
 
-Classes are the folders' names, sorted. Hidden files are passed over; any other file must be an image. An image's id
-is its path below the location, so it keeps its place in the splits when other images come or go.
+Classes are the folders' names, sorted, or those that the config names: it must where noise is secure, since names read
+off private folders depend on private records. Hidden files are passed over; any other file must be an image. An image's
+id is its path below the location, so it keeps its place in the splits when other images come or go.
 """
 
 import os

@@ -1,0 +1,19 @@
+"""Which studies are for their owner's eyes."""
+
+import pytest
+
+from dpstudy.data.own import is_confidential
+
+
+@pytest.mark.parametrize(
+    ("noise", "dataset", "confidential"),
+    [
+        ("seeded", {"reader": "digits"}, False),
+        ("secure", {"reader": "digits"}, True),
+        ("seeded", {"reader": "digits", "test_split": "private"}, True),
+        ("seeded", {"reader": "image_table"}, True),
+        ("seeded", {"reader": "image_table", "test_split": "public"}, True),
+    ],
+)
+def test_what_is_confidential(noise, dataset, confidential):
+    assert is_confidential({"noise": noise, "datasets": {"toy": {"reader": "cifar"}, "d": dataset}}) == confidential

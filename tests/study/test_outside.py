@@ -1,0 +1,34 @@
+"""What is told of public sets that depend on private records."""
+
+import pytest
+
+from dpstudy.study.outside import is_chosen, is_planted, outside_ledger
+
+FEATURES = {"f": {"extractor": "pixels", "scaling": "unit"}}
+OWN = {"reader": "image_table"}
+
+
+def config(drop="private", dataset=None, **public):
+    public = {"matched": True} | public
+    return {
+        "datasets": {"d": dataset or {"reader": "digits"}}, "public": {"p": public}, "dedup": {"drop": drop},
+        "features": FEATURES,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("study", "chosen", "planted"),
+    [
+        (config(), False, False),
+        (config("public"), True, False),
+        (config("public", matched=False), False, False),
+        (config(plant={"dataset": "d", "split": "train"}), False, True),
+        (config(plant={"dataset": "d", "split": "test"}), False, False),
+        (config(plant={"dataset": "d", "split": "test"}, dataset=OWN), False, True),
+        (config(plant={"dataset": "d", "split": "test"}, dataset=OWN | {"test_split": "public"}), False, False),
+    ],
+)
+def test_what_depends_on_private_records_is_told_and_named_in_ledgers(study, chosen, planted):
+    assert (is_chosen("p", study), is_planted("p", study)) == (chosen, planted)
+    said = " ".join(outside_ledger(study, "f", None, ["p"]))
+    assert ("chosen by comparing them" in said, "Copies of private records were planted" in said) == (chosen, planted)
