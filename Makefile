@@ -1,5 +1,6 @@
 # make study   set up .venv and run the study in config.yaml     make test   run the tests
 # make bench   measure speed                                     make lint   check style
+# make test-slurm  install Debian's SLURM (root) and run a study through it
 # make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
 
 PYTHON ?= python3
@@ -8,13 +9,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STUDY ?=
 
-.PHONY: study test bench lint lock clean
+.PHONY: study test test-slurm bench lint lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/python workflow/run.py --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
 
 test: $(VENV)/dev.stamp
 	@$(BIN)/python -m pytest -n 2 --dist loadscope
+
+test-slurm: $(VENV)/dev.stamp
+	@tests/slurm/install.sh && DPSTUDY_SLURM=1 $(BIN)/python -m pytest tests/slurm
 
 bench: $(VENV)/dev.stamp
 	@$(BIN)/python -m benchmarks

@@ -19,8 +19,8 @@ rule audit_cell:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=lambda wildcards: 8000 if wildcards.entry in entries_where(curve=True, per_seed=True) else 2000,
-        runtime=240,
+        mem_mb=grown(audit_memory),
+        runtime=grown(240),
     params:
         options=options_of,
         scaling=lambda wildcards: as_they_are(wildcards.features),

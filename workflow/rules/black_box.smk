@@ -20,8 +20,8 @@ rule audit_black_box:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=memory(2000, 6),
-        runtime=1440,
+        mem_mb=grown(memory(2000, 6)),
+        runtime=grown(1440),
         gpu=gpu(),
     params:
         options=options_of,

@@ -97,6 +97,16 @@ def gpu():
     return int(shutil.which("nvidia-smi") is not None)
 
 
+def grown(amount):
+    """A resource, of which a job that failed is given more when it is sent again (`--retries`): twice, three times.
+
+    What ran out of memory or time on a cluster is then not killed at the same place again.
+    """
+    if callable(amount):
+        return lambda wildcards, input, attempt: attempt * amount(wildcards, input)
+    return lambda wildcards, attempt: attempt * amount
+
+
 def memory(megabytes_least, factor):
     """mem_mb from the size of the inputs."""
     return lambda wildcards, input: int(megabytes_least + factor * input.size_mb)

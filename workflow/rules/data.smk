@@ -16,8 +16,8 @@ rule prepare_shard:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=grown(2000),
+        runtime=grown(30),
     params:
         options=lambda wildcards: reading_options(wildcards.source),
         private=lambda wildcards: wildcards.source in STUDY["datasets"],
@@ -40,8 +40,8 @@ rule prepare_manifest:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000, 3),
-        runtime=30,
+        mem_mb=grown(memory(1000, 3)),
+        runtime=grown(30),
     params:
         options=lambda wildcards: reading_options(wildcards.source),
         private=lambda wildcards: wildcards.source in STUDY["datasets"],

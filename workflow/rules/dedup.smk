@@ -17,8 +17,8 @@ rule describe_images:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=memory(2500, 30),
-        runtime=240,
+        mem_mb=grown(memory(2500, 30)),
+        runtime=grown(240),
     params:
         private=lambda wildcards: wildcards.source in STUDY["datasets"],
         embedding=embedding_options(),
@@ -41,8 +41,8 @@ rule fit_dedup_basis:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000, 4),
-        runtime=30,
+        mem_mb=grown(memory(1000, 4)),
+        runtime=grown(30),
     script:
         "../scripts/fit_dedup_basis.py"
 
@@ -64,8 +64,8 @@ rule search_shard:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=240,
+        mem_mb=grown(4000),
+        runtime=grown(240),
     params:
         public=lambda wildcards: described(wildcards.public, wildcards.split, int(wildcards.shard)),
         private=[
@@ -100,8 +100,8 @@ rule align_shard:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=5000,
-        runtime=480,
+        mem_mb=grown(5000),
+        runtime=grown(480),
     params:
         public=lambda wildcards: [
             [split, *described(wildcards.public, split, shard)] for split, shard in shards_of(wildcards.public)
@@ -131,8 +131,8 @@ rule calibrate_dedup:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=120,
+        mem_mb=grown(4000),
+        runtime=grown(120),
     params:
         rule=rule_options(),
         sample=STUDY["dedup"].get("sample", 200),
@@ -161,8 +161,8 @@ if STUDY["dedup"]["method"] == "squares":
             "../../envs/study.yaml"
         threads: 1
         resources:
-            mem_mb=memory(2000, 4),
-            runtime=240,
+            mem_mb=grown(memory(2000, 4)),
+            runtime=grown(240),
         params:
             drop=STUDY["dedup"]["drop"],
             threshold=STUDY["dedup"].get("threshold"),
@@ -210,8 +210,8 @@ else:
             "../../envs/study.yaml"
         threads: 1
         resources:
-            mem_mb=memory(1000, 0.1),
-            runtime=120,
+            mem_mb=grown(memory(1000, 0.1)),
+            runtime=grown(120),
         params:
             drop=STUDY["dedup"]["drop"],
             rule=rule_options(),

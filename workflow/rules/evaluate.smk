@@ -16,8 +16,8 @@ rule certify_cells:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=grown(2000),
+        runtime=grown(60),
     params:
         cells=lambda wildcards: [cell.path for cell in CELLS if cell.dataset == wildcards.dataset],
     script:
@@ -40,8 +40,8 @@ rule summarise_cells:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=grown(1000),
+        runtime=grown(30),
     params:
         cells=[[cell.dataset, cell.features, cell.entry, cell.epsilon] for cell in CELLS],
         expected=lambda wildcards: expected_makers(),
@@ -64,8 +64,8 @@ rule total_privacy:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=1500,
-        runtime=30,
+        mem_mb=grown(1500),
+        runtime=grown(30),
     params:
         datasets=[cell.dataset for cell in CELLS],
         deltas={name: dataset["delta"] for name, dataset in STUDY["datasets"].items()},

@@ -15,8 +15,8 @@ rule extract_shard:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=extraction_memory,
-        runtime=240,
+        mem_mb=grown(extraction_memory),
+        runtime=grown(240),
         gpu=extraction_gpu,
     params:
         options=extraction_options,
@@ -43,7 +43,7 @@ rule extract_manifest:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000, 3),
-        runtime=30,
+        mem_mb=grown(memory(1000, 3)),
+        runtime=grown(30),
     script:
         "../scripts/extract_manifest.py"

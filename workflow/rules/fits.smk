@@ -23,8 +23,8 @@ rule fit_projection:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=6000,
-        runtime=120,
+        mem_mb=grown(6000),
+        runtime=grown(120),
         gpu=lambda wildcards: gpu() if "backbone" in STUDY["fits"][wildcards.fit] else 0,
     params:
         options=lambda wildcards: STUDY["fits"][wildcards.fit],

@@ -306,6 +306,11 @@ def devices_of(wildcards):
     return options_of(wildcards).get("devices", 1)
 
 
+def audit_memory(wildcards, input):
+    """mem_mb of attacks: for networks, the gradients of all canaries."""
+    return 8000 if wildcards.entry in entries_where(curve=True, per_seed=True) else 2000
+
+
 def stepped_memory(wildcards, input):
     """mem_mb of a training in steps: mini-batches are picked from memory, full batches may be read anew."""
     options = options_of(wildcards)

@@ -18,8 +18,8 @@ rule pretrain_backbone:
         "../../envs/study.yaml"
     threads: pretraining_threads
     resources:
-        mem_mb=pretraining_memory,
-        runtime=1440,
+        mem_mb=grown(pretraining_memory),
+        runtime=grown(1440),
         gpu=lambda wildcards: pretraining_devices(wildcards) * gpu(),
     params:
         options=lambda wildcards: STUDY["backbones"][wildcards.backbone],

@@ -23,8 +23,8 @@ rule write_bundle:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=grown(1000),
+        runtime=grown(30),
     params:
         cell=lambda wildcards: as_cell(wildcards).path,
         features=lambda wildcards: STUDY["features"][wildcards.features],

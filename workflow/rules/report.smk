@@ -26,8 +26,8 @@ rule build_report:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=1500,
-        runtime=30,
+        mem_mb=grown(1500),
+        runtime=grown(30),
     params:
         study=STUDY["study"],
         config_hash=config_hash(STUDY),

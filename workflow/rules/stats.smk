@@ -17,8 +17,8 @@ rule sum_statistics:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=streaming_memory(2000, 2),
-        runtime=120,
+        mem_mb=grown(streaming_memory(2000, 2)),
+        runtime=grown(120),
         gpu=gpu(),
     params:
         positives=lambda wildcards: STUDY["datasets"][wildcards.dataset]["positives"],

@@ -23,8 +23,8 @@ rule build_table:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=grown(1000),
+        runtime=grown(30),
     params:
         spec=lambda wildcards: STUDY["tables"][wildcards.table],
         axes=axes(),
@@ -60,8 +60,8 @@ rule draw_figure:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1500, 6),
-        runtime=30,
+        mem_mb=grown(memory(1500, 6)),
+        runtime=grown(30),
     params:
         spec=lambda wildcards: STUDY["figures"][wildcards.figure],
         axes=axes(),

@@ -25,8 +25,8 @@ rule train_closed_form:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000, 6),
-        runtime=120,
+        mem_mb=grown(memory(1000, 6)),
+        runtime=grown(120),
     params:
         options=options_of,
         scaling=lambda wildcards: as_they_are(wildcards.features),
@@ -54,8 +54,8 @@ use rule train_closed_form as train_stepped with:
     wildcard_constraints:
         entry=alternatives(entries_where(curve=True, per_seed=False, audited=False)),
     resources:
-        mem_mb=stepped_memory,
-        runtime=240,
+        mem_mb=grown(stepped_memory),
+        runtime=grown(240),
         gpu=gpu(),
 
 
@@ -91,8 +91,8 @@ use rule train_closed_form as train_seed with:
         entry=alternatives(entries_where(curve=True, per_seed=True)),
     threads: devices_of
     resources:
-        mem_mb=lambda wildcards, input: devices_of(wildcards) * stepped_memory(wildcards, input),
-        runtime=1440,
+        mem_mb=grown(lambda wildcards, input: devices_of(wildcards) * stepped_memory(wildcards, input)),
+        runtime=grown(1440),
         gpu=lambda wildcards: devices_of(wildcards) * gpu(),
     params:
         options=options_of,
@@ -126,8 +126,8 @@ rule gather_cell:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=memory(500, 3),
-        runtime=10,
+        mem_mb=grown(memory(500, 3)),
+        runtime=grown(10),
     params:
         fingerprint=lambda wildcards: whole_fingerprint(as_cell(wildcards)),
         seeds=STUDY["seeds"],

@@ -20,8 +20,8 @@ rule tune_entry:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=stepped_memory,
-        runtime=1440,
+        mem_mb=grown(stepped_memory),
+        runtime=grown(1440),
         gpu=lambda wildcards: gpu() if wildcards.entry in entries_where(curve=True) else 0,
     params:
         options=options_of,
