@@ -42,6 +42,7 @@ class _Run:
     curve: list[tuple]
     source: NoiseSource
     seconds: float
+    units: dict[str, float]  # of the ledger's sensitivities
 
 
 class Tuning(PaidTuning):
@@ -60,7 +61,7 @@ class Tuning(PaidTuning):
         """
         settings = self._grid or corners(self.tuning["space"])
         if not problem.noised:
-            self._problem, self._std, self._once = self.on_train(problem), 0.0, ()
+            self._problem, self._std, self._once, self._in_units = self.on_train(problem), 0.0, (), False
             return Plan((), {}, {"mean_trials": self._mean})
         target, delta = problem.budget.target, problem.budget.delta
         multiplier = self._score_multiplier(target, delta)
@@ -69,7 +70,8 @@ class Tuning(PaidTuning):
         self._once = (*plan.events, Event(SCORE, "gaussian", multiplier, float(problem.unit_records)))
         for setting in settings:
             self._planned(setting)
-        known = _comparable(plan.events) if self._sensitivities(settings) > 1 else plan.events
+        self._in_units = self._sensitivities(settings) > 1
+        known = _comparable(plan.events) if self._in_units else plan.events
         trained = touching(replace(plan, events=known), part="train", trials=self._mean)
         score = replace(self._once[-1], part="validation", trials=self._mean)
         return Plan(
@@ -135,7 +137,7 @@ class Tuning(PaidTuning):
                 best = run
         self.chosen.append(best.setting)
         self.seconds = best.seconds
-        source.adopt(best.source)
+        source.adopt(best.source, best.units)
         if best.model is None:
             raise StudyError(f"tuning: training failed with the setting that was chosen, {best.setting}")
         if monitor:
@@ -161,9 +163,10 @@ class Tuning(PaidTuning):
             model = None
         noisy = float(source.released(SCORE, np.array([right]), self._std)[0]) if self._once else right
         if model is not None:
-            check_run(self._once, source)
+            check_run((*plan.events, *self._once[-1:]), source)
         curve = watching.rows if monitor else []
-        return _Run(noisy, dict(setting), model, curve, source, time.monotonic() - started)
+        units = {event.name: event.sensitivity for event in plan.events} if self._in_units else {}
+        return _Run(noisy, dict(setting), model, curve, source, time.monotonic() - started, units)
 
     def spent(self, plan: Plan, step: int) -> tuple[Event, ...]:
         """What was released after `step` steps of the released trial."""
