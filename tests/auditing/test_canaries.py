@@ -30,10 +30,10 @@ FULL_BATCH = {  # method, settings, and whether a canary reaches the sensitivity
 }
 
 
-def game(name, settings, epsilon="4", **facts):
+def game(name, settings, epsilon="4", pack=PACK, **facts):
     shape = (50, 1, 1) if "normalisation" in settings else (50,)
     problem = Problem(60_000, shape, 10, Budget(epsilon, 1e-5), **facts)
-    return game_of(name, methods.parameters(name, settings), problem)
+    return game_of(name, methods.parameters(name, settings), problem, pack=pack)
 
 
 @pytest.mark.parametrize("case", FULL_BATCH)

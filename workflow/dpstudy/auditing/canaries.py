@@ -26,7 +26,7 @@ from dpstudy.methods.problem import Plan, Problem
 from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.noise import NoiseSource
 
-PACK = 61  # a number that no other axis of a release has
+PACK = 61
 _PUBLIC_POINTS = 200
 _LEARNING_RATE = 1e-12
 _AMPLITUDE = 1e3  # beyond every clipping norm
@@ -160,7 +160,7 @@ class _Everybody:
         return getattr(self._generator, name)
 
 
-def game_of(name: str, parameters, problem: Problem, reads_public: bool = False) -> Game:
+def game_of(name: str, parameters, problem: Problem, reads_public: bool = False, pack: int = PACK) -> Game:
     """The game on a method as a cell runs it, with the cell's n, classes and budget.
 
     The learning rate, which costs no privacy, is made tiny: a model that learns a canary would stop to respond to it.
@@ -168,11 +168,13 @@ def game_of(name: str, parameters, problem: Problem, reads_public: bool = False)
     Args:
         parameters, problem: the cell's.
         reads_public: the method reads public points: some are made up.
+        pack: how many canaries take part in one training, where features stay apart: a number that no other axis of a
+            release has. The more, the more runs a second, unless steps decompose matrices.
     """
     module = methods.load(name)
     if isinstance(getattr(parameters, "learning_rate", None), int | float):
         parameters = replace(parameters, learning_rate=_LEARNING_RATE)
-    canaries, dim = (1, module.AUDITED_DIM) if hasattr(module, "AUDITED_DIM") else (PACK, PACK)
+    canaries, dim = (1, module.AUDITED_DIM) if hasattr(module, "AUDITED_DIM") else (pack, pack)
     if dim is not None:
         problem = replace(problem, shape=(dim, 1, 1) if len(problem.shape) == 3 else (dim,))
     points = np.random.default_rng(0).uniform(-1, 1, (_PUBLIC_POINTS, problem.dim)).astype(np.float32)
