@@ -146,5 +146,5 @@ def test_parts_of_a_run_and_interrupted_ones_are_remembered():
     resumed.released("gram", np.zeros(2), 1.0, 3)
     assert resumed.deviations() == {"gram": {1.0: 2, 2.0: 1, 3.0: 1}} and resumed.drawn == {"gram": 4}
     in_units = NoiseSource("secure", "cell")
-    in_units.adopt(drawn(3.0), {"gram": 1.5})  # the ledger has a sensitivity of 1
-    assert in_units.deviations() == {"gram": {2.0: 1}}
+    in_units.adopt(drawn(3.0, mean=7.0), {"gram": {2.0: 2}})  # the ledger has a sensitivity of 1
+    assert in_units.deviations() == {"gram": {2.0: 2}}

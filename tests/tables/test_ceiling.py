@@ -167,7 +167,7 @@ def test_every_release_of_the_methods_is_known(name, options):
 
 def test_newtons_noise_is_measured_against_its_features():
     problem = Problem(1000, (5,), 10, Budget("0.05", 1e-5))
-    for variant, ratio in (("published", math.sqrt(10)), ("softmax", math.sqrt(2))):
+    for variant, ratio in (("published", math.sqrt(10)), ("softmax", math.sqrt(0.9))):
         parameters = methods.parameters("newton", {"variant": variant, "steps": 1, "clipping_norm": 0.3})
         releases = methods.load("newton").plan(parameters, problem).events
         content = ledger(*(release.to_json() for release in releases), n=1000)

@@ -178,18 +178,17 @@ class NoiseSource:
         """A source of its own for a part of this run, such as one of several trials; it counts for itself."""
         return NoiseSource(self.mode, *self.key, *key, shared=self.shared)
 
-    def adopt(self, other: "NoiseSource", units: Mapping[str, float] | None = None) -> None:
+    def adopt(self, other: "NoiseSource", deviations: Mapping[str, Mapping[float, int]] | None = None) -> None:
         """Count what a part of this run released as released by this one.
 
         Args:
-            units: release -> what the ledger takes for one, in the units of the release; 1 where absent.
+            deviations: of those of its releases that the ledger has in other units: as it has them, the part's own
+                having been held against its plan.
         """
         self.untouched = False
         self.drawn += other.drawn
-        for name, counts in other.deviations().items():
-            unit, known = (units or {}).get(name, 1.0), self._earlier.setdefault(name, Counter())
-            for std, times in counts.items():
-                known[std / unit] += times
+        for name, counts in (other.deviations() | (deviations or {})).items():
+            self._earlier.setdefault(name, Counter()).update(counts)
         self.sizes |= other.sizes
         for name, (taken, units) in other.took_part.items():
             self.took(name, taken, units)

@@ -12,6 +12,7 @@ there were.
 
 import math
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -42,7 +43,7 @@ class _Run:
     curve: list[tuple]
     source: NoiseSource
     seconds: float
-    units: dict[str, float]  # of the ledger's sensitivities
+    deviations: dict[str, Counter[float]] | None  # of its noise, in the ledger's units, if those are not its own
 
 
 class Tuning(PaidTuning):
@@ -137,7 +138,7 @@ class Tuning(PaidTuning):
                 best = run
         self.chosen.append(best.setting)
         self.seconds = best.seconds
-        source.adopt(best.source, best.units)
+        source.adopt(best.source, best.deviations)
         if best.model is None:
             raise StudyError(f"tuning: training failed with the setting that was chosen, {best.setting}")
         if monitor:
@@ -165,8 +166,8 @@ class Tuning(PaidTuning):
         if model is not None:
             check_run((*plan.events, *self._once[-1:]), source)
         curve = watching.rows if monitor else []
-        units = {event.name: event.sensitivity for event in plan.events} if self._in_units else {}
-        return _Run(noisy, dict(setting), model, curve, source, time.monotonic() - started, units)
+        seconds = time.monotonic() - started
+        return _Run(noisy, dict(setting), model, curve, source, seconds, _in_units(plan) if self._in_units else None)
 
     def spent(self, plan: Plan, step: int) -> tuple[Event, ...]:
         """What was released after `step` steps of the released trial."""
@@ -177,6 +178,14 @@ class Tuning(PaidTuning):
 def _comparable(events: tuple[Event, ...]) -> tuple[Event, ...]:
     """The events as far as they cost privacy: sensitivities in units of their own."""
     return tuple(replace(event, sensitivity=1.0) for event in events)
+
+
+def _in_units(plan: Plan) -> dict[str, Counter[float]]:
+    """The noise of a trial that was held against its own plan, as a ledger of `_comparable` events has it."""
+    found: dict[str, Counter[float]] = defaultdict(Counter)
+    for event in plan.events:
+        found[event.name][event.noise_multiplier] += event.count
+    return found
 
 
 def _refuse_unbounded(events: tuple[Event, ...]) -> None:
