@@ -71,6 +71,4 @@ def run(threads: int, repeats: int, rows: int | None = None) -> None:
     if (rows or 0) >= RUNS:
         print(f"goal: Gaussian DP at least {REACHED:g} with a million runs: {verdict(lowest >= REACHED)}")
     else:
-        print(
-            f"goal: Gaussian DP at least {REACHED:g} with a million runs; these are fewer, and prove less (--rows {RUNS})"
-        )
+        print(f"goal: Gaussian DP at least {REACHED:g} with a million runs (--rows {RUNS}); fewer prove less")

@@ -65,7 +65,7 @@ def cell_ceiling(ledger: Mapping, classes: int, clipping_norm: float | None = No
         ledger: a ledger.json: its events, n and guarantee.
         classes: m.
         clipping_norm: C, the norm of a record's label-bearing part, where a release is not as sensitive as that
-            (Newton: sqrt(m) C, or between sqrt(1 - 1/m) C and sqrt(2) C). Without it C is the sensitivity, and the ceiling
+            (Newton: sqrt(m) C, or from sqrt(1 - 1/m) C to sqrt(2) C). Without it C is the sensitivity, and the ceiling
             still an upper one where that is larger.
 
     Returns:
