@@ -18,8 +18,9 @@ BENCHMARKS = {
     "extract": "extract",
     "smoothing": "smoothing",
     "noise": "noise",
+    "attack": "attacks",
 }
-LONG = {"stream", "network", "dedup", "extract", "smoothing"}  # only when named
+LONG = {"stream", "network", "dedup", "extract", "smoothing", "attack"}  # only when named
 
 
 def main() -> int:
@@ -31,7 +32,9 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1, help="threads of every matrix product (default 1)")
     parser.add_argument("--repeats", type=int, default=3, help="alternating repeats; medians are printed (default 3)")
     parser.add_argument(
-        "--rows", type=int, help="most rows of `stream` (default 1,280,000: 2 GB of disk), or another n of `smoothing`"
+        "--rows",
+        type=int,
+        help="most rows of `stream` (default 1,280,000: 2 GB of disk), another n of `smoothing`, or runs of `attack`",
     )
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in BENCHMARKS]
@@ -46,7 +49,7 @@ def main() -> int:
     for name, module in BENCHMARKS.items():
         if name in (options.names or BENCHMARKS.keys() - LONG):
             started = time.monotonic()
-            more = {"rows": options.rows} if name in ("stream", "smoothing") and options.rows else {}
+            more = {"rows": options.rows} if name in ("stream", "smoothing", "attack") and options.rows else {}
             importlib.import_module(f"benchmarks.{module}").run(options.threads, options.repeats, **more)
             print(f"({name}: {time.monotonic() - started:.0f} s in all)\n", flush=True)
     return 0

@@ -7,7 +7,7 @@ import pytest
 
 from dpstudy import methods
 from dpstudy.auditing import canaries
-from dpstudy.auditing.canaries import PACK, Replay, game_of, per_canary, play
+from dpstudy.auditing.canaries import PACK, EnoughError, Replay, game_of, per_canary, play
 from dpstudy.auditing.many_runs import attack
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.accounting import certify
@@ -22,7 +22,9 @@ FULL_BATCH = {  # method, settings, and whether a canary reaches the sensitivity
     "least squares, published": ("least_squares", {"variant": "published"}, True),
     "covariance": ("feature_covariance", {}, True),
     "covariance, published": ("feature_covariance", {"variant": "published", "steps": 3, "learning_rate": 1.0}, True),
-    "newton": ("newton", {}, False),
+    "newton": ("newton", {}, True),
+    "newton, shared": ("newton", {"preconditioner": "shared"}, True),
+    "newton, three steps": ("newton", {"steps": 3}, False),
     "newton, published": ("newton", {"variant": "published"}, False),
     "gradients": ("first_order", SGD | {"steps": 6}, True),
     "gradients, sigmoid": ("first_order", SGD | {"steps": 6, "loss": "sigmoid", "bias": -10.0}, True),
@@ -30,10 +32,10 @@ FULL_BATCH = {  # method, settings, and whether a canary reaches the sensitivity
 }
 
 
-def game(name, settings, epsilon="4", **facts):
+def game(name, settings, epsilon="4", pack=PACK, **facts):
     shape = (50, 1, 1) if "normalisation" in settings else (50,)
     problem = Problem(60_000, shape, 10, Budget(epsilon, 1e-5), **facts)
-    return game_of(name, methods.parameters(name, settings), problem)
+    return game_of(name, methods.parameters(name, settings), problem, pack=pack)
 
 
 @pytest.mark.parametrize("case", FULL_BATCH)
@@ -125,11 +127,40 @@ def test_a_repetition_that_releases_something_else_is_noticed():
     run = NoiseSource("seeded", "run")
     run.transcript = []
     run.released("gram", np.zeros(3), 1.0)
+    run.released("mean", np.zeros(3), 1.0)
     again = Replay(run)
     assert np.array_equal(again.released("gram", np.ones(3), 1.0), run.transcript[0][3])
     assert np.array_equal(again.queries[0], np.ones(3))
+    with pytest.raises(EnoughError):
+        again.released("mean", np.ones(3), 1.0)
+    assert len(again.queries) == 2
     with pytest.raises(RuntimeError, match="the run released 'gram' at step 0, its repetition 'mean'"):
         Replay(run).released("mean", np.zeros(3), 1.0)
+
+
+@pytest.mark.parametrize("case", ["least squares, published", "newton, published", "covariance"])
+def test_runs_that_end_with_their_last_release_show_what_whole_ones_do(case, monkeypatch):
+    """The same statistic, of the same noise, whether trainings go on to the end or not."""
+    played, found, lasts = game(*FULL_BATCH[case][:2]), [], []
+    monkeypatch.setattr(canaries.secrets, "token_hex", lambda size: "the same noise")
+    monkeypatch.setattr(canaries.secrets, "randbits", lambda bits: 7)
+    watched = canaries.Watched
+
+    def whole(mode, shared, last):
+        lasts.append(last)
+        return watched(mode, shared, None)
+
+    found.append(play(played, 3 * PACK))
+    monkeypatch.setattr(canaries, "Watched", whole)
+    monkeypatch.setattr(canaries, "EnoughError", type("NeverError", (Exception,), {}))
+    monkeypatch.setattr(Replay, "released", released_to_the_end)
+    found.append(play(played, 3 * PACK))
+    assert np.array_equal(found[0], found[1]) and lasts[0] is None and lasts[-1] > 1
+
+
+def released_to_the_end(self, name, query, std, step=0, tensor="", symmetric=False):
+    self.queries.append(np.array(query))
+    return self._tape[len(self.queries) - 1][3].copy()
 
 
 def test_canaries_are_drawn_with_fair_coins(monkeypatch):

@@ -11,7 +11,7 @@ from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.ledger import check_releases
+from dpstudy.privacy.ledger import check_run
 from dpstudy.privacy.noise import NoiseSource
 
 N, SHAPE, CLASSES, STEPS = 40, (3, 8, 8), 3, 7
@@ -54,7 +54,7 @@ def trained(path=None, killed_at=None, mode="seeded", **options):
 
     data = network_dpsgd.prepare([rows], parameters, problem)
     model = network_dpsgd.fit(data, parameters, problem, plan, source, monitor, keeper).model
-    check_releases(plan.events, source.drawn)
+    check_run(plan.events, source)
     return model, keeper.curve if keeper else curve
 
 
@@ -84,7 +84,7 @@ def test_a_killed_run_ends_as_an_uninterrupted_one(tmp_path, options):
 
 
 def test_under_secure_noise_a_resumed_run_releases_nothing_twice(tmp_path):
-    """The normalisation that was released stays; the ledger is held against draws of both parts (check_releases)."""
+    """The normalisation that was released stays; the ledger is held against draws of both parts (check_run)."""
     options = {"normalisation": {"mean_clip": 5.0, "square_clip": 30.0, "noise_multiplier": 8.0}, "mode": "secure"}
     path = tmp_path / "checkpoint.safetensors"
     with pytest.raises(KilledError):
@@ -100,7 +100,7 @@ def test_a_checkpoint_holds_nothing_but_releases(tmp_path):
         trained(path, killed_at=3, moving_average=0.5)
     tensors, facts = Keeper(path, {"config": "a"}, 0).load()
     assert {name.split(".")[0] for name in tensors} == {"weight", "average", "optimiser"}
-    assert facts == {"done": 3, "averaged": 3, "drawn": {"gradient": 3}}
+    assert facts == {"done": 3, "averaged": 3, "made": {"gradient": [[pytest.approx(1.5 * 0.3), 3]]}}
 
 
 def test_another_runs_checkpoint_and_a_damaged_one_are_not_used(tmp_path):

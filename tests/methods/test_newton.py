@@ -2,11 +2,13 @@
 
 import math
 import secrets
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize
 
 from dpstudy.errors import StudyError
 from dpstudy.methods import newton, records
@@ -135,11 +137,52 @@ def test_a_published_run_is_t_over_sigma_squared_zcdp():
 def test_the_hessians_get_their_share_of_mu_squared():
     for preconditioner in ("per-class", "shared"):
         parameters = Parameters(steps=4, hessian_share=0.2, preconditioner=preconditioner)
-        spent = {
-            event.name: event.count / event.noise_multiplier**2
-            for event in newton.plan(parameters, problem_of("1")).events
-        }
+        spent = Counter()
+        for event in newton.plan(parameters, problem_of("1")).events:
+            spent[event.name] += event.count / event.noise_multiplier**2
         assert spent["hessian"] == pytest.approx(0.25 * spent["gradient"])
+
+
+def test_the_bounds_of_later_steps_are_the_largest_over_all_probabilities():
+    """Climbed from many starts, over the scores of two to six classes, and nowhere exceeded."""
+    rng = np.random.default_rng(secrets.randbits(60))
+
+    def sums(scores):
+        p = np.exp(scores - scores.max())
+        p /= p.sum()
+        residual = p - np.eye(len(p))[0]
+        return {"gradient": residual @ residual, "hessian": ((p * (1 - p)) ** 2).sum(), "shared": (p * (1 - p)).sum()}
+
+    for classes in range(2, 7):
+        bounds = {"gradient": 2.0, "hessian": 4 / 27, "shared": 1 - 1 / classes}
+        for name, bound in bounds.items():
+            starts = 4 * rng.standard_normal((15, classes))
+            climbed = max(-minimize(lambda x, name=name: -sums(x)[name], start).fun for start in starts)
+            assert climbed <= bound * (1 + 1e-9), name
+            if classes > 2 or name != "hessian":  # of two classes it is (1/4)^2 x 2
+                assert climbed > 0.99 * bound, name
+        at_zero = {"gradient": 1 - 1 / classes, "hessian": (1 - 1 / classes) ** 2 / classes, "shared": 1 - 1 / classes}
+        assert sums(np.zeros(classes)) == pytest.approx(at_zero)
+
+
+@pytest.mark.parametrize("parameters", VARIANTS)
+def test_later_steps_have_the_noise_of_the_first_and_cost_more(parameters):
+    problem = problem_of("1")
+    once, several = (newton.plan(replace(parameters, steps=steps), problem) for steps in (1, 4))
+    assert {event.name: event.count for event in once.events} == {"gradient": 1, "hessian": 1}
+    for name in ("gradient", "hessian"):
+        events = [event for event in several.events if event.name == name]
+        assert sum(event.count for event in events) == 4
+        stds = [event.noise_multiplier * event.sensitivity for event in events]
+        assert stds == pytest.approx([several.noise[name]] * len(events))
+    first = {event.name: event.sensitivity for event in once.events}
+    if parameters.variant == "softmax":
+        assert first["gradient"] == pytest.approx(1.3 * math.sqrt(0.8))  # of five classes
+
+
+def test_softmax_of_one_class_is_refused():
+    with pytest.raises(StudyError, match="two classes at least"):
+        newton.plan(Parameters(), problem_of("1", classes=1))
 
 
 @pytest.mark.parametrize("parameters", VARIANTS)
@@ -174,7 +217,7 @@ def test_no_record_changes_a_newton_release_by_more_than_its_sensitivity(rows, p
     rng = np.random.default_rng(secrets.randbits(60))
     problem = problem_of("1")
     plan = newton.plan(parameters, problem)
-    head, largest = Head(parameters.loss, 0.0, math.inf), {event.name: 0.0 for event in plan.events}
+    head, largest = Head(parameters.loss, 0.0, math.inf), dict.fromkeys(plan.events, 0.0)
     points = [torch.from_numpy(point).float() for point in worst_points(rng)]
 
     def released(x, y):
@@ -201,13 +244,14 @@ def test_no_record_changes_a_newton_release_by_more_than_its_sensitivity(rows, p
             with np.errstate(over="ignore"):
                 x = np.vstack([rows[0], row[None].astype(np.float32)])
             after = released(x, np.append(rows[1], label))
-            for event in plan.events:
-                for one, other in zip(before[event.name], after[event.name], strict=True):
-                    change = np.linalg.norm(one.astype(np.float64) - other)
-                    assert change <= event.sensitivity * (1 + 1e-4), event.name
-                    largest[event.name] = max(largest[event.name], change)
-    for event in plan.events:
-        assert largest[event.name] >= 0.99 * event.sensitivity, event.name
+            for name in before:
+                (first, *_, last) = 2 * [event for event in plan.events if event.name == name]
+                for step, (one, other) in enumerate(zip(before[name], after[name], strict=True)):
+                    change, event = np.linalg.norm(one.astype(np.float64) - other), last if step else first
+                    assert change <= event.sensitivity * (1 + 1e-4), (name, step)
+                    largest[event] = max(largest[event], change)
+    for event, reached in largest.items():
+        assert reached >= 0.99 * event.sensitivity, event
 
 
 @pytest.mark.parametrize("parameters", VARIANTS)
@@ -298,7 +342,15 @@ def test_the_newton_curve_ends_where_the_model_and_the_budget_do(rows, parameter
     assert [step for step, _ in path] == [2, 4, 6]
     assert np.array_equal(path[-1][1].weights, model.weights) and not np.allclose(path[0][1].weights, model.weights)
     assert newton.spent(plan, 6) == plan.events
-    assert [event.count for event in newton.spent(plan, 2)] == [2, 2]
+    for step in (1, 2, 5):
+        counts = Counter()
+        for event in newton.spent(plan, step):
+            counts[event.name] += event.count
+        assert counts == {"gradient": step, "hessian": step}
+    once = newton.spent(plan, 1)
+    assert [event.sensitivity for event in once] == [
+        next(event.sensitivity for event in plan.events if event.name == name) for name in ("gradient", "hessian")
+    ]
 
 
 def test_trials_of_both_variants_on_one_preparation_do_not_share_their_losses(rows):

@@ -92,7 +92,7 @@ def test_releases_are_held_against_the_ledger():
 def run_that_took(taken, units, resumed=False):
     source = NoiseSource("secure", "cell")
     for _ in range(20):
-        source.gaussian("gradient", (1,), 1.0, step=source.drawn["gradient"])
+        source.gaussian("gradient", (1,), 4.0, step=source.drawn["gradient"])
     if units:
         source.took("gradient", taken // 2, units // 2)
         source.took("gradient", taken - taken // 2, units - units // 2)
@@ -122,7 +122,7 @@ def test_secure_noise_that_is_too_coarse_for_a_release_is_refused(mode, refused)
     event = Event("gram", "gaussian", 2.0**26, 1.0)
     for size, fine in ((4, True), (5, not refused)):
         source = NoiseSource(mode, "cell", size)
-        source.released("gram", np.zeros(size), 1.0)
+        source.released("gram", np.zeros(size), 2.0**26)
         if fine:
             check_run([event], source)
         else:

@@ -167,7 +167,7 @@ def test_every_release_of_the_methods_is_known(name, options):
 
 def test_newtons_noise_is_measured_against_its_features():
     problem = Problem(1000, (5,), 10, Budget("0.05", 1e-5))
-    for variant, ratio in (("published", math.sqrt(10)), ("softmax", math.sqrt(2))):
+    for variant, ratio in (("published", math.sqrt(10)), ("softmax", math.sqrt(0.9))):
         parameters = methods.parameters("newton", {"variant": variant, "steps": 1, "clipping_norm": 0.3})
         releases = methods.load("newton").plan(parameters, problem).events
         content = ledger(*(release.to_json() for release in releases), n=1000)
@@ -175,5 +175,5 @@ def test_newtons_noise_is_measured_against_its_features():
         [gradient] = [release for release in releases if release.name == "gradient"]
         expected = cell_ceiling(ledger(event(multiplier=gradient.noise_multiplier * ratio), n=1000), 10)
         assert cell_ceiling(content, 10, norm) == pytest.approx(expected, abs=1e-9)
-        assert cell_ceiling(content, 10) > expected
+        assert (cell_ceiling(content, 10) > expected) == (ratio > 1)
     assert label_norm({"method": "least_squares", "hyperparameters": {"clipping_norm": 0.3}}) is None

@@ -249,6 +249,35 @@ def test_settings_that_cost_differently_are_refused(toy_features):
     assert plan.events[0].sensitivity == 1.0
 
 
+def halved(plan):
+    return replace(plan, noise={name: std / 2 for name, std in plan.noise.items()})
+
+
+def test_half_the_noise_of_the_second_release_ends_the_run(toy_features, rows, tmp_path, monkeypatch):
+    request = paying(LS, RIDGES, pay="choice", sampler="grid", retrain=True, share=0.3)
+    given = inputs(toy_features, rows, tmp_path, ("train", "validation"))
+    for which in ("_plan", "_second"):
+        tuning, problem, plan = set_up(request, given)
+        setattr(tuning, which, halved(getattr(tuning, which)))
+        source = NoiseSource("secure", "cell")
+        tuning.fit(None, None, problem, plan, source)
+        with pytest.raises(RuntimeError, match="accounts for noise of standard deviation"):
+            check_run(plan.events, source)
+
+
+def test_half_the_noise_of_a_trial_ends_the_run_whatever_its_clipping_norm(toy_features, monkeypatch):
+    """The ledger's sensitivity is 1 where clipping norms are searched: noise is held against the trial's own."""
+    space = {"clipping_norm": {"choices": [0.1, 10.0]}}
+    request = repeats(options=FIRST_ORDER | {"learning_rate": 0.1}, space=space, sampler="grid")
+    tuning, _, plan, _, source = fitted(request, features_only(toy_features))
+    assert list(source.deviations()["gradient"]) == [pytest.approx(plan.events[0].noise_multiplier)]
+    tuning, problem, plan = set_up(request, features_only(toy_features))
+    planned = tuning.method.plan
+    monkeypatch.setattr(tuning.method, "plan", lambda *arguments: halved(planned(*arguments)))
+    with pytest.raises(RuntimeError, match="in the release 'gradient'"):
+        tuning.fit(None, None, problem, plan, NoiseSource("seeded", "cell"))
+
+
 def test_a_combination_that_costs_otherwise_is_said_and_not_taken_for_a_failure(toy_features, monkeypatch):
     tuning, problem, plan = set_up(repeats(), features_only(toy_features))
     planned = tuning.method.plan

@@ -7,13 +7,15 @@ touch. One training is thus as many independent runs of the game.
 
 The attacker sees every release, and knows all but the coin: what the releases' private sums would have been along the
 same path with all canaries, and with none, is computed by training twice more on a tape (`Replay`), whose releases
-are those of the run whatever the sums. The statistic is the likelihood ratio of the releases for each canary, a
+are those of the run whatever the sums. All three end with the last release: what is made of it tells nothing more,
+and takes most of the time. The statistic is the likelihood ratio of the releases for each canary, a
 mixture where batches are samples. Any statistic gives a valid lower bound; this one is the best where contributions
 do not depend on other canaries.
 """
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 
@@ -24,7 +26,7 @@ from dpstudy.methods.problem import Plan, Problem
 from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.noise import NoiseSource
 
-PACK = 61  # a number that no other axis of a release has
+PACK = 61
 _PUBLIC_POINTS = 200
 _LEARNING_RATE = 1e-12
 _AMPLITUDE = 1e3  # beyond every clipping norm
@@ -92,6 +94,30 @@ class Rows(list):
         return self._subjects
 
 
+class EnoughError(Exception):
+    """All releases that the attacker looks at were made."""
+
+
+class Watched(NoiseSource):
+    """The noise of a run that is attacked, which ends with its release number `last`, if that is given."""
+
+    def __init__(self, mode: str, shared: bool, last: int | None):
+        super().__init__(mode, "audit", secrets.token_hex(16), shared=shared)
+        self.transcript = []
+        self._last = last
+
+    def released(self, name, query, std, step=0, tensor="", symmetric=False):
+        """As of every run.
+
+        Raises:
+            EnoughError: it was the last one.
+        """
+        noisy = super().released(name, query, std, step, tensor, symmetric)
+        if len(self.transcript) == self._last:
+            raise EnoughError
+        return noisy
+
+
 class Replay(NoiseSource):
     """A tape: every release is that of the run that is attacked, and what would have been noised is kept.
 
@@ -101,18 +127,21 @@ class Replay(NoiseSource):
     def __init__(self, run: NoiseSource):
         super().__init__(run.mode, *run.key)
         self.queries: list[np.ndarray] = []
-        self._tape = iter(run.transcript)
+        self._tape = run.transcript
 
     def released(self, name, query, std, step=0, tensor="", symmetric=False):
         """What was released in the run.
 
         Raises:
             RuntimeError: the method releases something else than it did.
+            EnoughError: it was the last one.
         """
-        expected, at, part, noisy = next(self._tape)
+        expected, at, part, noisy = self._tape[len(self.queries)]
         if (expected, at, part) != (name, step, tensor):
             raise RuntimeError(f"the run released {expected!r} at step {at}, its repetition {name!r} at step {step}")
         self.queries.append(np.array(query))
+        if len(self.queries) == len(self._tape):
+            raise EnoughError
         return noisy.copy()
 
     def sampling(self, name):
@@ -131,7 +160,7 @@ class _Everybody:
         return getattr(self._generator, name)
 
 
-def game_of(name: str, parameters, problem: Problem, reads_public: bool = False) -> Game:
+def game_of(name: str, parameters, problem: Problem, reads_public: bool = False, pack: int = PACK) -> Game:
     """The game on a method as a cell runs it, with the cell's n, classes and budget.
 
     The learning rate, which costs no privacy, is made tiny: a model that learns a canary would stop to respond to it.
@@ -139,11 +168,13 @@ def game_of(name: str, parameters, problem: Problem, reads_public: bool = False)
     Args:
         parameters, problem: the cell's.
         reads_public: the method reads public points: some are made up.
+        pack: how many canaries take part in one training, where features stay apart: a number that no other axis of a
+            release has. The more, the more runs a second, unless steps decompose matrices.
     """
     module = methods.load(name)
     if isinstance(getattr(parameters, "learning_rate", None), int | float):
         parameters = replace(parameters, learning_rate=_LEARNING_RATE)
-    canaries, dim = (1, module.AUDITED_DIM) if hasattr(module, "AUDITED_DIM") else (PACK, PACK)
+    canaries, dim = (1, module.AUDITED_DIM) if hasattr(module, "AUDITED_DIM") else (pack, pack)
     if dim is not None:
         problem = replace(problem, shape=(dim, 1, 1) if len(problem.shape) == 3 else (dim,))
     points = np.random.default_rng(0).uniform(-1, 1, (_PUBLIC_POINTS, problem.dim)).astype(np.float32)
@@ -158,11 +189,14 @@ def play(game: Game, runs: int, mode: str = "seeded", shared: bool = False) -> t
     row of a release (a control), and the attacker looks at differences between rows.
     """
     found: tuple[list, list] = ([], [])
+    last = None  # the first run says how many releases there are: as many in all, by the plan
     attack = _by_model if game.last_iterate_only else _by_transcript
     rng = np.random.default_rng(secrets.randbits(128))
     while min(sum(map(len, part)) for part in found) < runs:
         present = rng.random(game.canaries) < 0.5
-        statistic = attack(game, present, NoiseSource(mode, "audit", secrets.token_hex(16), shared=shared))
+        source = Watched(mode, shared, last)
+        statistic = attack(game, present, source)
+        last = None if game.last_iterate_only else len(source.transcript)
         found[0].append(statistic[present])
         found[1].append(statistic[~present])
     return tuple(np.concatenate(part)[:runs] for part in found)
@@ -182,11 +216,10 @@ def trained(game: Game, present: np.ndarray, source: NoiseSource, records=None):
 
 def _by_transcript(game: Game, present: np.ndarray, source: NoiseSource) -> np.ndarray:
     """(canaries,) log-likelihood ratio of each canary's presence."""
-    source.transcript = []
-    trained(game, present, source)
     everybody, nobody = Replay(source), Replay(source)
-    trained(game, np.ones_like(present), everybody)
-    trained(game, np.zeros_like(present), nobody)
+    for who, own in ((present, source), (np.ones_like(present), everybody), (np.zeros_like(present), nobody)):
+        with suppress(EnoughError):
+            trained(game, who, own)
     events = {event.name: event for event in game.plan.events}
     total = np.zeros(game.canaries)
     for parts in _steps(source.transcript, everybody.queries, nobody.queries):

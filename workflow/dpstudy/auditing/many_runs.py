@@ -1,5 +1,7 @@
 """The entries of audit.json that many runs of the canaries' game give."""
 
+import numpy as np
+
 from dpstudy.auditing.canaries import Game, play
 from dpstudy.privacy.audit import distinguished
 from dpstudy.privacy.events import unamplified
@@ -17,7 +19,17 @@ def attack(game: Game, runs: int, confidence: float, mode: str = "seeded", share
         confidence: of each bound.
         shared: the noise is one vector for all (a control): the attacker looks where it cancels.
     """
-    present, absent = play(game, runs, mode, shared)
+    return bounds(game, *play(game, runs, mode, shared), confidence, shared)
+
+
+def bounds(game: Game, present: np.ndarray, absent: np.ndarray, confidence: float, shared: bool = False) -> list[dict]:
+    """What the statistics of as many runs with the canary as without it prove: the entries of audit.json.
+
+    Args:
+        present, absent: (runs,) as of `play`.
+        confidence, shared: as of `attack`.
+    """
+    runs = len(present)
     cut = max(1, round(_HELD_OUT * runs))
     held_out, tested = (present[:cut], absent[:cut]), (present[cut:], absent[cut:])
     delta, events = game.problem.budget.delta, game.plan.events

@@ -10,11 +10,12 @@ gives a valid bound.
 """
 
 import secrets
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
-from dpstudy.auditing.canaries import Game, Replay, trained
+from dpstudy.auditing.canaries import EnoughError, Game, Replay, trained
 from dpstudy.errors import StudyError
 from dpstudy.privacy.audit import guessed, guesses_to_make
 from dpstudy.privacy.gaussian import mu_of
@@ -45,10 +46,6 @@ class _Steps(list):
         super().append(entry)
 
 
-class _EnoughError(Exception):
-    """The first step has been seen."""
-
-
 class _FirstStep(Replay):
     """A tape that ends with the first step of a release."""
 
@@ -62,7 +59,7 @@ class _FirstStep(Replay):
         if name == self._name:
             self._at = step if self._at is None else self._at
             if step != self._at:
-                raise _EnoughError
+                raise EnoughError
             self.parts.append(np.array(query).ravel())
         return super().released(name, query, std, step, tensor, symmetric)
 
@@ -120,10 +117,8 @@ def play_once(game: Game, canaries: int, mode: str = "seeded") -> tuple[np.ndarr
 def _alone(game: Game, number: int, run: NoiseSource, name: str, records) -> list[np.ndarray]:
     """What one canary adds to the first step, tensor by tensor."""
     tape, who = _FirstStep(run, name), np.arange(game.canaries) == number
-    try:
+    with suppress(EnoughError):
         trained(game, who, tape, records)
-    except _EnoughError:
-        pass
     return tape.parts
 
 

@@ -141,12 +141,12 @@ class NetworkRun:
         if self._center is not None:
             tensors |= {"center": self._center, "scale": self._scale}
         averaged = self._average.count if self._average else 0
-        return tensors, {"done": self.done, "averaged": averaged, "drawn": dict(source.drawn)}
+        return tensors, {"done": self.done, "averaged": averaged, "made": source.made()}
 
     def restore(self, tensors: Mapping[str, np.ndarray], facts: Mapping, source: NoiseSource) -> None:
         """Go on from what `state` gave."""
         self.done = facts["done"]
-        source.resume(facts["drawn"])
+        source.resume(facts["made"])
         if "center" in tensors:
             self.normalise(tensors["center"], tensors["scale"])
         with torch.no_grad():

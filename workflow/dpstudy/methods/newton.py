@@ -13,6 +13,12 @@ rho = T/s^2 (Theorem 2.1).
     classes: all blocks together change by at most sqrt(4/27) C^2.
     sum_j p_j (1 - p_j) = 1 - |p|^2 <= 1 - 1/m: the sum of all blocks, shared by all classes, changes by at most
     (1 - 1/m) C^2.
+The first step is at zero weights, whatever the records: every p_j is 1/m. There
+    |p - y|^2 = (1 - 1/m)^2 + (m - 1)/m^2 = 1 - 1/m, or |p|^2 = 1/m <= 1 - 1/m of a record without a label,
+    sum_j (p_j (1 - p_j))^2 = (1 - 1/m)^2/m,    sum_j p_j (1 - p_j) = 1 - 1/m,
+which any record of norm C reaches in all at once: the first step is charged for these, and nothing can be charged for
+less. The later ones are at weights that depend on the records, where the bounds above hold for any. All steps have the
+same noise.
 A record's full Hessian is (D - A) x x^T, with D the diagonal p_j (1 - p_j) and A the off-diagonal p_j p_k. D + A is
 diagonally dominant, so D - A <= 2 D: the full Hessian is at most twice its block diagonal, hence steps of 1/2. A share
 of mu^2 is spent on the Hessians, and the ridge comes from their known noise. What classes share, divided by m, has far
@@ -21,7 +27,7 @@ steps over many classes want a smaller learning rate.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -109,6 +115,8 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     """Calibrate the noise to the budget; see the module's proof for the sensitivities."""
     if parameters.variant == "softmax" and problem.positives > 1:
         raise StudyError(f"{_METHOD}: the softmax loss takes one label a record; use variant: published for several")
+    if parameters.variant == "softmax" and problem.classes < 2:
+        raise StudyError(f"{_METHOD}: the softmax loss needs two classes at least")
     facts = {"learning_rate_applied": parameters.learning_rate}
     if not problem.noised:
         return Plan((), {GRADIENT: 0.0, HESSIAN: 0.0}, facts)
@@ -116,29 +124,46 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     scale = calibrate(lambda scale: tuple(event.scaled(scale) for event in unit), problem.budget)
     events = tuple(event.scaled(scale) for event in unit)
     noise = {event.name: event.noise_multiplier * event.sensitivity for event in events}
+    # of the later steps, where there are some: the smaller one
     return Plan(events, noise, facts | {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events})
 
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     """The releases with a multiplier of 1 each (published), or a total mu of 1 (softmax)."""
-    norm, steps, root = parameters.clipping_norm, parameters.steps, math.sqrt(problem.classes)
-    records = problem.unit_records
+    norm, steps, records, classes = parameters.clipping_norm, parameters.steps, problem.unit_records, problem.classes
+    root = math.sqrt(classes)
     if parameters.variant == "published":
         return (
             Event(GRADIENT, "gaussian", 1.0, records * root * norm, steps),
             Event(HESSIAN, "gaussian", 1.0, records * root * norm**2 / 4, steps),
         )
-    share = parameters.hessian_share
-    bound = math.sqrt(4 / 27) if parameters.preconditioner == "per-class" else 1 - 1 / problem.classes
+    part = parameters.hessian_share
+    gradients = records * norm * math.sqrt(1 - 1 / classes), records * norm * math.sqrt(2)
+    at_zero, anywhere = 1 - 1 / classes, 1 - 1 / classes
+    if parameters.preconditioner == "per-class":
+        at_zero, anywhere = (1 - 1 / classes) / root, math.sqrt(4 / 27)
     return (
-        Event(GRADIENT, "gaussian", math.sqrt(steps / (1 - share)), records * math.sqrt(2) * norm, steps),
-        Event(HESSIAN, "gaussian", math.sqrt(steps / share), records * bound * norm**2, steps),
+        *_steps_of(GRADIENT, *gradients, steps, 1 - part),
+        *_steps_of(HESSIAN, records * norm**2 * at_zero, records * norm**2 * anywhere, steps, part),
     )
+
+
+def _steps_of(name: str, first: float, later: float, steps: int, square: float) -> Iterator[Event]:
+    """Releases of these sensitivities with the same noise, worth a mu^2 of `square` together."""
+    std = math.sqrt((first**2 + (steps - 1) * later**2) / square)
+    yield Event(name, "gaussian", std / first, first)
+    if steps > 1:
+        yield Event(name, "gaussian", std / later, later, steps - 1)
 
 
 def spent(plan: Plan, step: int) -> tuple[Event, ...]:
     """The events of the first `step` steps: what the curve's epsilon is computed from."""
-    return tuple(replace(event, count=step) for event in plan.events)
+    found, left = [], {GRADIENT: step, HESSIAN: step}
+    for event in plan.events:  # of each name in the order of the steps
+        made = min(event.count, left[event.name])
+        left[event.name] -= made
+        found += [replace(event, count=made)] if made else []
+    return tuple(found)
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:

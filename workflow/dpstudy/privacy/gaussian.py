@@ -7,6 +7,7 @@ delta = Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2) (Balle an
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 
 from scipy.special import log_ndtr
 
@@ -45,6 +46,7 @@ def delta_of(epsilon: float, mu: float) -> float:
     return max(0.0, float(math.exp(first) * -math.expm1(min(0.0, second - first))))
 
 
+@lru_cache(maxsize=1024)
 def epsilon_of(mu: float, delta: float) -> float:
     """The smallest epsilon >= 0 for which mu-Gaussian-DP implies (epsilon, delta)-DP, rounded up.
 
@@ -68,6 +70,7 @@ def epsilon_of(mu: float, delta: float) -> float:
     return high
 
 
+@lru_cache(maxsize=1024)  # methods ask for it in every step
 def mu_of(epsilon: float, delta: float) -> float:
     """The largest mu whose Gaussian-DP implies (epsilon, delta)-DP, rounded down.
 

@@ -34,6 +34,7 @@ CLAIMED = (
     "itself computed from the private records and bounds the change of a density, not of the point (where all records "
     "are the same they are published as they are), and the projection is trained on private records without noise."
 )
+_ROUNDING = 1e-9  # relative
 SEEDED = "Noise was drawn from a seeded generator: reproducible research, not for release."
 
 
@@ -136,14 +137,40 @@ def check_releases(events: Sequence[Event], drawn: Mapping[str, int]) -> None:
         raise RuntimeError(f"the ledger declares the releases {dict(declared)}, the noise source drew {dict(drawn)}")
 
 
-def check_run(events: Sequence[Event], source: NoiseSource) -> None:
-    """Hold the ledger against what a run did: what its noise source drew, and how many units took part.
+def check_noise(events: Sequence[Event], deviations: Mapping[str, Mapping[float, int]]) -> None:
+    """Hold the noise of each release against the ledger's: noise multiplier x sensitivity, or more.
+
+    Where several events share a name, the releases with the smallest noise are held against the smallest of them.
+
+    Args:
+        deviations: as of `NoiseSource.deviations`.
 
     Raises:
-        RuntimeError: as `check_releases`; more or fewer units took part in a Poisson-sampled release than chance
-            allows at the rate that is accounted; or secure noise was too coarse for a release.
+        RuntimeError: a release had less.
+    """
+    for name in {event.name for event in events if event.sensitivity is not None}:  # LOCAL scales its noise afterwards
+        accounted = Counter()
+        for event in events:
+            if event.name == name:
+                accounted[event.noise_multiplier * event.sensitivity] += event.count
+        made = Counter(deviations[name])
+        for least, std in zip(sorted(accounted.elements()), sorted(made.elements()), strict=True):
+            if std < least * (1 - _ROUNDING):
+                raise RuntimeError(
+                    f"the ledger accounts for noise of standard deviation {least:.6g} in the release {name!r}, the "
+                    f"noise source was asked for {std:.6g}"
+                )
+
+
+def check_run(events: Sequence[Event], source: NoiseSource) -> None:
+    """Hold the ledger against what a run did: what its noise source drew and how large, and how many units took part.
+
+    Raises:
+        RuntimeError: as `check_releases` and `check_noise`; more or fewer units took part in a Poisson-sampled release
+            than chance allows at the rate that is accounted; or secure noise was too coarse for a release.
     """
     check_releases(events, source.drawn)
+    check_noise(events, source.deviations())
     for event in events:
         numbers = sum(source.sizes.get(event.name, {}).values())
         if source.mode == "secure" and event.noise_multiplier * math.sqrt(numbers) > LARGEST:

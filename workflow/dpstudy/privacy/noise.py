@@ -38,7 +38,8 @@ class NoiseSource:
         self._vectors: dict[str, np.ndarray] = {}
         self.key = tuple(str(part) for part in key)
         self.drawn: Counter[str] = Counter()
-        self._used: dict[tuple[str, int], set[str]] = {}  # (release, step) -> tensors drawn
+        self._used: dict[tuple[str, int], dict[str, float]] = {}  # (release, step) -> tensor drawn -> its deviation
+        self._earlier: dict[str, Counter[float]] = {}  # of releases that another source made: as `deviations`
         self.took_part: dict[str, tuple[int, int]] = {}  # release -> (units taken, units that could be), never stored
         self.sizes: dict[str, dict[str, int]] = {}  # release -> tensor -> how many numbers it has
         self.transcript: list[tuple[str, int, str, np.ndarray]] | None = None  # for audits: what was released
@@ -115,23 +116,42 @@ class NoiseSource:
     def _enter(self, name: str, std: float, step: int, tensor: str) -> None:
         """Count a release, once for all its tensors."""
         self.untouched = False
-        tensors = self._used.setdefault((name, step), set())
+        tensors = self._used.setdefault((name, step), {})
         if tensor in tensors:
             raise RuntimeError(f"noise for release {name!r}, step {step}, tensor {tensor!r} was already drawn")
         self.drawn[name] += not tensors
-        tensors.add(tensor)
+        tensors[tensor] = std
         if not 0 <= std < np.inf:
             raise ValueError(f"release {name!r}: standard deviation must be >= 0 and finite, got {std}")
 
     def _on_grid(self, std: float) -> bool:
         return self.mode == "secure" and not self.shared and 0 < std < np.inf
 
-    def resume(self, drawn: Mapping[str, int]) -> None:
-        """Take over the count of what an interrupted run drew before this one goes on where it was."""
+    def deviations(self) -> dict[str, dict[float, int]]:
+        """Release -> standard deviation of its noise -> how many releases had it: public, as the plan of a run is.
+
+        Of a release of several tensors the smallest counts: its noise multiplier is that of the least protected one.
+        """
+        found = {name: Counter(counts) for name, counts in self._earlier.items()}
+        for (name, _), tensors in self._used.items():
+            found.setdefault(name, Counter())[min(tensors.values())] += 1
+        return {name: dict(counts) for name, counts in found.items()}
+
+    def resume(self, made: Mapping[str, Sequence[Sequence[float]]]) -> None:
+        """Take over the count of what an interrupted run drew before this one goes on where it was.
+
+        Args:
+            made: what its `made` gave.
+        """
         if self.drawn:
             raise RuntimeError(f"releases were drawn before the run was resumed: {dict(self.drawn)}")
         self.untouched, self.resumed = False, True
-        self.drawn = Counter(drawn)
+        self._earlier = {name: Counter({std: times for std, times in pairs}) for name, pairs in made.items()}
+        self.drawn = Counter({name: counts.total() for name, counts in self._earlier.items()})
+
+    def made(self) -> dict[str, list[tuple[float, int]]]:
+        """`deviations` as JSON can hold it, for `resume`."""
+        return {name: list(counts.items()) for name, counts in self.deviations().items()}
 
     def _draw(self, shape: tuple[int, ...], std: float, dtype, *release: object) -> np.ndarray:
         if self.mode == "secure":
@@ -159,10 +179,17 @@ class NoiseSource:
         """A source of its own for a part of this run, such as one of several trials; it counts for itself."""
         return NoiseSource(self.mode, *self.key, *key, shared=self.shared)
 
-    def adopt(self, other: "NoiseSource") -> None:
-        """Count what a part of this run released as released by this one."""
+    def adopt(self, other: "NoiseSource", deviations: Mapping[str, Mapping[float, int]] | None = None) -> None:
+        """Count what a part of this run released as released by this one.
+
+        Args:
+            deviations: of those of its releases that the ledger has in other units: as it has them, the part's own
+                having been held against its plan.
+        """
         self.untouched = False
         self.drawn += other.drawn
+        for name, counts in (other.deviations() | (deviations or {})).items():
+            self._earlier.setdefault(name, Counter()).update(counts)
         self.sizes |= other.sizes
         for name, (taken, units) in other.took_part.items():
             self.took(name, taken, units)

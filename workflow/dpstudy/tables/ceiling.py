@@ -64,8 +64,9 @@ def cell_ceiling(ledger: Mapping, classes: int, clipping_norm: float | None = No
     Args:
         ledger: a ledger.json: its events, n and guarantee.
         classes: m.
-        clipping_norm: C, the norm of a record's label-bearing part, where a release is more sensitive than that
-            (Newton: sqrt(m) or sqrt(2) times C). Without it C is the sensitivity, and the ceiling still an upper one.
+        clipping_norm: C, the norm of a record's label-bearing part, where a release is not as sensitive as that
+            (Newton: sqrt(m) C, or from sqrt(1 - 1/m) C to sqrt(2) C). Without it C is the sensitivity, and the ceiling
+            still an upper one where that is larger.
 
     Returns:
         None where the ledger gives no guarantee, releases nothing that bears labels, or releases something that this
@@ -86,7 +87,7 @@ def cell_ceiling(ledger: Mapping, classes: int, clipping_norm: float | None = No
 
 def label_norm(metrics: Mapping) -> float | None:
     """The `clipping_norm` of `cell_ceiling` for a cell with this metrics.json: Newton clips features to C, and its
-    releases are more sensitive than a record's labels times that (by sqrt(m), or sqrt(2))."""
+    releases are not as sensitive as a record's labels times that."""
     return metrics["hyperparameters"]["clipping_norm"] if metrics["method"] == "newton" else None
 
 

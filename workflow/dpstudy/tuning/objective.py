@@ -95,7 +95,8 @@ class Objective:
             if event.sampling != "none" or event.name not in plan.noise:
                 raise StudyError(f"tuning.records: the release {event.name!r} cannot be scaled to fewer records")
         problem = replace(self._problem, n=max(1, round(self._problem.n * self._share)))
-        return problem, replace(plan, noise={name: std * self._share for name, std in plan.noise.items()})
+        events = tuple(event.scaled(self._share) for event in plan.events)  # what a record adds does not shrink
+        return problem, replace(plan, events=events, noise={k: std * self._share for k, std in plan.noise.items()})
 
 
 def _some_rows(inputs: CellInputs, share: float) -> list[tuple[np.ndarray, np.ndarray]]:

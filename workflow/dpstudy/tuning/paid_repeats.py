@@ -12,6 +12,7 @@ there were.
 
 import math
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -42,6 +43,7 @@ class _Run:
     curve: list[tuple]
     source: NoiseSource
     seconds: float
+    deviations: dict[str, Counter[float]] | None  # of its noise, in the ledger's units, if those are not its own
 
 
 class Tuning(PaidTuning):
@@ -60,7 +62,7 @@ class Tuning(PaidTuning):
         """
         settings = self._grid or corners(self.tuning["space"])
         if not problem.noised:
-            self._problem, self._std, self._once = self.on_train(problem), 0.0, ()
+            self._problem, self._std, self._once, self._in_units = self.on_train(problem), 0.0, (), False
             return Plan((), {}, {"mean_trials": self._mean})
         target, delta = problem.budget.target, problem.budget.delta
         multiplier = self._score_multiplier(target, delta)
@@ -69,7 +71,8 @@ class Tuning(PaidTuning):
         self._once = (*plan.events, Event(SCORE, "gaussian", multiplier, float(problem.unit_records)))
         for setting in settings:
             self._planned(setting)
-        known = _comparable(plan.events) if self._sensitivities(settings) > 1 else plan.events
+        self._in_units = self._sensitivities(settings) > 1
+        known = _comparable(plan.events) if self._in_units else plan.events
         trained = touching(replace(plan, events=known), part="train", trials=self._mean)
         score = replace(self._once[-1], part="validation", trials=self._mean)
         return Plan(
@@ -135,7 +138,7 @@ class Tuning(PaidTuning):
                 best = run
         self.chosen.append(best.setting)
         self.seconds = best.seconds
-        source.adopt(best.source)
+        source.adopt(best.source, best.deviations)
         if best.model is None:
             raise StudyError(f"tuning: training failed with the setting that was chosen, {best.setting}")
         if monitor:
@@ -161,9 +164,10 @@ class Tuning(PaidTuning):
             model = None
         noisy = float(source.released(SCORE, np.array([right]), self._std)[0]) if self._once else right
         if model is not None:
-            check_run(self._once, source)
+            check_run((*plan.events, *self._once[-1:]), source)
         curve = watching.rows if monitor else []
-        return _Run(noisy, dict(setting), model, curve, source, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return _Run(noisy, dict(setting), model, curve, source, seconds, _in_units(plan) if self._in_units else None)
 
     def spent(self, plan: Plan, step: int) -> tuple[Event, ...]:
         """What was released after `step` steps of the released trial."""
@@ -174,6 +178,14 @@ class Tuning(PaidTuning):
 def _comparable(events: tuple[Event, ...]) -> tuple[Event, ...]:
     """The events as far as they cost privacy: sensitivities in units of their own."""
     return tuple(replace(event, sensitivity=1.0) for event in events)
+
+
+def _in_units(plan: Plan) -> dict[str, Counter[float]]:
+    """The noise of a trial that was held against its own plan, as a ledger of `_comparable` events has it."""
+    found: dict[str, Counter[float]] = defaultdict(Counter)
+    for event in plan.events:
+        found[event.name][event.noise_multiplier] += event.count
+    return found
 
 
 def _refuse_unbounded(events: tuple[Event, ...]) -> None:
