@@ -6,6 +6,7 @@ import pytest
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json, write_json
 from dpstudy.tables.disparity import build_disparity_table, disparity_sheet, lay_disparities
+from dpstudy.tables.disparity_figure import build_disparity_figure
 
 SPEC = {
     "column": "sex",
@@ -68,3 +69,18 @@ def test_what_is_claimed_and_not_proved_is_marked(grouped):
     assert [label.endswith(" (ε claimed)") for label in labels] == [row["entry"] == entry for row in SPEC["rows"]]
     plain = [row[0] for block in disparity_sheet("t", SPEC, grouped.results).blocks for row in block]
     assert not any("claimed" in label for label in plain)
+
+
+def test_groups_that_a_metric_cannot_compare_are_named_all_the_same(grouped):
+    """Small test sets have such groups: a study does not fail for them."""
+    for path in grouped.metrics.values():
+        content = read_json(path)
+        for row in content["seeds"]:
+            row["groups"] = {"sex=F": {"n": 60}, "sex=M": {"n": 40}}
+        write_json(path, content)
+    (sheet,) = [disparity_sheet("t", SPEC, grouped.results)]
+    assert [row[1:4] for row in sheet.blocks[0]][1:] == [("F", "60", "–"), ("M", "40", "–")]
+    assert "too few" in sheet.notes[-1]
+    paths = [grouped.folder / f"empty.{kind}" for kind in ("pdf", "png", "csv")]
+    build_disparity_figure("f", SPEC, grouped.results.axes, grouped.metrics, *paths)
+    assert "sex,F,60,top1,,,,,3" in paths[2].read_text()

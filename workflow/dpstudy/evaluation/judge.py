@@ -12,7 +12,7 @@ from dpstudy.evaluation.groups import members
 from dpstudy.evaluation.metrics import METRICS, ranks
 
 LABEL = "label"  # the column that single labels stand under
-FEWEST = 5  # records that bear a label, and as many that do not, for its area to count in a group
+FEWEST = 3  # records that bear a label, and as many that do not, for its area to count in a group
 AREAS = {"auc": weighted.auc, "average_precision": weighted.average_precision}
 
 

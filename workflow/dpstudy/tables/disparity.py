@@ -28,14 +28,15 @@ _NAMES = {WHOLE: "all", GAP: "best less worst"}
 class Score:
     """A metric on one group in one cell: mean and standard deviation over seeds, and the mean ends of their intervals.
 
+    `mean` and `std` are None where the group has too few records with, or without, a label for the metric.
     `group`: WHOLE for the whole split; GAP for how far the best group is above the worst, in each seed.
     """
 
     place: tuple[str, str, str, str]
     group: str
     n: int | None
-    mean: float
-    std: float
+    mean: float | None
+    std: float | None
     low: float | None
     high: float | None
     seeds: int
@@ -96,13 +97,16 @@ def _of_cell(place: tuple[str, str, str, str], seeds: list[dict], column: str, m
         {name.removeprefix(prefix): entry for name, entry in seed.get("groups", {}).items() if name.startswith(prefix)}
         for seed in seeds
     ]
-    names = [name for name, entry in groups[0].items() if metric in entry]
-    if not names or metric not in seeds[0]:
+    if not groups[0] or metric not in seeds[0]:
         return
     yield _score(place, WHOLE, None, seeds, metric)
-    for name in names:
-        yield _score(place, name, groups[0][name]["n"], [own[name] for own in groups], metric)
-    gaps = [found[0] for own in groups if (found := gap({name: own[name][metric] for name in names}))]
+    told = [name for name, entry in groups[0].items() if metric in entry]
+    for name, entry in groups[0].items():
+        if name in told:
+            yield _score(place, name, entry["n"], [own[name] for own in groups], metric)
+        else:
+            yield Score(place, name, entry["n"], None, None, None, None, len(groups))
+    gaps = [found[0] for own in groups if (found := gap({name: own[name][metric] for name in told}))]
     if gaps:
         mean, _, std = mean_median_std(gaps)
         yield Score(place, GAP, None, mean, std, None, None, len(gaps))
@@ -142,13 +146,15 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
             f"Groups are compared on the same labels: those that {FEWEST} records of each bear and as many do not; "
             "all: on every label.",
         )
+    if any(score.mean is None for score in scores):
+        notes += ("–: too few of the group's records bear a label, or too few do not.",)
     return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)
 
 
 def _texts(scores: list[Score | None], metric: str) -> list[str]:
     texts = []
     for score in scores:
-        if score is None:
+        if score is None or score.mean is None:
             texts.append("–")
             continue
         digits = decimals(score.std, metric)

@@ -56,8 +56,12 @@ def build_disparity_figure(
 def draw(spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric: str) -> Figure:
     """The figure. `axes` are the study's: each epsilon keeps its colour in every figure."""
     epsilons = axes["epsilons"]
-    scores = [score for score in scores if score.group not in (WHOLE, GAP)]
+    scores = [score for score in scores if score.group not in (WHOLE, GAP) and score.mean is not None]
     groups = list(dict.fromkeys(score.group for score in scores))
+    if not groups:
+        figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT))
+        figure.text(0.5, 0.5, f"{METRICS[metric]}: too few records in the groups to compare them", ha="center")
+        return figure
     panels_of = [[s for s in scores if s.place[1:3] == (row["features"], row["entry"])] for row in spec["rows"]]
     drawn = [(row, found) for row, found in zip(spec["rows"], panels_of, strict=True) if found]
     columns = min(len(drawn), _COLUMNS, max(1, _GROUPS_ABREAST // len(groups)))
