@@ -38,7 +38,7 @@ METHODS = {
     "gradients": ("first_order", SGD),
 }
 TIGHT = [case for case in METHODS if case != "newton, published"]
-COARSE = {"covariance": 5000, "newton": 12_000, "least squares, published": 12_000}  # runs, of those that are slow
+COARSE = {"covariance": 9000, "newton": 12_000, "least squares, published": 12_000}  # runs, of those that are slow
 
 
 def mutated(function, old, new):

@@ -170,7 +170,7 @@ def look_through_own_data():
             try:
                 look_through(name, entry, Path(study_locations.data_root(STUDY)), entry["delta"])
             except StudyError as error:
-                raise WorkflowError(f"nothing was run: {error}")
+                raise WorkflowError(f"dpstudy: nothing was run: {error}")
 
 
 def guard_paid_models():
@@ -186,4 +186,4 @@ def guard_paid_models():
     try:
         guard(due, Spending(spent, STUDY["release"].get("spend_again", False)), secure)
     except StudyError as error:
-        raise WorkflowError(str(error))
+        raise WorkflowError(f"dpstudy: {error}")
