@@ -4,6 +4,7 @@ A point is one group at one epsilon: the mean over seeds, with the mean of its 9
 """
 
 import os
+import textwrap
 from collections.abc import Mapping
 
 import matplotlib.style
@@ -84,7 +85,8 @@ def draw(spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric:
         if i % columns == 0:
             panel.set_ylabel(METRICS[metric])
         label = row.get("label", f"{row['entry']}, {row['features']}")
-        panel.set_title(marked(label, row["entry"], axes), loc="left")
+        letters = int(_WIDTH / columns / _LETTER)  # a longer title would run out of the figure
+        panel.set_title(textwrap.fill(marked(label, row["entry"], axes), letters), loc="left")
     for panel in panels[len(drawn) :]:
         panel.set_axis_off()
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
