@@ -181,7 +181,7 @@ def guard_paid_models():
     due = [
         Due(CELL.format(**job.wildcards_dict), job.params.seeds, job.output.ledger)
         for job in workflow.dag.needrun_jobs()
-        if str(job.rule.script).endswith("/train_cell.py")
+        if str(job.rule.script).endswith("train_cell.py")
     ]
     try:
         guard(due, Spending(spent, STUDY["release"].get("spend_again", False)), secure)
