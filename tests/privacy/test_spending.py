@@ -95,6 +95,12 @@ def test_records_are_known_by_what_is_read_and_not_by_what_a_study_calls_them(tm
     assert by_subject["spent"]["seeds"] == 1 and by_subject["by_record"] == 1
     assert by_record["spent"]["epsilon"] > by_subject["spent"]["epsilon"] > 0.5
     assert found["others"].keys() == {"gone"} and found["others"]["gone"]["spent"]["seeds"] == 1
+    write_totals(
+        cells[:1], {names[0]: "1e-5", "gone": "1e-5"}, str(tmp_path / "total.json"), str(tmp_path / "spent.jsonl"),
+        {names[0]: "r1", "gone": "r2"},
+    )  # fmt: skip
+    found = read_json(tmp_path / "total.json")
+    assert found["others"].keys() == {"gone"}, "a data set of the study without a cell of its own"
     assert "bound nothing" in spent_in_words(by_subject["spent"], 1) and "bound" not in spent_in_words(None)
 
 

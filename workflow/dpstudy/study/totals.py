@@ -23,7 +23,7 @@ def write_totals(
     Args:
         cells: {"dataset", "ledger" (path), "metrics" (path)} of each cell.
         deltas: data set -> its delta.
-        path: of the JSON to write; data sets of the book that this study has not stand under "others".
+        path: of the JSON to write; records of the book that no cell of this study learns from stand under "others".
         spent: where trainings with secure noise are written down.
         records: data set -> which records it has (locations.records_of).
     """
@@ -33,8 +33,8 @@ def write_totals(
         own = [cell for cell in cells if cell["dataset"] == name]
         ledgers = [(read_json(cell["ledger"]), len(read_json(cell["metrics"])["seeds"])) for cell in own]
         past = [place for place, entry in enumerate(book) if _of(entry, name, known.get(name))]
-        mine.update(past)
         if ledgers:
+            mine.update(past)
             unit = ledgers[0][0]["unit"]
             datasets[name] = total(ledgers, float(delta)) | _spent([book[place] for place in past], delta, unit)
     others = defaultdict(list)
