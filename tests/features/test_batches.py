@@ -80,6 +80,19 @@ def test_dropped_rows_are_found_out_in_the_first_pass_alone(make_split, tmp_path
     assert source.rows == 20, "how many are kept is private"
 
 
+def test_a_share_reads_its_own_shards(make_split):
+    folders, tables = zip(*(make_split(split, (6, 9, 5, 2, 3)) for split in ("train", "validation")), strict=True)
+    shares = [ShardBatches(folders, share=(share, 2)) for share in (0, 1)]
+    assert [(source.rows, len(source), source.nbytes) for source in shares] == [
+        (30, 4, 30 * DIM * tables[0].features.itemsize),
+        (20, 6, 20 * DIM * tables[0].features.itemsize),
+    ]
+    np.testing.assert_array_equal(joined(shares[0])[0], np.concatenate([table.features[:15] for table in tables]))
+    for folder in folders:
+        (folder / "part-00000.parquet").unlink()
+    np.testing.assert_array_equal(joined(shares[1])[0], np.concatenate([table.features[15:] for table in tables]))
+
+
 def test_hashes_are_checked_in_the_first_pass_alone(make_split, monkeypatch):
     folder, _ = make_split()
     hashed, sha256 = [], batches.sha256

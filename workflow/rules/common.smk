@@ -47,6 +47,7 @@ SOURCES = {**STUDY["datasets"], **STUDY["public"]}
 PLANTED = {name for name, public in STUDY["public"].items() if "plant" in public}
 CELL = "{dataset}/{features}/{entry}/eps={epsilon}"
 RUN = f"results/runs/{CELL}/seed={{seed}}"
+SUMS = "results/private/statistics/{dataset}/{features}/{split}/clip={clip}/{grams}"
 HELD_MB = 1024  # HOLD_BYTES of dpstudy.methods.records
 SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
 NO_MATCH = "(?!)"  # a pattern for a wildcard that this study leaves without values
@@ -82,6 +83,7 @@ wildcard_constraints:
     figure=alternatives(STUDY["figures"]),
     split="train|validation|test",
     shard="[0-9]{5}",
+    share="[0-9]{3}",
     clip=r"inf|[0-9.e+-]+",
     grams="shared|per-class",
     seed=alternatives(STUDY["seeds"]),

@@ -47,7 +47,7 @@ def planted_from(wildcards):
 def reading_options(source):
     """What a reader is told of a data set: not what only others need, so that another delta reads nothing anew."""
     cut = SOURCES[source].get("beyond") == "truncate"
-    others = ("delta", "not_accounted", "matched", "test_split", *(() if cut else ("positives", "beyond")))
+    others = ("delta", "not_accounted", "matched", "test_split", "sum_jobs", *(() if cut else ("positives", "beyond")))
     return {key: value for key, value in SOURCES[source].items() if key not in others}
 
 
@@ -117,6 +117,25 @@ def feature_files(dataset, features, split):
     if as_they_are(features):
         return with_manifest(f"results/data/{dataset}/{split}", dataset)
     return with_manifest(f"results/features/{dataset}/{features}/{split}", dataset)
+
+
+def sum_jobs(dataset):
+    """Among how many jobs a pass for sums over a split is shared; never more than it has shards."""
+    options = STUDY["datasets"][dataset]
+    return min(options.get("sum_jobs", 1), options["shards"])
+
+
+def share_files(wildcards):
+    """The manifest, and the shards of one job's share."""
+    from dpstudy.features.batches import share_of
+
+    manifest, *shards = feature_files(wildcards.dataset, wildcards.features, wildcards.split)
+    return [manifest, *share_of(shards, int(wildcards.share), sum_jobs(wildcards.dataset))]
+
+
+def all_shares(wildcards):
+    """The sums of all jobs that share a pass."""
+    return [f"{SUMS}/share-{share:03d}.safetensors".format(**wildcards) for share in range(sum_jobs(wildcards.dataset))]
 
 
 def as_they_are(features):

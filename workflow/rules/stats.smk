@@ -1,5 +1,5 @@
-# Sums over the private records of a split, one pass for every epsilon, regulariser, seed and trial. Nothing here is
-# published.
+# Sums over the private records of a split, one pass for every epsilon, regulariser, seed and trial; where the data set
+# says `sum_jobs`, the pass is shared among so many jobs. Nothing here is published.
 
 
 rule sum_statistics:
@@ -8,11 +8,13 @@ rule sum_statistics:
         kept=lambda wildcards: kept_for(wildcards.features),
         code=code("sum_statistics.py"),
     output:
-        "results/private/statistics/{dataset}/{features}/{split}/clip={clip}/{grams}.safetensors",
+        f"{SUMS}.safetensors",
     log:
         "results/logs/sum_statistics/{dataset}/{features}/{split}/clip={clip}/{grams}.log",
     benchmark:
         "results/benchmarks/sum_statistics/{dataset}/{features}/{split}/clip={clip}/{grams}.tsv"
+    wildcard_constraints:
+        dataset=alternatives(name for name in STUDY["datasets"] if sum_jobs(name) == 1),
     conda:
         "../../envs/study.yaml"
     threads: 1
@@ -24,3 +26,43 @@ rule sum_statistics:
         positives=lambda wildcards: STUDY["datasets"][wildcards.dataset]["positives"],
     script:
         "../scripts/sum_statistics.py"
+
+
+use rule sum_statistics as sum_share with:
+    input:
+        features=share_files,
+        kept=lambda wildcards: kept_for(wildcards.features),
+        code=code("sum_statistics.py"),
+    output:
+        f"{SUMS}/share-{{share}}.safetensors",
+    log:
+        "results/logs/sum_share/{dataset}/{features}/{split}/clip={clip}/{grams}/{share}.log",
+    benchmark:
+        "results/benchmarks/sum_share/{dataset}/{features}/{split}/clip={clip}/{grams}/{share}.tsv"
+    wildcard_constraints:
+        dataset=alternatives(name for name in STUDY["datasets"] if sum_jobs(name) > 1),
+    params:
+        positives=lambda wildcards: STUDY["datasets"][wildcards.dataset]["positives"],
+        shares=lambda wildcards: sum_jobs(wildcards.dataset),
+
+
+rule add_shares:
+    input:
+        shares=all_shares,
+        code=code("add_shares.py"),
+    output:
+        f"{SUMS}.safetensors",
+    log:
+        "results/logs/add_shares/{dataset}/{features}/{split}/clip={clip}/{grams}.log",
+    benchmark:
+        "results/benchmarks/add_shares/{dataset}/{features}/{split}/clip={clip}/{grams}.tsv"
+    wildcard_constraints:
+        dataset=alternatives(name for name in STUDY["datasets"] if sum_jobs(name) > 1),
+    conda:
+        "../../envs/study.yaml"
+    threads: 1
+    resources:
+        mem_mb=grown(lambda wildcards, input: int(500 + 4 * max(input.size_files_mb))),
+        runtime=grown(30),
+    script:
+        "../scripts/add_shares.py"

@@ -1,4 +1,4 @@
-"""Sum what least squares needs over the private records of one split of a feature set, in one pass."""
+"""Sum what least squares needs over the private records of one split of a feature set, or a share, in one pass."""
 
 from dpstudy.features import shards
 from dpstudy.features.batches import ShardBatches
@@ -7,13 +7,15 @@ from dpstudy.methods.sufficient_statistics import accumulate
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        wildcards = snakemake.wildcards
+        wildcards, shares = snakemake.wildcards, snakemake.params.get("shares", 1)
         folder = f"results/features/{wildcards.dataset}/{wildcards.features}/{wildcards.split}"
+        share = (int(wildcards.get("share", 0)), shares)
         accumulate(
-            ShardBatches([folder], kept=snakemake.input.get("kept", [])),
+            ShardBatches([folder], kept=snakemake.input.get("kept", []), share=share),
             len(shards.read_manifest(folder)["classes"]),
             float(wildcards.clip),
             snakemake.params.positives,
             per_class=wildcards.grams == "per-class",
             threads=snakemake.threads,
+            may_be_empty=shares > 1,
         ).save(snakemake.output[0])

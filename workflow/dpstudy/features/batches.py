@@ -44,11 +44,18 @@ class ShardBatches:
         nbytes: of all features, as stored.
     """
 
-    def __init__(self, folders: Sequence[str | os.PathLike], kept: Sequence[str | os.PathLike] = ()):
+    def __init__(
+        self,
+        folders: Sequence[str | os.PathLike],
+        kept: Sequence[str | os.PathLike] = (),
+        share: tuple[int, int] = (0, 1),
+    ):
         """
         Args:
             folders: each with feature shards of one split and their manifest.
             kept: the kept.parquet of de-duplications; rows that one of them does not list are left out.
+            share: (i, k): the i-th of k shares, as equal as may be, of each folder's shards in their order; `rows` and
+                `nbytes` are of that share.
 
         Raises:
             StudyError: a manifest, or one of `kept`, is missing or damaged.
@@ -58,9 +65,11 @@ class ShardBatches:
         for folder in folders:
             manifest = shards.read_manifest(folder)
             keep = shards.kept_ids(kept, manifest) if kept else None
-            self._shards += [_Shard(Path(folder) / e["file"], e, manifest, keep) for e in manifest["shards"]]
-            self.rows += manifest["rows"]
-            self.nbytes += manifest["rows"] * math.prod(manifest["shape"]) * np.dtype(manifest["dtype"]).itemsize
+            mine = share_of(manifest["shards"], *share)
+            self._shards += [_Shard(Path(folder) / entry["file"], entry, manifest, keep) for entry in mine]
+            rows = sum(entry["rows"] for entry in mine)
+            self.rows += rows
+            self.nbytes += rows * math.prod(manifest["shape"]) * np.dtype(manifest["dtype"]).itemsize
 
     def __len__(self) -> int:
         """How many batches a pass has."""
@@ -94,6 +103,11 @@ class ShardBatches:
                 arrived, coming = coming, shard and reader.submit(_read, shard)
                 if arrived:
                     yield arrived.result()
+
+
+def share_of(shards: Sequence, index: int, shares: int) -> Sequence:
+    """The `index`-th of `shares` neighbouring parts of a list, whose lengths differ by one at most."""
+    return shards[len(shards) * index // shares : len(shards) * (index + 1) // shares]
 
 
 def _read(shard: _Shard) -> Batch:

@@ -8,7 +8,7 @@ import functools
 import itertools
 import operator
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -56,11 +56,8 @@ class Statistics:
 
     def save(self, path) -> None:
         """Write the statistics, readable by their owner alone."""
-        tensors = {"gram": self.gram, "targets": self.targets}
-        if self.class_grams is not None:
-            tensors["class_grams"] = self.class_grams
         metadata = {"clipping_norm": repr(self.clipping_norm), "positives": str(self.positives)}
-        write_tensors(path, tensors, metadata, private=True)
+        write_tensors(path, _tensors(self), metadata, private=True)
 
     @classmethod
     def load(cls, path) -> "Statistics":
@@ -74,6 +71,29 @@ class Statistics:
             clipping_norm=float(metadata["clipping_norm"]),
             positives=int(metadata["positives"]),
         )
+
+
+def add_up(paths: Sequence) -> Statistics:
+    """The sums that jobs made of their shares of the records, added in float64; two are in memory at a time.
+
+    Raises:
+        ValueError: they do not belong together.
+    """
+    first = Statistics.load(paths[0])
+    wide = {name: value.astype(np.float64) for name, value in _tensors(first).items()}
+    for path in paths[1:]:
+        other = Statistics.load(path)
+        if _kind(other) != _kind(first):
+            raise ValueError(f"statistics {_kind(first)} and {_kind(other)} do not add up")
+        for name, value in _tensors(other).items():
+            wide[name] += value
+    return replace(first, **{name: value.astype(np.float32) for name, value in wide.items()})
+
+
+def _tensors(statistics: Statistics) -> dict[str, np.ndarray]:
+    """The sums that there are, by name."""
+    tensors = {"gram": statistics.gram, "targets": statistics.targets}
+    return tensors if statistics.class_grams is None else tensors | {"class_grams": statistics.class_grams}
 
 
 def _kind(statistics: Statistics) -> dict:
@@ -93,6 +113,7 @@ def accumulate(
     positives: int = 1,
     per_class: bool = False,
     threads: int = 1,
+    may_be_empty: bool = False,
 ) -> Statistics:
     """One pass over (features (n, d), labels (n,) or (n, m)) batches, on a GPU where there is one.
 
@@ -101,9 +122,10 @@ def accumulate(
 
     Args:
         threads: above 1, each works on its share of every batch with sums and a BLAS thread of its own.
+        may_be_empty: no rows are no mistake: this is a part of the records.
 
     Raises:
-        StudyError: no rows, or labels that `checked_labels` refuses.
+        StudyError: no rows, unless that may be, or labels that `checked_labels` refuses.
     """
     sums, rows = [], 0
     large = getattr(batches, "nbytes", 0) > _LARGE
@@ -115,7 +137,7 @@ def accumulate(
             parts = [(features[start:stop], labels[start:stop]) for start, stop in itertools.pairwise(cuts)]
             list(pool.map(lambda own, part: own.add(*part), sums, parts))
             rows += len(labels)
-    if not rows:
+    if not rows and not (may_be_empty and sums):
         raise StudyError("there are no training rows to learn from")
     parts = (Statistics(*own.totals(), clipping_norm, positives) for own in sums)
     return functools.reduce(operator.add, parts)

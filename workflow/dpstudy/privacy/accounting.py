@@ -191,17 +191,22 @@ def pld_epsilon(events: Sequence[Event], delta: float) -> float:
 
     With a coarser grid the bound is still valid but can exceed RDP's at small epsilon.
     """
-    return _pld_epsilon(tuple(events), delta)
+    return _pld_epsilon(tuple(events), delta, _PLD_RELATIVE_INTERVAL)
+
+
+def coarse_epsilon(events: Sequence[Event], delta: float) -> float:
+    """The same bound on a grid fifty times coarser: a few percent above it, and much sooner there."""
+    return _pld_epsilon(tuple(events), delta, 50 * _PLD_RELATIVE_INTERVAL)
 
 
 @lru_cache(maxsize=1024)
-def _pld_epsilon(events: tuple[Event, ...], delta: float) -> float:
+def _pld_epsilon(events: tuple[Event, ...], delta: float, relative_interval: float) -> float:
     from dp_accounting.pld import PLDAccountant
 
     rough = rough_epsilon(events, delta)
     if rough == 0:
         return 0.0  # so little privacy loss that delta covers it: no grid is fine enough, and none is needed
-    accountant = PLDAccountant(value_discretization_interval=_PLD_RELATIVE_INTERVAL * max(rough, _SMALLEST_ROUGH))
+    accountant = PLDAccountant(value_discretization_interval=relative_interval * max(rough, _SMALLEST_ROUGH))
     for event in events:
         accountant.compose(_dp_event(event), event.count)
     return float(accountant.get_epsilon(delta))

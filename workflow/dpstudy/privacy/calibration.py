@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from dpstudy.errors import StudyError
 from dpstudy.privacy import gaussian
-from dpstudy.privacy.accounting import certify, rough_epsilon
+from dpstudy.privacy.accounting import certify, coarse_epsilon, rough_epsilon
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import TRUNCATED, Event, known_to_renyi, unamplified
 from dpstudy.privacy.published import CONVERSIONS
@@ -46,11 +46,14 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
         epsilon = bound(events_at(scale), budget.delta)
         return math.log(max(epsilon, 1e-300) / budget.target) + tolerance / 2
 
-    guess = _first_guess(events_at, budget)
-    if subsampled and budget.accounting == "certified" and known_to_renyi(events_at(1.0)):
-        with contextlib.suppress(StudyError):  # the loose bound may not reach what the certifying one does
-            guess = _solve(lambda scale: excess(scale, rough_epsilon), guess, 1.5, budget, tolerance)
-    scale = _solve(excess, guess, 1.1, budget, tolerance)
+    guess, step = _first_guess(events_at, budget), 1.1
+    if subsampled and budget.accounting == "certified":
+        known = known_to_renyi(events_at(1.0))
+        bound = rough_epsilon if known else coarse_epsilon
+        with contextlib.suppress(StudyError):  # the looser bound may not reach what the certifying one does
+            guess = _solve(lambda scale: excess(scale, bound), guess, 1.5, budget, tolerance)
+            step = step if known else 1.001
+    scale = _solve(excess, guess, step, budget, tolerance)
     while epsilon_of(events_at(scale), budget.delta) > budget.target:  # the root finder stopped on the wrong side
         scale *= 1 + tolerance
     return scale
@@ -94,8 +97,11 @@ def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, m
 
     quick = 0
     one = events_after(1)
-    if budget.accounting == "certified" and not unamplified(one) and known_to_renyi(one):
-        quick = most_within(rough_epsilon, 0)  # never below the certified epsilon
+    if budget.accounting == "certified" and not unamplified(one):
+        known = known_to_renyi(one)
+        quick = most_within(rough_epsilon if known else coarse_epsilon, 0)
+        if not known and quick and epsilon_of(events_after(quick), budget.delta) > budget.target:
+            quick = 0  # Renyi's is never below the certified epsilon; of two grids the coarser one may be, by a hair
     steps = most_within(epsilon_of, quick)
     if not steps:
         raise StudyError(

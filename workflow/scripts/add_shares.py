@@ -1,0 +1,8 @@
+"""Add up the private sums of the jobs that shared a pass over one split of a feature set."""
+
+from dpstudy.job import job
+from dpstudy.methods.sufficient_statistics import add_up
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        add_up(snakemake.input.shares).save(snakemake.output[0])
