@@ -44,6 +44,9 @@ rule all:
         final_targets(),
 
 
+run_here(os.environ.get("DPSTUDY_HERE", "").split())
+
+
 onstart:
     unthrottle()
     look_through_own_data()

@@ -19,8 +19,9 @@ BENCHMARKS = {
     "smoothing": "smoothing",
     "noise": "noise",
     "attack": "attacks",
+    "memory": "memory",
 }
-LONG = {"stream", "network", "dedup", "extract", "smoothing", "attack"}  # only when named
+LONG = {"stream", "network", "dedup", "extract", "smoothing", "attack", "memory"}  # only when named
 
 
 def main() -> int:
@@ -36,6 +37,7 @@ def main() -> int:
         type=int,
         help="most rows of `stream` (default 1,280,000: 2 GB of disk), another n of `smoothing`, or runs of `attack`",
     )
+    parser.add_argument("--study", help="of `memory`: the study that is run, instead of config.yaml")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
@@ -50,6 +52,7 @@ def main() -> int:
         if name in (options.names or BENCHMARKS.keys() - LONG):
             started = time.monotonic()
             more = {"rows": options.rows} if name in ("stream", "smoothing", "attack") and options.rows else {}
+            more |= {"study": options.study} if name == "memory" and options.study else {}
             importlib.import_module(f"benchmarks.{module}").run(options.threads, options.repeats, **more)
             print(f"({name}: {time.monotonic() - started:.0f} s in all)\n", flush=True)
     return 0

@@ -5,6 +5,7 @@ A lock that a living run holds is never cleared.
 
 import contextlib
 import fcntl
+import os
 import shutil
 import signal
 import socket
@@ -17,9 +18,11 @@ from pathlib import Path
 import psutil
 
 STATE = Path(".snakemake")
-RUN = STATE / "dpstudy-run"  # "machine process" of the last run; locked as long as it, or its Snakemake, lives
+# "machine process [SLURM job]" of the last run; locked as long as it, or its Snakemake, lives.
+RUN = STATE / "dpstudy-run"
 # The last flag ends the list of --quiet, so that a target may follow.
 SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), "--quiet", "host", "rules", "--rerun-incomplete"]
+SLURM_JOB = "SLURM_JOB_ID"
 PATIENCE_SECONDS = 2  # for a run that was killed just now
 LAST_WORDS_SECONDS = 20  # for its jobs
 LEAST_BYTES = 1 << 17  # that Snakemake needs for notes of its own
@@ -42,7 +45,7 @@ def main(arguments: list[str]) -> int:
         STATE.mkdir(exist_ok=True)
         with only_run() as lock:
             clear_dead_run(arguments)
-            RUN.write_text(f"{socket.gethostname()} {psutil.Process().pid}\n")
+            RUN.write_text(f"{socket.gethostname()} {psutil.Process().pid} {os.environ.get(SLURM_JOB, '')}\n")
             started = time.time()
             status = run_snakemake(arguments, lock)
     except RefusedError as refusal:
@@ -66,7 +69,7 @@ def only_run() -> Iterator[int]:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not locked(file.fileno()):
             if time.monotonic() > deadline:
-                who = ", process ".join(RUN.read_text().split()) or "another run"
+                who = ", process ".join(RUN.read_text().split()[:2]) or "another run"
                 raise RefusedError(f"this folder is in use by {who}; wait for it, or stop it, then try again")
             time.sleep(0.1)
         yield file.fileno()
@@ -88,10 +91,17 @@ def clear_dead_run(arguments: list[str]) -> None:
     locks = STATE / "locks"
     if not (locks.is_dir() and any(locks.iterdir())):
         return
+    queued = slurm_jobs()
+    if left := [number for number in queued or () if number != os.environ.get(SLURM_JOB)]:
+        raise RefusedError(
+            f"jobs of a run are still in SLURM's queue; wait for that run, or if it is dead, end them (scancel "
+            f"{' '.join(left)}), then try again"
+        )
     for process in psutil.wait_procs(here("snakemake"), PATIENCE_SECONDS)[1]:
         raise RefusedError(f"this folder is in use by process {process.pid}; wait for it, or stop it, then try again")
-    host = (RUN.read_text().split() or [socket.gethostname()])[0]
-    if host != socket.gethostname():
+    host, _, job = (*RUN.read_text().split(), *3 * [""])[:3]
+    ended = job and queued is not None and job not in queued
+    if host not in ("", socket.gethostname()) and not ended:
         raise RefusedError(
             f"this folder is in use by a run on the machine {host!r}, which cannot be seen from here; "
             "wait for it, or if it is dead, run snakemake --unlock, then try again"
@@ -107,6 +117,17 @@ def clear_dead_run(arguments: list[str]) -> None:
         raise RefusedError("the lock of a run that died could not be cleared; mend what is named above")
     for leftover in Path("results").rglob(".*.tmp"):
         leftover.unlink(missing_ok=True)
+
+
+def slurm_jobs() -> list[str] | None:
+    """The numbers of this folder's jobs in SLURM's queue; None where that cannot be known."""
+    command = ["squeue", "--noheader", "--me", "--format=%i|%Z"]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):  # no SLURM here, or it does not answer
+        return None
+    lines = (line.partition("|") for line in asked.stdout.splitlines())
+    return [number for number, _, folder in lines if folder == str(Path.cwd())]
 
 
 def here(program: str, argument: str = "") -> list[psutil.Process]:

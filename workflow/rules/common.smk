@@ -149,6 +149,14 @@ def announce(paths):
             print(f"  {path}")
 
 
+def run_here(names):
+    """Of a run whose jobs are submitted to a cluster: run those of some rules where Snakemake itself runs."""
+    known = [rule.name for rule in workflow.rules]
+    if unknown := [name for name in names if name not in known]:
+        raise WorkflowError(f"dpstudy: DPSTUDY_HERE names {unknown[0]!r}, and the rules are {', '.join(known)}")
+    workflow.localrules(*names)
+
+
 def unthrottle():
     """Lift Snakemake's default limit of 100 jobs a second; one of the user's own stays.
 

@@ -1,0 +1,50 @@
+"""The peak memory of every rule of a study, beside what the rule declares."""
+
+import ast
+import csv
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.timing import table, title, verdict
+from benchmarks.workflow import REPOSITORY, lay_out
+
+LARGEST_RATIO = 1.5
+
+
+def measured(folder: Path) -> dict[str, list[tuple[float, float, str]]]:
+    """Rule -> (peak resident MB, declared mem_mb, job) of each job whose benchmark file says both."""
+    found: dict[str, list[tuple[float, float, str]]] = {}
+    for path in sorted((folder / "results" / "benchmarks").rglob("*.tsv")):
+        with open(path, encoding="utf-8") as file:
+            for row in csv.DictReader(file, delimiter="\t"):
+                if row["max_rss"] in ("NA", "-", "0.00"):  # over before it was looked at
+                    continue
+                declared = float(ast.literal_eval(row["resources"])["mem_mb"])
+                job = str(path.relative_to(folder / "results" / "benchmarks").with_suffix(""))
+                found.setdefault(row["rule_name"], []).append((1.048576 * float(row["max_rss"]), declared, job))
+    return found
+
+
+def run(threads: int, repeats: int, study: str = "config.yaml") -> None:
+    """Run a study in a folder of its own and print, per rule, the job that comes closest to what it declares."""
+    title("(m) Peak memory of each rule, MB")
+    print(f"{study}, one job at a time. Of each rule the job with the largest share of its declaration.\n")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        lay_out(folder)
+        shutil.copy2(REPOSITORY / study, folder / "measured.yaml")
+        snakemake = str(Path(sys.executable).with_name("snakemake"))
+        command = [snakemake, "--cores", str(threads), "--benchmark-extended", "--configfile", "measured.yaml"]
+        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            sys.exit(f"the study failed:\n{done.stdout[-3000:]}")
+        found = measured(folder)
+    rows = []
+    for rule, jobs in sorted(found.items()):
+        peak, declared, job = max(jobs, key=lambda one: one[0] / one[1])
+        fits = peak <= declared <= LARGEST_RATIO * peak
+        rows.append((rule, len(jobs), f"{peak:.0f}", f"{declared:.0f}", f"{declared / peak:.2f}", verdict(fits), job))
+    table(("rule", "jobs", "measured", "declared", "ratio", f"1 to {LARGEST_RATIO}", "job"), rows)

@@ -1,0 +1,78 @@
+"""What a run on a cluster is told and asked, where no cluster is needed to see it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+from snakemake.cli import get_argument_parser
+
+from tests.workflow.conftest import ROOT, SNAKEMAKE
+
+
+def run_py(study, *arguments, **environment):
+    command = [sys.executable, "workflow/run.py", "--cores", "1", *arguments]
+    return subprocess.run(
+        command, cwd=study.path, env=study.environment | environment, capture_output=True, text=True, timeout=120
+    )
+
+
+def pretend_queue(study, tmp_path, *jobs):
+    """A squeue that knows these jobs of the study's folder, and one of another; returns PATH."""
+    squeue = tmp_path / "bin" / "squeue"
+    squeue.parent.mkdir()
+    lines = [*(f"{job}|{study.path}" for job in jobs), "7|/somewhere/else"]
+    squeue.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+    squeue.chmod(0o755)
+    return f"{squeue.parent}:{os.environ['PATH']}"
+
+
+def leave_a_lock(study, of):
+    """As a killed run leaves it."""
+    locks = study.path / ".snakemake" / "locks"
+    locks.mkdir(exist_ok=True)
+    (locks / "0.input.lock").write_text("x\n")
+    (study.path / ".snakemake" / "dpstudy-run").write_text(of)
+
+
+def test_jobs_that_a_dead_run_left_in_the_queue_are_named(study, tmp_path):
+    path = pretend_queue(study, tmp_path, 12, 15)
+    leave_a_lock(study, f"{os.uname().nodename} 999999\n")
+    result = run_py(study, PATH=path)
+    assert result.returncode == 1
+    assert "if it is dead, end them (scancel 12 15), then try again" in result.stderr
+    result = run_py(study, PATH=path, SLURM_JOB_ID="15")  # the controller itself
+    assert result.returncode == 1 and "(scancel 12)" in result.stderr
+
+
+def test_a_controller_on_another_node_is_known_to_have_ended(study, tmp_path):
+    path = pretend_queue(study, tmp_path)
+    leave_a_lock(study, "elsewhere 12\n")
+    result = run_py(study, PATH=path)
+    assert result.returncode == 1 and "a run on the machine 'elsewhere'" in result.stderr
+    leave_a_lock(study, "elsewhere 12 7\n")
+    result = run_py(study, PATH=path)
+    assert result.returncode == 0 and "clearing the lock" in result.stdout, result.stdout + result.stderr
+
+
+def test_rules_that_stay_with_the_controller_are_known_rules(study):
+    environment = study.environment | {"DPSTUDY_HERE": "train_closed_form train_cels"}
+    command = [SNAKEMAKE, "--cores", "1", "--dry-run"]
+    result = subprocess.run(command, cwd=study.path, env=environment, capture_output=True, text=True, timeout=120)
+    assert result.returncode and "DPSTUDY_HERE names 'train_cels', and the rules are " in result.stdout + result.stderr
+    controller = (ROOT / "profiles/slurm/controller.sh").read_text()
+    [default] = [line for line in controller.splitlines() if line.startswith("export DPSTUDY_HERE")]
+    environment["DPSTUDY_HERE"] = default.split("HERE-")[1].rstrip('}"')
+    result = subprocess.run(command, cwd=study.path, env=environment, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("name", ["default", "slurm"])
+def test_profiles_name_rules_and_options_that_exist(name):
+    profile = yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text())
+    known = {option for action in get_argument_parser()._actions for option in action.option_strings}
+    assert [f"--{key}" for key in profile if not key.startswith("slurm-") and f"--{key}" not in known] == []
+    rules = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
+    for rule in profile.get("set-resources", {}):
+        assert f"rule {rule}:" in rules or f"as {rule} with:" in rules
