@@ -19,7 +19,7 @@ rule audit_cell:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(audit_memory),
+        mem_mb=peak(audit_memory),
         runtime=grown(240),
     params:
         options=options_of,

@@ -1,5 +1,6 @@
 # What the rules share: the checked config, names that wildcards may take, and look-ups from it.
 
+import json
 import os
 import re
 import shutil
@@ -48,6 +49,8 @@ PLANTED = {name for name, public in STUDY["public"].items() if "plant" in public
 CELL = "{dataset}/{features}/{entry}/eps={epsilon}"
 RUN = f"results/runs/{CELL}/seed={{seed}}"
 SUMS = "results/private/statistics/{dataset}/{features}/{split}/clip={clip}/{grams}"
+SMALL_IMAGES = ("digits", "glyphs", "dead_leaves", "strokes", "cutouts", "scenes", "idx", "cifar", "mosaics")
+NESTED_MB = 250  # of the Snakemake in a job of a cluster
 HELD_MB = 1024  # HOLD_BYTES of dpstudy.methods.records
 SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
 NO_MATCH = "(?!)"  # a pattern for a wildcard that this study leaves without values
@@ -109,13 +112,20 @@ def grown(amount):
     return lambda wildcards, attempt: attempt * amount
 
 
+def peak(megabytes):
+    """mem_mb, the most resident memory that a job takes (python -m benchmarks memory measures it); in a cluster with that
+    of the Snakemake which each job has of its own. Grown with the attempt."""
+    amount = megabytes if callable(megabytes) else lambda wildcards, input: megabytes
+    return grown(lambda wildcards, input: amount(wildcards, input) + (0 if workflow.local_exec else NESTED_MB))
+
+
 def memory(megabytes_least, factor):
-    """mem_mb from the size of the inputs."""
+    """Megabytes from the size of the inputs."""
     return lambda wildcards, input: int(megabytes_least + factor * input.size_mb)
 
 
 def streaming_memory(megabytes_least, factor):
-    """mem_mb of a job that holds features up to a limit, and beyond it reads them a few shards at a time."""
+    """Megabytes of a job that holds features up to a limit, and beyond it reads them a few shards at a time."""
 
     def megabytes(wildcards, input):
         streamed = factor * HELD_MB + SHARDS_HELD * max(input.size_files_mb)

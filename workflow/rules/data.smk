@@ -16,7 +16,7 @@ rule prepare_shard:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(2000),
+        mem_mb=peak(preparation_memory),
         runtime=grown(30),
     params:
         options=lambda wildcards: reading_options(wildcards.source),
@@ -40,7 +40,7 @@ rule prepare_manifest:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(memory(1000, 3)),
+        mem_mb=peak(memory(250, 1)),
         runtime=grown(30),
     params:
         options=lambda wildcards: reading_options(wildcards.source),

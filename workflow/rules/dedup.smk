@@ -17,7 +17,7 @@ rule describe_images:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(memory(2500, 30)),
+        mem_mb=peak(memory(900, 20)),
         runtime=grown(240),
     params:
         private=lambda wildcards: wildcards.source in STUDY["datasets"],
@@ -41,7 +41,7 @@ rule fit_dedup_basis:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(memory(1000, 4)),
+        mem_mb=peak(memory(280, 2)),
         runtime=grown(30),
     script:
         "../scripts/fit_dedup_basis.py"
@@ -64,7 +64,7 @@ rule search_shard:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(4000),
+        mem_mb=peak(1200),
         runtime=grown(240),
     params:
         public=lambda wildcards: described(wildcards.public, wildcards.split, int(wildcards.shard)),
@@ -100,7 +100,7 @@ rule align_shard:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(5000),
+        mem_mb=peak(2200),
         runtime=grown(480),
     params:
         public=lambda wildcards: [
@@ -131,7 +131,7 @@ rule calibrate_dedup:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(4000),
+        mem_mb=peak(1700),
         runtime=grown(120),
     params:
         rule=rule_options(),
@@ -161,7 +161,7 @@ if STUDY["dedup"]["method"] == "squares":
             "../../envs/study.yaml"
         threads: 1
         resources:
-            mem_mb=grown(memory(2000, 4)),
+            mem_mb=peak(memory(215, 12)),
             runtime=grown(240),
         params:
             drop=STUDY["dedup"]["drop"],
@@ -210,7 +210,7 @@ else:
             "../../envs/study.yaml"
         threads: 1
         resources:
-            mem_mb=grown(memory(1000, 0.1)),
+            mem_mb=peak(memory(880, 0.1)),
             runtime=grown(120),
         params:
             drop=STUDY["dedup"]["drop"],

@@ -16,7 +16,7 @@ rule certify_cells:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(2000),
+        mem_mb=peak(certification_memory),
         runtime=grown(60),
     params:
         cells=lambda wildcards: [cell.path for cell in CELLS if cell.dataset == wildcards.dataset],
@@ -40,7 +40,7 @@ rule summarise_cells:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(1000),
+        mem_mb=peak(memory(140, 8)),
         runtime=grown(30),
     params:
         cells=[[cell.dataset, cell.features, cell.entry, cell.epsilon] for cell in CELLS],
@@ -64,7 +64,7 @@ rule total_privacy:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(1500),
+        mem_mb=peak(memory(155, 8)),
         runtime=grown(30),
     params:
         datasets=[cell.dataset for cell in CELLS],

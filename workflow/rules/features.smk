@@ -15,7 +15,7 @@ rule extract_shard:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(extraction_memory),
+        mem_mb=peak(extraction_memory),
         runtime=grown(240),
         gpu=extraction_gpu,
     params:
@@ -43,7 +43,7 @@ rule extract_manifest:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(memory(1000, 3)),
+        mem_mb=peak(memory(130, 1)),
         runtime=grown(30),
     script:
         "../scripts/extract_manifest.py"

@@ -23,7 +23,7 @@ rule fit_projection:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(6000),
+        mem_mb=peak(2400),
         runtime=grown(120),
         gpu=lambda wildcards: gpu() if "backbone" in STUDY["fits"][wildcards.fit] else 0,
     params:

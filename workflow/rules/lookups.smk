@@ -99,7 +99,8 @@ def extraction_options(wildcards):
 def extraction_memory(wildcards, input):
     """mem_mb of an extraction: the images with what becomes of them, and a network's weights."""
     weights = sum(os.path.getsize(path) for path in weights_files(STUDY["features"][wildcards.features])) / 1e6
-    return int(3000 + 20 * max(input.size_mb - weights, 0) + 4 * weights)
+    least = 300 if STUDY["features"][wildcards.features]["extractor"] in ("pixels", "precomputed") else 1000
+    return int(least + 20 * max(input.size_mb - weights, 0) + 4 * weights)
 
 
 def extraction_gpu(wildcards):
@@ -327,12 +328,51 @@ def devices_of(wildcards):
 
 def audit_memory(wildcards, input):
     """mem_mb of attacks: for networks, the gradients of all canaries."""
-    return 8000 if wildcards.entry in entries_where(curve=True, per_seed=True) else 2000
+    if wildcards.entry in entries_where(curve=True, per_seed=True):
+        return 8000
+    return 220 if options_of(wildcards)["method"] == "least_squares" else 950
 
 
 def stepped_memory(wildcards, input):
     """mem_mb of a training in steps: mini-batches are picked from memory, full batches may be read anew."""
     options = options_of(wildcards)
+    if options["method"] == "least_squares":  # a search for its settings
+        return memory(290, 3)(wildcards, input)
     searched = options.get("tuning", {}).get("space", {})
     full = options.get("batch_size", "full") == "full" and "batch_size" not in searched
-    return streaming_memory(1500, 6)(wildcards, input) if full else memory(1500, 6)(wildcards, input)
+    return int((streaming_memory if full else memory)(1150, 4)(wildcards, input))
+
+
+def solving_memory(wildcards, input):
+    """mem_mb of a closed form: least squares needs no torch, the others do."""
+    options = options_of(wildcards)
+    if options["method"] != "least_squares":
+        return memory(1350, 8)(wildcards, input)
+    return memory(265, 4 if pays(options) else 1)(wildcards, input)  # where it pays, it reads validation records
+
+
+def statistics_memory(wildcards, input):
+    """mem_mb of sums: d x d of them, in float64 and float32, beside the shards that a pass has in hand; more where torch
+    makes them."""
+    dim, classes = matrix_of(input.features[0])
+    grams = dim**2 * (16 + 4 * classes * (wildcards.grams == "per-class")) / 1e6
+    with_torch = 700 if gpu() or input.size_mb > HELD_MB else 0
+    return int(210 + with_torch + grams + SHARDS_HELD * max(input.size_files_mb))
+
+
+def matrix_of(manifest):
+    """(d, m) of a feature set, from its manifest. Where that is still to be made, Snakemake asks again."""
+    with open(manifest, encoding="utf-8") as file:
+        content = json.load(file)
+    return content["dim"], len(content["classes"])
+
+
+def preparation_memory(wildcards, input):
+    """mem_mb of reading images: those of the benchmarks are small."""
+    return 350 if SOURCES[wildcards.source]["reader"] in SMALL_IMAGES else 2000
+
+
+def certification_memory(wildcards, input):
+    """mem_mb of certifying: sampled batches need privacy loss distributions."""
+    sampled = any(entry.get("batch_size", "full") != "full" for entry in STUDY["methods"].values())
+    return int((950 if sampled else 190) + 8 * input.size_mb)

@@ -18,7 +18,7 @@ rule pretrain_backbone:
         "../../envs/study.yaml"
     threads: pretraining_threads
     resources:
-        mem_mb=grown(pretraining_memory),
+        mem_mb=peak(pretraining_memory),
         runtime=grown(1440),
         gpu=lambda wildcards: pretraining_devices(wildcards) * gpu(),
     params:

@@ -73,7 +73,9 @@ def pretraining_memory(wildcards, input):
     """mem_mb of a pre-training: each process holds the images, up to a limit, and what they become."""
     shards = [path for path in input.public if path.endswith(".parquet")]
     held = min(sum(map(os.path.getsize, shards)) / 1e6 if all(map(os.path.exists, shards)) else 0, 2048)
-    return int(pretraining_threads(wildcards) * (3000 + 4 * held))
+    architecture = STUDY["backbones"][wildcards.backbone]["architecture"]
+    least = 1150 if architecture == "small_cnn" else 2000 if architecture.startswith("wrn") else 6000
+    return int(pretraining_threads(wildcards) * (least + 4 * held))
 
 
 def backbone_folder(options):

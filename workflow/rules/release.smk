@@ -23,7 +23,7 @@ rule write_bundle:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(1000),
+        mem_mb=peak(memory(300, 4)),
         runtime=grown(30),
     params:
         cell=lambda wildcards: as_cell(wildcards).path,

@@ -26,7 +26,7 @@ rule build_report:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(1500),
+        mem_mb=peak(memory(138, 8)),
         runtime=grown(30),
     params:
         study=STUDY["study"],

@@ -19,7 +19,7 @@ rule sum_statistics:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(streaming_memory(2000, 2)),
+        mem_mb=peak(statistics_memory),
         runtime=grown(120),
         gpu=gpu(),
     params:
@@ -62,7 +62,7 @@ rule add_shares:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(lambda wildcards, input: int(500 + 4 * max(input.size_files_mb))),
+        mem_mb=peak(lambda wildcards, input: int(500 + 4 * max(input.size_files_mb))),
         runtime=grown(30),
     script:
         "../scripts/add_shares.py"

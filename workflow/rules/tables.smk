@@ -23,7 +23,7 @@ rule build_table:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(1000),
+        mem_mb=peak(memory(138, 8)),
         runtime=grown(30),
     params:
         spec=lambda wildcards: STUDY["tables"][wildcards.table],
@@ -60,7 +60,7 @@ rule draw_figure:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(memory(1500, 6)),
+        mem_mb=peak(memory(235, 6)),
         runtime=grown(30),
     params:
         spec=lambda wildcards: STUDY["figures"][wildcards.figure],

@@ -25,7 +25,7 @@ rule train_closed_form:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(memory(1000, 6)),
+        mem_mb=peak(solving_memory),
         runtime=grown(120),
     params:
         options=options_of,
@@ -54,7 +54,7 @@ use rule train_closed_form as train_stepped with:
     wildcard_constraints:
         entry=alternatives(entries_where(curve=True, per_seed=False, audited=False)),
     resources:
-        mem_mb=grown(stepped_memory),
+        mem_mb=peak(stepped_memory),
         runtime=grown(240),
         gpu=gpu(),
 
@@ -73,6 +73,10 @@ use rule train_stepped as train_claimed with:
         f"results/benchmarks/train_claimed/{CELL}.tsv"
     wildcard_constraints:
         entry=alternatives(entries_where(curve=True, audited=True)),
+    resources:
+        mem_mb=peak(memory(1300, 12)),
+        runtime=grown(240),
+        gpu=gpu(),
 
 
 # Deep entries: each seed is a job, which goes on from its last checkpoint where it was killed, and a new seed leaves the
@@ -91,7 +95,7 @@ use rule train_closed_form as train_seed with:
         entry=alternatives(entries_where(curve=True, per_seed=True)),
     threads: devices_of
     resources:
-        mem_mb=grown(lambda wildcards, input: devices_of(wildcards) * stepped_memory(wildcards, input)),
+        mem_mb=peak(lambda wildcards, input: devices_of(wildcards) * stepped_memory(wildcards, input)),
         runtime=grown(1440),
         gpu=lambda wildcards: devices_of(wildcards) * gpu(),
     params:
@@ -126,7 +130,7 @@ rule gather_cell:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=grown(memory(500, 3)),
+        mem_mb=peak(memory(120, 3)),
         runtime=grown(10),
     params:
         fingerprint=lambda wildcards: whole_fingerprint(as_cell(wildcards)),
