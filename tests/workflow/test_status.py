@@ -1,0 +1,41 @@
+"""`make status`: done, stale and missing cells."""
+
+import copy
+import subprocess
+import sys
+
+from tests.workflow.conftest import TINY
+
+
+def status(study, *arguments):
+    command = [sys.executable, "workflow/status.py", *arguments]
+    result = subprocess.run(command, cwd=study.path, env=study.environment, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_a_finished_study_has_nothing_to_do(study):
+    assert status(study) == "cells: 8 done, 0 stale, 0 missing\nnothing to be done\n"
+
+
+def test_changed_and_new_cells_are_told_apart(study):
+    config = copy.deepcopy(TINY)
+    config["methods"]["sgd"]["learning_rate"] = 1.5
+    config["epsilons"] = ["1", "2", "inf"]
+    study.write_config(config)
+    before = sorted(path for path in study.path.rglob("results/**/*"))
+    said = status(study)
+    assert said.startswith("cells: 4 done, 4 stale, 4 missing\n")
+    assert "  stale   digits/pixels/sgd/eps=1  (Params have changed" in said
+    assert "  missing digits/cnn/ls/eps=2\n" in said
+    assert "also to run: " in said and "build_table 1" in said and "train_" not in said.split("also to run")[1]
+    assert sorted(path for path in study.path.rglob("results/**/*")) == before
+
+
+def test_a_wrong_config_is_said(study):
+    config = copy.deepcopy(TINY) | {"seedz": [0]}
+    study.write_config(config)
+    result = subprocess.run(
+        [sys.executable, "workflow/status.py"], cwd=study.path, env=study.environment, capture_output=True, text=True
+    )
+    assert result.returncode and "seedz" in result.stderr

@@ -1,0 +1,62 @@
+"""`make status`: which cells of a study are done, stale or missing, and what else is to run. Nothing is changed."""
+
+import argparse
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), "--dry-run", "--cores", "1", "--nolock"]
+JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", re.MULTILINE)
+CELL = re.compile(r"results/cells/(.+)/metrics\.json")
+NAMED = 8  # cells that are listed one by one
+WIDTH = 100
+
+
+def main(arguments: list[str]) -> int:
+    """Print the state of the study that Snakemake's arguments name; the exit status is that of Snakemake's dry run."""
+    done = subprocess.run([*SNAKEMAKE, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.stderr.write(done.stdout[-2000:] + done.stderr[-2000:])
+        return done.returncode
+    due = list(jobs(done.stdout + done.stderr))
+    cells = {cell: reason for _, cell, reason in due if cell}
+    stale = {cell: reason for cell, reason in cells.items() if Path(f"results/cells/{cell}/metrics.json").exists()}
+    missing = [cell for cell in cells if cell not in stale]
+    print(f"cells: {len(cells_of(arguments) - cells.keys())} done, {len(stale)} stale, {len(missing)} missing")
+    for title, names in (("stale", stale), ("missing", missing)):
+        for cell in list(names)[:NAMED]:
+            print(f"  {title:8}{cell}" + (f"  ({stale[cell]})" if cell in stale else ""))
+        if len(names) > NAMED:
+            print(f"  {title:8}and {len(names) - NAMED:,} more")
+    others = Counter(rule for rule, cell, _ in due if not cell and rule != "all")
+    if others:
+        print("also to run: " + ", ".join(f"{rule} {count}" for rule, count in others.items()))
+    print("nothing to be done" if not due else "the same command with `study` instead of `status` runs them")
+    return 0
+
+
+def cells_of(arguments: list[str]) -> set[str]:
+    """The cells of the study that the arguments name."""
+    import yaml
+
+    from dpstudy.study import cells, config
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--configfile", default="config.yaml")
+    with open(parser.parse_known_args(arguments)[0].configfile, encoding="utf-8") as file:
+        return {cell.path for cell in cells.unfold(config.load(yaml.safe_load(file)))}
+
+
+def jobs(text: str):
+    """(rule, cell or "", reason) of every job that a dry run names."""
+    for rule, body in JOB.findall(text):
+        fields = dict(re.findall(r"^    (\w+): (.*)$", body, re.MULTILINE))
+        found = CELL.search(fields.get("output", ""))
+        reason = fields.get("reason", "")
+        yield rule, found[1] if found else "", reason if len(reason) <= WIDTH else reason[: WIDTH - 3] + "..."
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
