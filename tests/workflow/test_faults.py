@@ -267,6 +267,18 @@ def test_a_feature_that_is_not_a_number(own):
 # ---- privacy
 
 
+@pytest.mark.parametrize("content", ["", "{}", '{"dim": "wide", "classes": 3}'])
+def test_a_damaged_manifest_of_features(own, content):
+    """Snakemake looks into it too, for the memory that sums take."""
+    target = OWN_CELL.format("ls")
+    works(own, target)
+    (own.path / target).unlink()
+    shutil.rmtree(own.path / "results/private")
+    manifest = own.path / "results/features/own/brought/train/manifest.json"
+    manifest.write_text(content)
+    fails(own, target, "results/features/own/brought/train/manifest.json: ")
+
+
 def test_an_epsilon_out_of_reach_and_a_weak_delta(own):
     target = OWN_CELL.format("sgd")
     normalisation = {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 0.01}

@@ -363,8 +363,11 @@ def statistics_memory(wildcards, input):
 def matrix_of(manifest):
     """(d, m) of a feature set, from its manifest. Where that is still to be made, Snakemake asks again."""
     with open(manifest, encoding="utf-8") as file:
-        content = json.load(file)
-    return content["dim"], len(content["classes"])
+        try:
+            content = json.load(file)
+            return int(content["dim"]), len(content["classes"])
+        except (ValueError, KeyError, TypeError):
+            return 0, 0  # damaged, which the job says in a sentence
 
 
 def preparation_memory(wildcards, input):
