@@ -39,8 +39,8 @@ class Curve:
         rows = []
         for series, points in self._points.items():
             slopes = self.slopes(series)
-            steep = next((int(points[at + 1][0]) for at, slope in enumerate(slopes) if slope > STEEPER), None)
-            note = "no more than proportional" if steep is None else f"steeper than proportional up to {steep:,}"
+            steep = next((int(points[at][0]) for at, slope in enumerate(slopes) if slope > STEEPER), None)
+            note = "no more than proportional" if steep is None else f"steeper than proportional from {steep:,} on"
             seconds = " ".join(f"{value:.3g}" for _, value in points)
             rows.append((series, seconds, " ".join(f"{slope:.2f}" for slope in slopes), note))
         sizes = " ".join(f"{int(size):,}" for size, _ in next(iter(self._points.values())))
@@ -63,6 +63,9 @@ class Curve:
         for series, points in self._points.items():
             axes.loglog(*zip(*points, strict=True), marker="o", markersize=4, label=series)
         axes.set(xlabel=self.size, ylabel="seconds", title=self.about)
+        sizes = [size for size, _ in next(iter(self._points.values()))]
+        axes.set_xticks(sizes, [f"{int(size):,}" for size in sizes])
+        axes.minorticks_off()
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
         figure.savefig(folder / f"{self.name}.png", dpi=150)
