@@ -377,5 +377,6 @@ def preparation_memory(wildcards, input):
 
 def certification_memory(wildcards, input):
     """mem_mb of certifying: sampled batches need privacy loss distributions."""
-    sampled = any(entry.get("batch_size", "full") != "full" for entry in STUDY["methods"].values())
+    own = [cell.options(STUDY) for cell in CELLS if cell.dataset == wildcards.dataset]
+    sampled = any(options.get("batch_size", "full") != "full" or "tuning" in options for options in own)
     return int((950 if sampled else 190) + 8 * input.size_mb)
