@@ -12,6 +12,7 @@ from dpstudy.evaluation.judge import AREAS, FEWEST, LABEL
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json
+from dpstudy.tables.intervals import joined
 from dpstudy.tables.layout import check_names, datasets_of, marked
 from dpstudy.tables.numbers import decimals
 from dpstudy.tables.results import Results
@@ -26,7 +27,7 @@ _NAMES = {WHOLE: "all", GAP: "best less worst"}
 
 @dataclass(frozen=True)
 class Score:
-    """A metric on one group in one cell: mean and standard deviation over seeds, and the mean ends of their intervals.
+    """A metric on one group in one cell: mean and standard deviation over seeds, and the interval of the mean.
 
     `mean` and `std` are None where the group has too few records with, or without, a label for the metric.
     `group`: WHOLE for the whole split; GAP for how far the best group is above the worst, in each seed.
@@ -113,8 +114,9 @@ def _of_cell(place: tuple[str, str, str, str], seeds: list[dict], column: str, m
 
 
 def _score(place, group: str, n: int | None, entries: list[dict], metric: str) -> Score:
-    mean, _, std = mean_median_std([entry[metric] for entry in entries])
-    low, high = mean_interval(entries, metric) or (None, None)
+    values = [entry[metric] for entry in entries]
+    mean, _, std = mean_median_std(values)
+    low, high = joined(values, mean_interval(entries, metric), metric) or (None, None)
     return Score(place, group, n, mean, std, low, high, len(entries))
 
 
@@ -138,8 +140,8 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
     counted = "the group's test records" + (", those that bear the label" if spec["column"] == LABEL else "")
     what = METRICS[metric][0].upper() + METRICS[metric][1:]
     notes = (
-        f"{what} on the test split, without noise that would protect its records: means over seeds, and of their 95 % "
-        f"intervals over test records where there are any. n: {counted}.",
+        f"{what} on the test split, without noise that would protect its records: means over seeds, with "
+        f"95 % intervals over seeds and test records together where there are any. n: {counted}.",
     )
     if metric in AREAS and spec["column"] != LABEL:
         notes += (

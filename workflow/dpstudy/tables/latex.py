@@ -18,7 +18,8 @@ CSV_HEADER = (
     *("ours", "std", "seeds", "published", "published_std", "difference", "low", "high", "audited_epsilon"),
 )
 INTERVALS = (
-    "Intervals: 95 %, by bootstrap over the test records (over persons, where they are known); mean ends over seeds."
+    "Intervals: 95 % for the mean, from the spread over seeds (Student's t) together with bootstrap samples of the "
+    "test records (of persons, where they are known)."
 )
 _MARKS = {"claimed": r"$^{\dagger}$", "none": r"$^{\ddagger}$"}
 MEANINGS = {"claimed": "guarantee claimed by its authors, not proved", "none": "no guarantee"}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
+from dpstudy.tables.intervals import joined
 from dpstudy.tables.numbers import decimals
 from dpstudy.tables.published import Published, combine, lookup
 from dpstudy.tables.results import Results
@@ -24,7 +25,7 @@ class Cell:
     """One number of a table, and what it stands beside. None where there is no such thing.
 
     `ceiling` is the highest accuracy that the cell's noise allows (`dpstudy.tables.ceiling`), in percent; `interval`
-    has the mean ends of its 95 % intervals over test records, and `audited` a lower bound on epsilon.
+    has the ends of the 95 % interval of its mean (`intervals.joined`), and `audited` a lower bound on epsilon.
     """
 
     dataset: str
@@ -255,7 +256,7 @@ def cell_at(key: tuple, values: dict, results: Results, where: dict | None, metr
     mean, median, std = mean_median_std(runs)
     ours = mean if statistic == "mean" else median
     ceiling = results.ceiling(name) if metric == "top1" else None
-    interval = results.interval(name, metric)
+    interval = joined(runs, results.interval(name, metric), metric)
     more = ceiling, interval, results.audited(name)
     return Cell(*key, ledger["epsilon"], ledger["guarantee"], ours, std, len(runs), published, *more)
 

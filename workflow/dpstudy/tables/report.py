@@ -212,7 +212,7 @@ def _captions(spec: dict, axes: Mapping, numbers: str) -> tuple[str, str]:
         return caption, f"noise multipliers; {numbers}."
     if style == "disparity":
         by = spec["column"].replace("_", " ")
-        detail = "mean over seeds, bars are 95 % intervals over test records where there are any"
+        detail = "mean over seeds, bars are 95 % intervals over seeds and test records where there are any"
         return f"{metric} on the test split by {by}; {detail}.", f"{metric} by {by}; {numbers}."
     if style == "neighbours":
         shown = f"distances from training records of {spec['dataset']} to the nearest of their class"
