@@ -8,8 +8,9 @@ from dpstudy.data.plant import plant
 from dpstudy.data.readers import open_reader
 from dpstudy.data.records import Records, concatenate
 from dpstudy.dedup.grey import grey_squares
-from dpstudy.dedup.match import DEFAULT_THRESHOLD, deduplicate, match
+from dpstudy.dedup.match import deduplicate, match
 from dpstudy.dedup.outcome import resolve
+from dpstudy.dedup.rule import SQUARES_THRESHOLD
 from dpstudy.errors import StudyError
 from dpstudy.files import read_table
 
@@ -98,7 +99,7 @@ def test_planted_digits_are_found_among_glyphs_and_few_others():
         assert found.get((f"planted-{turn:05d}", digits.ids[row])) == ("near" if turn % 3 else "exact")
     wrong = {theirs for ours, theirs in found if not ours.startswith("planted")}
     assert len(wrong) < 0.005 * 1797
-    assert DEFAULT_THRESHOLD == 0.99  # the value that the docstring's measurement is about
+    assert SQUARES_THRESHOLD == 0.99  # the value that the docstring's measurement is about
 
 
 def test_each_mode_drops_its_own_side_and_only_what_matched(make_images):
@@ -168,7 +169,7 @@ def test_files_say_what_was_done_and_hide_private_ids(tmp_path, make_images):
     assert len(read_table(matches)) == 2
     assert not any(path.stat().st_mode & 0o077 for path in (matches, kept, report))
     said = json.loads(report.read_text())
-    assert said["drop"] == "private" and said["threshold"] == DEFAULT_THRESHOLD and "private records" in said["publish"]
+    assert said["drop"] == "private" and said["threshold"] == SQUARES_THRESHOLD and "private records" in said["publish"]
     counts = {
         row["dataset"]: (row["compared"], row["rows"], row["exact"], row["near"], row["dropped"])
         for row in said["sets"]

@@ -7,10 +7,10 @@ from matplotlib.colors import to_hex
 
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json, write_json
+from dpstudy.report.page import Making, build_report
 from dpstudy.tables.disparity import lay_disparities
 from dpstudy.tables.disparity_figure import build_disparity_figure, draw
 from dpstudy.tables.palette import COLOURS
-from dpstudy.tables.report import build_report
 
 SPEC = {
     "style": "disparity",
@@ -97,9 +97,8 @@ def test_long_names_are_turned_and_many_groups_are_not_put_abreast(grouped):
 def test_a_second_build_gives_the_same_bytes_and_the_page_has_it(grouped):
     assert build(grouped, "a")[0] == build(grouped, "b")[0]
     page = grouped.folder / "page.html"
-    made_by = {"config": "", "library": "", "versions": {}}
     paths = {"a": grouped.folder / "a.png"}
-    build_report("s", grouped.results, {}, {"a": SPEC}, paths, page, totals={}, dedup={}, made_by=made_by)
+    build_report("s", grouped.results, {}, {"a": SPEC}, paths, page, making=Making("", "", {}))
     assert "a: top-1 accuracy (%) on the test split by age band; mean over seeds" in page.read_text(encoding="utf-8")
 
 

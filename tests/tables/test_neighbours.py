@@ -11,8 +11,8 @@ import pytest
 import dpstudy
 from dpstudy.errors import StudyError
 from dpstudy.features import shards
+from dpstudy.report.page import Making, build_report
 from dpstudy.tables.neighbours import BINS, build_neighbours, spacings
-from dpstudy.tables.report import build_report
 
 SCRIPT = Path(dpstudy.__file__).parents[1] / "scripts" / "draw_figure.py"
 SPEC = {"style": "neighbours", "dataset": "toy", "features": "net", "title": "Spacing"}
@@ -130,9 +130,8 @@ def test_the_script_reads_beside_the_manifest_and_the_page_warns(tmp_path, study
     )
     runpy.run_path(str(SCRIPT), init_globals={"snakemake": job}, run_name="__main__")
     page = tmp_path / "page.html"
-    made_by = {"config": "", "library": "", "versions": {}}
     figures, paths = {"f": SPEC}, {"f": out["png"]}
-    build_report("s", study.results, {}, figures, paths, page, totals={}, dedup={}, made_by=made_by)
+    build_report("s", study.results, {}, figures, paths, page, making=Making("", "", {}))
     text = " ".join(page.read_text(encoding="utf-8").split())
     assert "Spacing: distances from training records of toy to the nearest of their class, on the features net" in text
     assert "private records without noise: no guarantee covers this figure, and it is not for publication." in text

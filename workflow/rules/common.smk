@@ -16,6 +16,7 @@ from dpstudy.data.own import OWN_DATA, is_confidential, test_is_public
 from dpstudy.data.readers import CROPPING
 from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS
+from dpstudy.files import write_json
 from dpstudy.job import keep_to_owner, name_workflow
 from dpstudy.models.kinds import MODELS
 from dpstudy.privacy.spending import Spending
@@ -49,6 +50,7 @@ PLANTED = {name for name, public in STUDY["public"].items() if "plant" in public
 CELL = "{dataset}/{features}/{entry}/eps={epsilon}"
 RUN = f"results/runs/{CELL}/seed={{seed}}"
 SUMS = "results/private/statistics/{dataset}/{features}/{split}/clip={clip}/{grams}"
+GRAPH = "results/benchmarks/graph.json"
 SMALL_IMAGES = ("digits", "glyphs", "dead_leaves", "strokes", "cutouts", "scenes", "idx", "cifar", "mosaics")
 NESTED_MB = 250  # of the Snakemake in a job of a cluster
 HELD_MB = 1024  # HOLD_BYTES of dpstudy.methods.records
@@ -157,6 +159,16 @@ def announce(paths):
     for path in paths:
         if os.path.exists(path):
             print(f"  {path}")
+
+
+def note_graph():
+    """Write which rules feed which in this run, where it is to build the report, which shows it."""
+    jobs = list(workflow.dag.jobs)
+    if all(job.rule.name != "build_report" for job in jobs):
+        return
+    dependencies = workflow.dag.dependencies
+    edges = {(source.rule.name, job.rule.name) for job in jobs for source in dependencies[job]}
+    write_json(GRAPH, {"edges": sorted(edge for edge in edges if "all" not in edge)})
 
 
 def run_here(names):

@@ -316,7 +316,7 @@ def published_files():
     return [f"workflow/published/{name}.csv" for name in ("results", "hyperparameters", "claims", "architectures")]
 
 
-def report_template():
+def report_templates():
     """The page's templates."""
     return sorted(str(path) for path in Path("workflow/report").glob("*.j2"))
 

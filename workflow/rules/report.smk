@@ -1,6 +1,35 @@
 # One page that shows the study to a person.
 
 
+rule judge_claims:
+    input:
+        summary=lambda wildcards: ["results/summary.parquet"] if claims_table(wildcards.paper)[0] else [],
+        documents=lambda wildcards: [
+            path for paths in claims_documents(wildcards.paper).values() for path in paths.values()
+        ],
+        published=published_files(),
+        code=code("judge_claims.py"),
+    output:
+        "results/claims/{paper}.json",
+    log:
+        "results/logs/judge_claims/{paper}.log",
+    benchmark:
+        "results/benchmarks/judge_claims/{paper}.tsv"
+    conda:
+        "../../envs/study.yaml"
+    threads: 1
+    resources:
+        mem_mb=peak(memory(250, 8)),
+        runtime=grown(30),
+    params:
+        table=lambda wildcards: claims_table(wildcards.paper)[0],
+        spec=lambda wildcards: claims_table(wildcards.paper)[1],
+        axes=lambda wildcards: axes() if claims_table(wildcards.paper)[0] else {},
+        documents=lambda wildcards: claims_documents(wildcards.paper),
+    script:
+        "../scripts/judge_claims.py"
+
+
 rule build_report:
     input:
         summary="results/summary.parquet",
@@ -12,9 +41,10 @@ rule build_report:
         certificates=certificates(),
         audits=list(audits().values()),
         black_boxes=list(black_boxes_of(STUDY["tables"].values()).values()),
+        claims=[f"results/claims/{paper}.json" for paper in STUDY["report"]["claims"]],
         figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
         published=published_files(),
-        templates=report_template(),
+        templates=report_templates(),
         code=code("build_report.py"),
     output:
         report("results/report/index.html", caption="../report/report.rst", category="Report"),
@@ -43,8 +73,13 @@ rule build_report:
         black_boxes=black_boxes_of(STUDY["tables"].values()),
         public_tests={name: test_is_public(dataset) for name, dataset in STUDY["datasets"].items()},
         dedup={
-            public: STUDY["dedup"]["drop"]
-            for public in sorted({backbone["public"] for backbone in STUDY["backbones"].values()})
+            public: {key: STUDY["dedup"][key] for key in ("drop", "method")} | {"rule": rule_options()}
+            for public in sorted(
+                {made["public"] for made in (*STUDY["backbones"].values(), *STUDY["fits"].values())}
+            )
+            if is_matched(public)
         },
+        benchmarks="results/benchmarks",
+        graph=GRAPH,
     script:
         "../scripts/build_report.py"

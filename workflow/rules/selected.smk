@@ -108,3 +108,24 @@ def searches_of(specs):
             cell = study_cells.Cell(row["dataset"], part["features"], part["entry"], row["epsilon"])
             found[cell.path] = f"results/tuning/{cell.path}/trials.parquet"
     return found
+
+
+def claims_table(paper):
+    """The table of style `claims` on a paper, as (name, spec); where the study has none, ("", None)."""
+    tables = STUDY["tables"].items()
+    return next(((n, t) for n, t in tables if t.get("style") == "claims" and t["paper"] == paper), ("", None))
+
+
+def claims_documents(paper):
+    """What its claims are judged by besides the summary: kind -> cell -> path; nothing where the study has no table."""
+    spec = claims_table(paper)[1]
+    if spec is None:
+        return {}
+    return {
+        "ledgers": cell_paths("ledger.json"),
+        "metrics": cell_paths("metrics.json"),
+        "trials": searches_of([spec]),
+        "curves": curves_of([spec]),
+        "audits": audits_of([spec]),
+        "black_boxes": black_boxes_of([spec]),
+    }

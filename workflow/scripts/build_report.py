@@ -2,8 +2,8 @@
 
 from dpstudy.files import read_json
 from dpstudy.job import job
+from dpstudy.report.page import Making, Privacy, build_report
 from dpstudy.study.provenance import library_hash, versions
-from dpstudy.tables.report import build_report
 from dpstudy.tables.results import Results
 
 if __name__ == "__main__":
@@ -17,14 +17,13 @@ if __name__ == "__main__":
             params.figures,
             {name: f"results/figures/{name}.png" for name in params.figures},
             snakemake.output[0],
-            totals=read_json(files.totals)["datasets"],
-            dedup=params.dedup,
-            made_by={
-                "config": params.config_hash,
-                "library": library_hash(files.code),
-                "versions": versions(),
-            },
+            making=Making(params.config_hash, library_hash(files.code), versions(), params.benchmarks, params.graph),
+            privacy=Privacy(
+                read_json(files.totals)["datasets"],
+                params.dedup,
+                params.public_tests,
+                {name: one for path in files.certificates for name, one in read_json(path)["cells"].items()},
+            ),
             question=params.question,
-            public_tests=params.public_tests,
-            certificates={name: one for path in files.certificates for name, one in read_json(path)["cells"].items()},
+            claims=[read_json(path) for path in files.claims],
         )

@@ -11,15 +11,14 @@ from dpstudy.dedup.exact import exact_pairs
 from dpstudy.dedup.grey import common_side
 from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve
 from dpstudy.dedup.perceptual import near_pairs
+from dpstudy.dedup.rule import SQUARES_THRESHOLD
 from dpstudy.errors import StudyError
 from dpstudy.files import write_json, write_table
 from dpstudy.progress import progress
 
-DEFAULT_THRESHOLD = 0.99
-
 
 def match(
-    public: Mapping[Place, Records], private: Mapping[Place, Records], threshold: float = DEFAULT_THRESHOLD
+    public: Mapping[Place, Records], private: Mapping[Place, Records], threshold: float = SQUARES_THRESHOLD
 ) -> pa.Table:
     """Every public row that is an exact or near copy of a private row.
 
@@ -75,7 +74,7 @@ def deduplicate(
     Raises:
         StudyError: a folder is damaged, or an option is out of range.
     """
-    threshold = DEFAULT_THRESHOLD if threshold is None else threshold
+    threshold = SQUARES_THRESHOLD if threshold is None else threshold
     sides = [{place: shards.load(folder) for place, folder in side.items()} for side in (public, private)]
     matches = match(*sides, threshold)
     kept = resolve(matches, *sides, drop)

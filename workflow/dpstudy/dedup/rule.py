@@ -1,8 +1,10 @@
-"""When two aligned images are copies: thresholds, and what they default to."""
+"""When two images are copies: thresholds, and what they default to."""
 
 from dataclasses import dataclass
 
 from dpstudy.errors import StudyError
+
+SQUARES_THRESHOLD = 0.99  # of small grey squares; see match.py for what it was measured on
 
 
 @dataclass(frozen=True)

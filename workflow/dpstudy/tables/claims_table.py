@@ -100,20 +100,29 @@ def _starts(claim: str, words: str) -> bool:
     return claim.startswith(words) and not claim[len(words) : len(words) + 1].isalnum()
 
 
-def _sheet(name: str, spec: dict, judged: list[tuple[dict[str, str], Finding]]) -> Sheet:
-    rows = tuple((_claim(row), _verdict(found), _stopped(found.printed), _stopped(found.here)) for row, found in judged)
+def claims_rows(judged: list[tuple[dict[str, str], Finding]]) -> tuple[tuple[str, ...], ...]:
+    """Claim, verdict, what the printed numbers say and what the study's cells say, claim by claim."""
+    return tuple((_claim(row), _verdict(found), _stopped(found.printed), _stopped(found.here)) for row, found in judged)
+
+
+def claims_notes(paper: str, judged: list[tuple[dict[str, str], Finding]]) -> tuple[str, ...]:
+    """How many claims hold, and how they were judged: a sentence each."""
     counts = ", ".join(
         f"{sum(found.verdict == verdict for _, found in judged)} {text}"
         for verdict, text in ((HOLDS, "hold"), (FAILS, "do not hold"), (OPEN, "cannot be decided here"))
     )
-    notes = (
+    return (
         f"Of {len(judged)} claims {counts}.",
         "A difference counts for or against a claim if it exceeds two standard errors over seeds, else it is a tie; "
         "± is two standard errors of the mean difference; with one seed all are ties. A claim fails if more than "
         f"{TOLERATED:.0%} of its comparisons contradict it, else holds if more than {TOLERATED:.0%} support it.",
-        _PRINTED_NOTES[spec["paper"]],
+        _PRINTED_NOTES[paper],
     )
-    return Sheet(name, spec.get("caption", ""), _HEADER, _COLUMNS, (rows,), notes)
+
+
+def _sheet(name: str, spec: dict, judged: list[tuple[dict[str, str], Finding]]) -> Sheet:
+    notes = claims_notes(spec["paper"], judged)
+    return Sheet(name, spec.get("caption", ""), _HEADER, _COLUMNS, (claims_rows(judged),), notes)
 
 
 def _verdict(found: Finding) -> str:

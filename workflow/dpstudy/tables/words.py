@@ -1,4 +1,4 @@
-"""Ledgers and de-duplication in plain words, for the report."""
+"""Ledgers, audits and totals in plain words, for the report."""
 
 from dpstudy.privacy.audit import rounded_down
 from dpstudy.tables.numbers import significant, upper_bound
@@ -15,15 +15,6 @@ _ADJACENCY = {
 }
 _UNITS = {"record": "record", "subject": "subject (all records of one person)"}
 _ACCOUNTANTS = {"exact": "exact", "pld": "PLD", "rdp": "RDP", "zcdp": "zCDP", "prv": "PRV"}
-_DEDUP = {
-    "private": "Private records that match a fixed public set are dropped: a rule per record, which costs no privacy.",
-    "public": (
-        "Public records that match private ones are dropped, as in the papers: what is pre-trained on the rest then "
-        "depends on private records, which no ledger accounts for."
-    ),
-}
-
-
 _TESTED = {
     True: "The test split is public: its scores, intervals and groups are no release.",
     False: (
@@ -184,11 +175,6 @@ def spent_in_words(spent: dict | None, by_record: int = 0) -> str:
         f" With secure noise {spent['seeds']} models were trained so far, those that are gone included: together ε is "
         f"{worth} ({_accountant(spent['accountant'])})."
     )
-
-
-def dedup_in_words(drop: str) -> str:
-    """The mode of de-duplication as a sentence; how many records matched is private and stays out."""
-    return _DEDUP[drop]
 
 
 def _accountant(name: str) -> str:

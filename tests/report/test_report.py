@@ -8,8 +8,8 @@ import pytest
 from dpstudy.data import own
 from dpstudy.errors import StudyError
 from dpstudy.files import write_json
-from dpstudy.tables.figures import build_figure
-from dpstudy.tables.report import build_report
+from dpstudy.report.claims import judge_paper
+from dpstudy.report.page import Making, Privacy, build_report
 from dpstudy.tables.words import audit_in_words, bounds_in_words, event_in_words, ledger_in_words, total_in_words
 
 PUBLISHED = {"paper": "tramer2021", "table": "1", "dataset": "MNIST", "model": "linear", "method": "DP-SGD"}
@@ -23,7 +23,7 @@ TABLES = {
     },
 }
 FIGURES = {"accuracy": {"dataset": "mnist", "title": "Accuracy on MNIST"}}
-VOID = {"meta", "img", "br", "link", "input"}
+VOID = {"meta", "img", "br", "link", "input", "path", "line", "circle", "rect"}
 
 
 class Page(HTMLParser):
@@ -41,6 +41,9 @@ class Page(HTMLParser):
         if tag not in VOID:
             self.open.append(tag)
 
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
@@ -48,16 +51,23 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
-def build(study, name="report"):
-    paths = [study.folder / f"accuracy.{kind}" for kind in ("pdf", "png", "csv")]
-    build_figure("accuracy", FIGURES["accuracy"], study.axes, study.summary, *paths)
+MAKING = Making("abc", "def", {"numpy": "2.4.0"})
+GLYPHS = {"drop": "private", "method": "squares", "rule": {}}
+
+
+def build(study, name="report", graph=None, **more):
+    """The page of a finished study, as text."""
     page = study.folder / f"{name}.html"
-    build_report(
-        *("digits", study.results, TABLES, FIGURES, {"accuracy": paths[1]}, page),
-        totals={"mnist": TOTAL},
-        dedup={"glyphs": "private"},
-        made_by={"config": "abc", "library": "def", "versions": {"numpy": "2.4.0"}},
-    )
+    privacy = Privacy(totals={"mnist": TOTAL}, dedup={"glyphs": GLYPHS})
+    making = MAKING
+    if graph:
+        write_json(study.folder / "benchmarks" / "graph.json", graph)
+        times = "s\tmax_rss\tcpu_time\tresources\n2.5\t300\t2\t{'mem_mb': 400}\n"
+        (study.folder / "benchmarks" / "train").mkdir(exist_ok=True)
+        (study.folder / "benchmarks" / "train" / "a.tsv").write_text(times)
+        folder = study.folder / "benchmarks"
+        making = dataclasses.replace(MAKING, benchmarks=folder, graph=folder / "graph.json")
+    build_report("digits", study.results, TABLES, FIGURES, {}, page, making=making, privacy=privacy, **more)
     return page.read_text(encoding="utf-8")
 
 
@@ -82,10 +92,18 @@ def test_it_serves_phones_dark_mode_print_and_screen_readers(study):
     assert ("html", {"lang": "en"}) in page.elements
     assert any(attributes.get("name") == "viewport" for _, attributes in page.elements)
     assert all(needle in text for needle in ("prefers-color-scheme: dark", "@media print", "overflow-x: auto"))
-    images = [attributes for tag, attributes in page.elements if tag == "img"]
-    assert len(images) == 1 and "Accuracy on MNIST" in images[0]["alt"]
-    png = base64.b64decode(images[0]["src"].partition(",")[2])
-    assert png == (study.folder / "accuracy.png").read_bytes()
+    images = [attributes for _, attributes in page.elements if attributes.get("role") == "img"]
+    assert len(images) == 1 and "Accuracy on MNIST" in images[0]["aria-label"]
+    assert all("aria-labelledby" in attributes for tag, attributes in page.elements if tag == "section")
+
+
+def test_a_figure_of_another_style_is_its_picture(study):
+    (study.folder / "a.png").write_bytes(b"picture")
+    figures = {"a": {"style": "curve", "title": "Training"}}
+    page = study.folder / "p.html"
+    build_report("s", study.results, {}, figures, {"a": study.folder / "a.png"}, page, making=MAKING)
+    (image,) = [attributes for tag, attributes in Page(page.read_text()).elements if tag == "img"]
+    assert base64.b64decode(image["src"].partition(",")[2]) == b"picture" and image["alt"].startswith("Training: top-1")
 
 
 def test_what_a_user_writes_is_escaped(study):
@@ -109,13 +127,9 @@ def test_a_second_build_gives_the_same_bytes(study):
 
 
 def test_a_missing_figure_is_named(study):
-    with pytest.raises(StudyError, match="figure accuracy: its PNG is missing"):
-        build_report(
-            *("digits", study.results, {}, FIGURES, {}, study.folder / "x.html"),
-            totals={},
-            dedup={},
-            made_by={"config": "", "library": "", "versions": {}},
-        )
+    figures = {"shares": {"style": "disparity", "dataset": "mnist", "column": "sex"}}
+    with pytest.raises(StudyError, match="figure shares: its PNG is missing"):
+        build_report("digits", study.results, {}, figures, {}, study.folder / "x.html", making=MAKING)
     assert not (study.folder / "x.html").exists()
 
 
@@ -125,8 +139,7 @@ def test_every_style_of_table_is_on_the_page(paper_study):
     best = paper | {"style": "best", "published": {"paper": "mehta2023", "table": "1"}, "caption": "The best"}
     tables = {"t3": paper | {"style": "grouped", "dataset": "cifar10"}, "t1": best}
     page = paper_study.folder / "report.html"
-    made_by = {"config": "", "library": "", "versions": {}}
-    build_report("paper", paper_study.results, tables, {}, {}, page, totals={}, dedup={}, made_by=made_by)
+    build_report("paper", paper_study.results, tables, {}, {}, page, making=MAKING)
     parsed = Page(page.read_text(encoding="utf-8"))
     words = re.sub(r"\s+", " ", " ".join(parsed.text))
     assert "DP-FC, epochs: 10 ImageNet-1k 82.0 ± 0.3" in words and "published 91.1 (+0.9)" in words
@@ -155,10 +168,8 @@ def test_audits_and_whose_records_are_scored_are_told(study):
     page = study.folder / "page.html"
     build_report(
         *("digits", results, {}, {}, {}, page),
-        totals={},
-        dedup={},
-        made_by={"config": "", "library": "", "versions": {}},
-        public_tests={"mnist": True, "clinic": False},
+        making=MAKING,
+        privacy=Privacy(public_tests={"mnist": True, "clinic": False}),
     )
     words = re.sub(r"\s+", " ", " ".join(Page(page.read_text(encoding="utf-8")).text))
     assert words.count("Audit: refuted: epsilon is at least 4.87, and 2 is claimed.") == 1
@@ -206,7 +217,7 @@ def test_where_a_column_mixes_guarantees_the_weaker_cells_are_marked(study):
     write_json(study.ledgers["mnist/pixels/ls/eps=2"], study.ledger("2", None))
     text = build(study)
     assert '<span class="badge mixed">mixed</span>' in text
-    assert re.search(r'92\.1 ± 0\.4 *<span class="badge none">none</span>', text.replace("\n", " "))
+    assert re.search(r'92\.1 ± 0\.4 *<span class="badge none">no guarantee</span>', text.replace("\n", " "))
 
 
 def test_what_bounds_a_contribution_and_what_attacks_looked_at_is_told(study):
@@ -219,3 +230,34 @@ def test_what_bounds_a_contribution_and_what_attacks_looked_at_is_told(study):
     audit = {"audits": [attack], "verdict": "refuted"}
     assert "statistics of those that no ledger accounts for" in audit_in_words(audit, "claimed")[-1]
     assert len(audit_in_words(audit, "proved")) == 2
+
+
+def test_rules_are_drawn_with_what_their_jobs_took(study):
+    words = re.sub(r"\s+", " ", " ".join(Page(build(study, graph={"edges": [["train", "build_report"]]})).text))
+    assert "train 1 job, 2.5 s" in words and "train 1 2.5 s 2.5 s 2.0 s 300 400" in words
+    assert "no ledger accounts for" in words
+    assert "Time and memory" not in "".join(Page(build(study)).text)
+
+
+def test_claims_are_on_the_page_with_verdicts(study):
+    judged = judge_paper("anon_smoothing")
+    text = build(study, claims=[judged])
+    words = re.sub(r"\s+", " ", " ".join(Page(text).text))
+    assert len(judged["rows"]) == sum(judged["counts"].values()) == 20
+    assert f"anon_smoothing: {judged['counts']['holds']} hold" in words.replace("holds,", "hold,")
+    assert "No cell of this study stands beside its experiments." in words
+    assert text.count('<span class="badge fails">does not hold') == judged["counts"]["does not hold"] > 0
+    assert 'href="#claims"' in text and 'href="#claims"' not in build(study)
+
+
+def test_how_duplicates_are_found_is_told_but_not_how_many(study):
+    aligned = {"drop": "public", "method": "aligned", "rule": {"possible": 0.9}}
+    page = study.folder / "p.html"
+    privacy = Privacy(dedup={"a": aligned, "b": GLYPHS})
+    build_report("s", study.results, {}, {}, {}, page, making=MAKING, privacy=privacy)
+    words = re.sub(r"\s+", " ", " ".join(Page(page.read_text()).text))
+    assert (
+        "which no ledger accounts for. Two images match if, laid on each other, they correlate by 0.997 or more"
+        in words
+    )
+    assert "or by 0.9 where they stand out" in words and "small grey squares of them correlate by 0.99 or more" in words

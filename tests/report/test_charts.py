@@ -1,0 +1,77 @@
+import pytest
+
+from dpstudy.files import read_json, write_json
+from dpstudy.report.charts import HEIGHT, WIDTH, describe_chart
+
+PUBLISHED = {"paper": "tramer2021", "table": "1", "dataset": "MNIST"}
+GROUPS = [{"features": "scatternet", "label": "T&B", "published": {"model": "linear", "method": "DP-SGD"}}]
+
+
+def only(chart, label):
+    (line,) = (line for panel in chart["panels"] for line in panel.lines if line.label == label)
+    return line
+
+
+def test_points_stand_where_their_numbers_say(study):
+    chart = describe_chart("f", {"dataset": "mnist"}, study.results)
+    (panel,) = chart["panels"]
+    line = only(chart, "dp-sgd, pixels")
+    ticks = {text: y for y, text in panel.y_ticks}
+    low, high = float(panel.y_ticks[0][1]), float(panel.y_ticks[-1][1])
+    scale = (ticks[panel.y_ticks[-1][1]] - ticks[panel.y_ticks[0][1]]) / (high - low)
+    for point, value in zip(line.points, (91.1, 92.1, 93.1, 94.1), strict=True):
+        assert point.y == pytest.approx(ticks[panel.y_ticks[0][1]] + scale * (value - low))
+        assert point.bar[0] - point.y == pytest.approx(-scale * 0.36055513)  # one standard deviation
+        assert point.numbers[1] == f"{value:.1f} ± 0.4"
+    marks = [(x, text) for x, text in panel.x_ticks]
+    assert [text for _, text in marks] == ["0.5", "1.2", "2", "∞"]
+    gaps = [second[0] - first[0] for first, second in zip(marks, marks[1:3], strict=False)]
+    assert gaps[0] / gaps[1] == pytest.approx(0.875469 / 0.510826, rel=1e-4)  # ln(1.2/0.5), ln(2/1.2)
+    assert marks[2][0] < panel.gap < marks[3][0] < WIDTH and 0 < point.y < HEIGHT
+    assert chart["bars"] == "one standard deviation over seeds"
+
+
+def test_a_point_says_its_numbers_and_its_privacy(study):
+    point = only(describe_chart("f", {"dataset": "mnist"}, study.results), "ls, scatternet").points[0]
+    assert point.told == "ls, scatternet\nε = 1.2: 96.1 ± 0.4\ncertified ε ≤ 1.199"
+    assert point.numbers == ("1.2", "96.1 ± 0.4", "", "certified ε ≤ 1.199")
+    last = only(describe_chart("f", {"dataset": "mnist"}, study.results), "ls, scatternet").points[-1]
+    assert last.told == "ls, scatternet\nε = ∞: 98.1 ± 0.4" and last.numbers[3] == "no certified ε"
+
+
+def test_bars_are_intervals_where_cells_have_some(study):
+    for path in study.metrics.values():
+        content = read_json(path)
+        for row in content["seeds"]:
+            row |= {"top1_low": row["top1"] - 2, "top1_high": row["top1"] + 2}
+        write_json(path, content)
+    chart = describe_chart("f", {"dataset": "mnist"}, study.results)
+    point = only(chart, "dp-sgd, pixels").points[0]
+    assert point.numbers[2] == "88.9–93.3" and "95 %: 88.9–93.3" in point.told  # 91.1 ± sqrt(2^2 + 0.8957^2)
+    assert chart["bars"] == "95 % intervals over seeds and test records"
+
+
+def test_published_values_are_hollow_and_entries_keep_their_colour(study):
+    spec = {"dataset": "mnist", "groups": GROUPS, "entries": ["dp-sgd"], "published": PUBLISHED}
+    chart = describe_chart("f", spec, study.results)
+    published = only(chart, "published: T&B")
+    assert published.hollow and published.path == "" and published.points[0].numbers[3] == ""
+    assert not only(chart, "T&B").hollow
+    alone = describe_chart("f", {"dataset": "mnist", "entries": ["dp-sgd"]}, study.results)
+    assert [line.colour for line in alone["legend"]] == [0, 1]
+    both = describe_chart("f", {"dataset": "mnist"}, study.results)
+    assert {(line.label.split(",")[0], line.colour) for line in both["legend"]} == {("ls", 0), ("dp-sgd", 1)}
+    assert len({line.shape for line in both["legend"]}) == 2
+
+
+def test_lines_at_one_epsilon_do_not_hide_each_other(study):
+    (panel,) = describe_chart("f", {"dataset": "mnist"}, study.results)["panels"]
+    at = [line.points[-1].x for line in panel.lines]
+    assert len(set(at)) == len(at) and max(at) - min(at) < 30
+
+
+def test_a_single_epsilon_and_a_single_value_can_be_drawn(study):
+    (panel,) = describe_chart("f", {"dataset": "mnist", "epsilons": ["inf"]}, study.results)["panels"]
+    assert panel.gap is None and len(panel.x_ticks) == 1
+    (panel,) = describe_chart("f", {"dataset": "mnist", "epsilons": ["2"]}, study.results)["panels"]
+    assert len(panel.x_ticks) == 1 and all(0 < x < WIDTH for x, _ in panel.x_ticks)

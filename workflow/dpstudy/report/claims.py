@@ -1,0 +1,43 @@
+"""A paper's claims with a verdict each: from the study's cells where they stand beside the paper, else from what the
+paper prints."""
+
+from collections.abc import Mapping
+
+from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
+from dpstudy.tables.claims_table import claims_notes, claims_rows, judge_study
+from dpstudy.tables.results import Results
+
+# A table in which no cell stands for any of a paper's experiments.
+_ALONE = {"style": "claims", "roles": {}, "methods": {}, "datasets": []}
+NOTHING = Results({"datasets": [], "features": [], "entries": [], "epsilons": []}, [], {}, {})
+
+
+def judge_paper(paper: str, name: str = "", spec: Mapping | None = None, results: Results = NOTHING) -> dict:
+    """What is found about every claim of a paper.
+
+    Args:
+        paper: as claims.csv names it.
+        name, spec: of the config's table of style `claims` for this paper, which says what cells stand for which of its
+            experiments; its `sections` are no bound here. None: no cell does.
+        results: of the study, where there is such a table.
+
+    Returns:
+        {"paper", "table" (its name or ""), "counts" (verdict -> number), "rows" ([verdict, claim, verdict with what
+        decided it, what the printed numbers say, what the cells say]), "notes" (sentences)}.
+
+    Raises:
+        StudyError: as `judge_study`.
+    """
+    chosen = {key: value for key, value in (spec or _ALONE | {"paper": paper}).items() if key != "sections"}
+    judged = judge_study(name or "claims", chosen, results)
+    counts = {verdict: sum(one.verdict == verdict for _, one in judged) for verdict in (HOLDS, FAILS, OPEN)}
+    rows = [[one.verdict, *row] for row, (_, one) in zip(claims_rows(judged), judged, strict=True)]
+    return {"paper": paper, "table": name, "counts": counts, "rows": rows, "notes": list(claims_notes(paper, judged))}
+
+
+def describe_verdict(found: Mapping) -> dict:
+    """The same for the page: `rows` as {"verdict" (holds, fails or open), "texts"}, and `beside`: whether cells of the
+    study stand beside the paper."""
+    marks = {HOLDS: "holds", FAILS: "fails"}
+    rows = [{"verdict": marks.get(verdict, "open"), "texts": texts} for verdict, *texts in found["rows"]]
+    return {**found, "rows": rows, "beside": bool(found["table"])}

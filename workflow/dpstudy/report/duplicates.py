@@ -1,0 +1,31 @@
+"""What de-duplication did, in words: never how many private records matched, which is a statistic of them."""
+
+from collections.abc import Mapping
+
+from dpstudy.dedup.rule import SQUARES_THRESHOLD, Rule
+
+_DROPPED = {
+    "private": "Private records that match a fixed public set are dropped: a rule per record, which costs no privacy.",
+    "public": (
+        "Public records that match private ones are dropped, as in the papers: what is pre-trained on the rest then "
+        "depends on private records, which no ledger accounts for."
+    ),
+}
+
+
+def describe_dedup(drop: str, method: str, rule: Mapping | None = None) -> str:
+    """What is dropped, and when two images match, as sentences.
+
+    Args:
+        drop: "private" or "public".
+        method: "aligned" or "squares".
+        rule: its thresholds where they are not the defaults.
+    """
+    if method == "squares":
+        threshold = (rule or {}).get("threshold", SQUARES_THRESHOLD)
+        return f"{_DROPPED[drop]} Two images match if small grey squares of them correlate by {threshold:g} or more."
+    chosen = Rule(**(rule or {}))
+    return (
+        f"{_DROPPED[drop]} Two images match if, laid on each other, they correlate by {chosen.threshold:g} or more, or "
+        f"by {chosen.possible:g} where they stand out from other images."
+    )

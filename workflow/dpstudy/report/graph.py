@@ -1,0 +1,138 @@
+"""The rules of a run, and which reads from which: made simple enough to be drawn."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+_WIDTH, _HEIGHT = 158, 46  # of a rule's box
+_LANE = 6  # width of the room for an arrow that passes
+_ACROSS, _DOWN = 18, 34  # between boxes, and between layers
+_MARGIN = 8
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rule as drawn: its upper left corner, its size, its name, and a line below the name."""
+
+    x: float
+    y: float
+    width: int
+    height: int
+    name: str
+    line: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Boxes in layers, each below all that it reads from, and arrows as SVG paths."""
+
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+    arrows: tuple[str, ...]
+
+
+def ordered(edges: Iterable[Sequence[str]]) -> dict[str, set[str]]:
+    """Rules in an order in which each comes after what it reads from -> what it reads from.
+
+    Where rules read from each other (a manifest of one split serves a shard of another), the edges into the one with
+    the fewest are left out.
+
+    Args:
+        edges: (from, to) pairs.
+    """
+    reads: dict[str, set[str]] = {}
+    for source, rule in edges:
+        reads.setdefault(source, set())
+        reads.setdefault(rule, set())
+        if source != rule:
+            reads[rule].add(source)
+    placed: dict[str, set[str]] = {}
+    while len(placed) < len(reads):
+        waiting = {rule: sources - placed.keys() for rule, sources in reads.items() if rule not in placed}
+        rule = min(waiting, key=lambda rule: (len(waiting[rule]), rule))
+        placed[rule] = reads[rule] & placed.keys()
+    return placed
+
+
+def reduced(reads: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """The same without what a longer way implies, so that the drawing is readable."""
+    above: dict[str, set[str]] = {}
+    found = {}
+    for rule, sources in reads.items():
+        implied = set().union(*(above[source] for source in sources))
+        above[rule] = implied | sources
+        found[rule] = sources - implied
+    return found
+
+
+def draw(reads: Mapping[str, set[str]], lines: Mapping[str, str]) -> Drawing:
+    """Lay rules out; where an arrow passes a layer, room is kept for it between the boxes.
+
+    Args:
+        reads: as of `ordered`.
+        lines: rule -> what stands below its name.
+    """
+    kept, depth = reduced(reads), {}
+    for rule, sources in kept.items():
+        depth[rule] = 1 + max((depth[source] for source in sources), default=-1)
+    chains = [_chain(source, rule, depth) for rule in kept for source in sorted(kept[rule])]
+    layers = _layers(depth, chains)
+    above: dict[str, list[str]] = {}
+    for chain in chains:
+        for source, node in itertools.pairwise(chain):
+            above.setdefault(node, []).append(source)
+    whole = max((_span(layer, depth) for layer in layers), default=0) + 2 * _MARGIN
+    boxes: dict[str, Box] = {}
+    for level, layer in enumerate(layers):
+        middles = {node: _middle([boxes[source] for source in above.get(node, ())], whole) for node in layer}
+        x = (whole - _span(layer, depth)) / 2
+        for node in sorted(layer, key=lambda node: (middles[node], node)):
+            width = _width(node, depth)
+            boxes[node] = Box(x, _MARGIN + level * (_HEIGHT + _DOWN), width, _HEIGHT, node, lines.get(node, ""))
+            x += width + _ACROSS
+    arrows = tuple(_arrow([boxes[node] for node in chain]) for chain in chains)
+    height = 2 * _MARGIN + len(layers) * (_HEIGHT + _DOWN) - _DOWN
+    return Drawing(whole, height, tuple(boxes[rule] for rule in kept), arrows)
+
+
+def _chain(source: str, rule: str, depth: Mapping[str, int]) -> list[str]:
+    """An arrow's way: its ends, and a place in each layer that it passes."""
+    return [source, *(f"{source} {rule} {level}" for level in range(depth[source] + 1, depth[rule])), rule]
+
+
+def _layers(depth: Mapping[str, int], chains: Iterable[Sequence[str]]) -> list[list[str]]:
+    layers: list[list[str]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    for rule, level in depth.items():
+        layers[level].append(rule)
+    for source, *between, _ in chains:
+        for level, node in enumerate(between, depth[source] + 1):
+            layers[level].append(node)
+    return layers
+
+
+def _width(node: str, depth: Mapping[str, int]) -> int:
+    return _WIDTH if node in depth else _LANE
+
+
+def _span(layer: Sequence[str], depth: Mapping[str, int]) -> int:
+    return sum(_width(node, depth) + _ACROSS for node in layer) - _ACROSS
+
+
+def _middle(sources: Sequence[Box], whole: float) -> float:
+    """Where a node would stand below what it reads from."""
+    return sum(box.x + box.width / 2 for box in sources) / len(sources) if sources else whole / 2
+
+
+def _arrow(boxes: Sequence[Box]) -> str:
+    """From the lower edge of the first box to the upper edge of the last, straight through the places between."""
+    x, y = boxes[0].x + boxes[0].width / 2, boxes[0].y + boxes[0].height
+    path = f"M{x:g} {y:g}"
+    for box in boxes[1:]:
+        to, top = box.x + box.width / 2, box.y - (5 if box is boxes[-1] else 0)
+        path += f"C{x:g} {(y + top) / 2:g} {to:g} {(y + top) / 2:g} {to:g} {top:g}"
+        x, y = to, top
+        if box is not boxes[-1]:
+            y += box.height
+            path += f"L{x:g} {y:g}"
+    return path

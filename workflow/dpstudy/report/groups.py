@@ -1,0 +1,71 @@
+"""How evenly the cells of a study serve subgroups: of each the gap between the best and the worst group."""
+
+from collections.abc import Iterator, Mapping
+
+from dpstudy.evaluation.metrics import METRICS
+from dpstudy.files import read_json
+from dpstudy.tables.disparity import GAP, WHOLE, Score, lay_disparities
+from dpstudy.tables.layout import marked
+from dpstudy.tables.numbers import decimals
+from dpstudy.tables.results import Results
+
+
+def describe_groups(results: Results) -> list[dict]:
+    """A table for each data set and each column that its test records are grouped by, of the first metric that has
+    groups.
+
+    Returns:
+        Dictionaries {"dataset", "column", "metric", "epsilons", "rows"}; a row has "label" and a cell for each epsilon,
+        {"order", "value", "told"} (the groups in words), or None.
+    """
+    found = []
+    for dataset, column, metric in _grouped(results):
+        pairs = [
+            {"features": features, "entry": entry}
+            for features in results.axes["features"]
+            for entry in results.axes["entries"]
+        ]
+        spec = {"dataset": dataset, "column": column, "metric": metric, "rows": pairs}
+        scores = lay_disparities("groups", spec, results)
+        epsilons = [e for e in results.axes["epsilons"] if any(score.place[3] == e for score in scores)]
+        rows = []
+        for pair in pairs:
+            own = [score for score in scores if score.place[1:3] == (pair["features"], pair["entry"])]
+            cells = [_cell([score for score in own if score.place[3] == epsilon], metric) for epsilon in epsilons]
+            if any(cells):
+                label = marked(f"{pair['entry']}, {pair['features']}", pair["entry"], results.axes)
+                rows.append({"label": label, "cells": cells})
+        named = {"dataset": dataset, "column": column.replace("_", " "), "metric": METRICS[metric]}
+        if rows:
+            found.append(named | {"epsilons": ["∞" if e == "inf" else e for e in epsilons], "rows": rows})
+    return found
+
+
+def _grouped(results: Results) -> Iterator[tuple[str, str, str]]:
+    """(data set, column, metric), in the study's order; the first cell of a data set tells its columns."""
+    seen: dict[str, Mapping] = {}
+    for cell, path in results.metrics.items():
+        dataset = cell.partition("/")[0]
+        if dataset not in seen:
+            seen[dataset] = read_json(path)["seeds"][0]
+    for dataset in results.axes["datasets"]:
+        groups = seen.get(dataset, {}).get("groups", {})
+        for column in dict.fromkeys(name.partition("=")[0] for name in groups):
+            own = [entry for name, entry in groups.items() if name.startswith(f"{column}=")]
+            metric = next((m for m in METRICS if m in seen[dataset] and any(m in entry for entry in own)), None)
+            if metric is not None:
+                yield dataset, column, metric
+
+
+def _cell(scores: list[Score], metric: str) -> dict | None:
+    gap = next((score for score in scores if score.group == GAP), None)
+    told = sorted((s for s in scores if s.group not in (GAP, WHOLE) and s.mean is not None), key=lambda s: s.mean)
+    if gap is None or len(told) < 2:
+        return None
+    digits = decimals(gap.std, metric)
+    worst, best = told[0], told[-1]
+    return {
+        "order": repr(gap.mean),
+        "value": f"{gap.mean:.{digits}f}" + (f" ± {gap.std:.{digits}f}" if gap.seeds > 1 else ""),
+        "told": f"worst: {worst.group} {worst.mean:.{digits}f}, best: {best.group} {best.mean:.{digits}f}",
+    }

@@ -1,0 +1,40 @@
+"""The ledgers of a study's cells in words, for the report."""
+
+from collections.abc import Mapping
+
+from dpstudy.evaluation.summary import cell_name
+from dpstudy.files import read_json
+from dpstudy.tables.words import audit_in_words, certificate_in_words, ledger_in_words
+
+
+def describe_ledgers(axes: Mapping[str, list[str]], paths: Mapping, audits: Mapping, certified: Mapping) -> list[dict]:
+    """The ledgers in words, grouped by (data set, features, entry), in config order.
+
+    Args:
+        axes: the study's names.
+        paths: cell -> path of its ledger.json.
+        audits: cell -> path of its audit.json, of those that are attacked.
+        certified: cell -> what accountants that had no part in it say of its ledger.
+    """
+    groups = []
+    for dataset in axes["datasets"]:
+        for features in axes["features"]:
+            for entry in axes["entries"]:
+                named = [(e, cell_name(dataset, features, entry, e)) for e in axes["epsilons"]]
+                cells = [
+                    _ledger(e, read_json(paths[name]), audits.get(name), certified.get(name))
+                    for e, name in named
+                    if name in paths
+                ]
+                if cells:
+                    groups.append({"dataset": dataset, "features": features, "entry": entry, "cells": cells})
+    return groups
+
+
+def _ledger(epsilon: str, ledger: dict, audit: str | None, certificate: Mapping | None) -> dict:
+    return {
+        "epsilon": "∞" if epsilon == "inf" else epsilon,
+        **ledger_in_words(ledger),
+        "audit": audit_in_words(read_json(audit), ledger["guarantee"]) if audit else [],
+        "anew": certificate_in_words(certificate) if certificate else "",
+    }

@@ -1,0 +1,169 @@
+"""The page: what a study asked, its tables, figures, subgroups and claims, its privacy, and how it was made."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dpstudy.files import atomic, read_json
+from dpstudy.report.claims import describe_verdict
+from dpstudy.report.duplicates import describe_dedup
+from dpstudy.report.figures import describe_figure, listed
+from dpstudy.report.graph import draw, ordered
+from dpstudy.report.groups import describe_groups
+from dpstudy.report.ledgers import describe_ledgers
+from dpstudy.report.runs import RuleRun, read_runs
+from dpstudy.report.tables import CLAIMS, describe_table
+from dpstudy.tables.palette import COLOURS, COLOURS_ON_DARK
+from dpstudy.tables.results import Results
+from dpstudy.tables.words import GUARANTEES, spent_in_words, test_in_words, total_in_words
+
+TEMPLATES = Path(__file__).parents[2] / "report"
+_OWN_RULE = "build_report"
+
+
+@dataclass(frozen=True)
+class Making:
+    """How a study was made.
+
+    Attributes:
+        config, library: hashes.
+        versions: package -> version.
+        benchmarks: folder of Snakemake's benchmark files; None: nothing is said of time and memory.
+        graph: path of {"edges": [[rule, rule that reads from it]]}; the rules are not drawn where there is none.
+    """
+
+    config: str
+    library: str
+    versions: Mapping[str, str]
+    benchmarks: str | os.PathLike | None = None
+    graph: str | os.PathLike | None = None
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What the page says of privacy beside ledgers and audits.
+
+    Attributes:
+        totals: data set -> what it would spend in all (`total_in_words`).
+        dedup: public set -> {"drop", "method", "rule"}: what is dropped where the two sets match, and when they do.
+        public_tests: data set -> whether the records that models are scored on are public.
+        certificates: cell -> what accountants that had no part in it say of its ledger.
+    """
+
+    totals: Mapping[str, dict] = field(default_factory=dict)
+    dedup: Mapping[str, dict] = field(default_factory=dict)
+    public_tests: Mapping[str, bool] = field(default_factory=dict)
+    certificates: Mapping[str, dict] = field(default_factory=dict)
+
+
+def build_report(
+    study: str,
+    results: Results,
+    tables: Mapping[str, dict],
+    figures: Mapping[str, dict],
+    figure_paths: Mapping[str, str | os.PathLike],
+    html_path: str | os.PathLike,
+    *,
+    making: Making,
+    privacy: Privacy | None = None,
+    question: str = "",
+    claims: Sequence[dict] = (),
+) -> None:
+    """Write the report.
+
+    Args:
+        study: name of the study.
+        results: its cells, in config order.
+        tables, figures: the config's `tables` and `figures`.
+        figure_paths: figure name -> path of its PNG.
+        html_path: what is written.
+        making: how it was made.
+        privacy: what is said of privacy.
+        question: what the study asks, a sentence.
+        claims: what `judge_paper` found, paper by paper.
+
+    Raises:
+        StudyError: as `describe_table` and `describe_figure`.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    axes, privacy = results.axes, privacy or Privacy()
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("report.html.j2").render(
+        study=study,
+        question=question or _question(axes),
+        seeds=len({row["seed"] for row in results.summary}),
+        tables=[describe_table(n, spec, results) for n, spec in tables.items() if spec.get("style") != CLAIMS],
+        figures=[describe_figure(name, spec, results, figure_paths) for name, spec in figures.items()],
+        colours=list(zip(COLOURS, COLOURS_ON_DARK, strict=True)),
+        groups=describe_groups(results),
+        claims=[describe_verdict(found) for found in claims],
+        ledgers=describe_ledgers(axes, results.ledgers, results.audits, privacy.certificates),
+        guarantees=GUARANTEES,
+        tests={dataset: test_in_words(public) for dataset, public in privacy.public_tests.items()},
+        totals={name: _total(total) for name, total in privacy.totals.items()},
+        dedup={public: describe_dedup(**how) for public, how in privacy.dedup.items()},
+        made_by=making,
+        **_ran(making),
+    )
+    with atomic(html_path) as temporary:
+        Path(temporary).write_text(page, encoding="utf-8")
+
+
+def _total(total: Mapping) -> str:
+    return total_in_words(total) + spent_in_words(total.get("spent"), total.get("by_record", 0))
+
+
+def _question(axes: Mapping[str, list[str]]) -> str:
+    return (
+        f"How accurate are {listed(axes['entries'])} on {listed(axes['datasets'])} under differential privacy, "
+        f"with {listed(axes['features'])} as features?"
+    )
+
+
+def _ran(making: Making) -> dict:
+    """The rules that ran, with what they took, and their drawing."""
+    reads = {}
+    if making.graph is not None and Path(making.graph).exists():
+        reads = ordered(read_json(making.graph)["edges"])
+    others = [rule for rule in reads if rule != _OWN_RULE]  # of this job nothing is known yet
+    runs = read_runs(making.benchmarks, others) if making.benchmarks is not None else []
+    lines = {run.rule: f"{run.jobs} {'job' if run.jobs == 1 else 'jobs'}, {clock(run.seconds)}" for run in runs}
+    return {
+        "runs": [_run(run) for run in runs],
+        "seconds": clock(sum(run.seconds for run in runs)),
+        "graph": draw(reads, lines) if reads else None,
+    }
+
+
+def _run(run: RuleRun) -> dict:
+    """A rule's line: what is shown, beside what it is sorted by."""
+    shown = (
+        (str(run.jobs), run.jobs),
+        (clock(run.seconds), run.seconds),
+        (clock(run.longest), run.longest),
+        (clock(run.cpu_seconds), run.cpu_seconds),
+        (f"{run.peak_mb:,.0f}", run.peak_mb),
+        ("–" if run.declared_mb is None else f"{run.declared_mb:,}", run.declared_mb or 0),
+    )
+    return {"rule": run.rule, "cells": [{"value": text, "order": repr(number)} for text, number in shown]}
+
+
+def clock(seconds: float) -> str:
+    """A time as people say it: "0.4 s", "59 s", "3 min 4 s", "2 h 5 min"."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min"

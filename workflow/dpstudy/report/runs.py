@@ -1,0 +1,77 @@
+"""What the jobs in a results folder took, rule by rule, from the benchmark files that Snakemake wrote."""
+
+import ast
+import csv
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RuleRun:
+    """The jobs of one rule, each as it ran last.
+
+    Attributes:
+        rule: its name.
+        jobs: how many.
+        seconds: wall-clock time of all together; `longest`: of the longest.
+        cpu_seconds: processor time of all together.
+        peak_mb: the most resident memory that one took, in MB.
+        declared_mb: the most that one had declared, in MB; None where none had.
+    """
+
+    rule: str
+    jobs: int
+    seconds: float
+    longest: float
+    cpu_seconds: float
+    peak_mb: float
+    declared_mb: int | None
+
+
+def read_runs(folder: str | os.PathLike, rules: Iterable[str]) -> list[RuleRun]:
+    """Those rules that ran, in the given order; what a benchmark file does not say counts as nothing.
+
+    Args:
+        folder: with RULE/**/*.tsv.
+        rules: names.
+    """
+    found = defaultdict(list)
+    for path in sorted(Path(folder).rglob("*.tsv")):
+        with open(path, newline="", encoding="utf-8") as file:
+            row = next(csv.DictReader(file, delimiter="\t"), None)
+        rule = path.relative_to(folder).parts[0]
+        if row is not None:
+            found[rule].append(row)
+    return [_rule(rule, found[rule]) for rule in rules if rule in found]
+
+
+def _rule(rule: str, rows: list[dict]) -> RuleRun:
+    seconds = [_number(row, "s") for row in rows]
+    declared = [_declared(row) for row in rows]
+    return RuleRun(
+        rule,
+        len(rows),
+        sum(seconds),
+        max(seconds),
+        sum(_number(row, "cpu_time") for row in rows),
+        max(_number(row, "max_rss") for row in rows),
+        max((number for number in declared if number is not None), default=None),
+    )
+
+
+def _number(row: dict, name: str) -> float:
+    """A measured number; a job that ended before it was looked at has none ("-" or "NA")."""
+    try:
+        return float(row.get(name) or 0)
+    except ValueError:
+        return 0.0
+
+
+def _declared(row: dict) -> int | None:
+    try:
+        return int(ast.literal_eval(row.get("resources") or "{}")["mem_mb"])
+    except (ValueError, SyntaxError, KeyError, TypeError):
+        return None

@@ -1,0 +1,120 @@
+"""Tables of a study as the strings that the report prints."""
+
+from collections.abc import Mapping, Sequence
+
+from dpstudy.privacy.audit import rounded_down
+from dpstudy.tables.build import SHEETS
+from dpstudy.tables.latex import MEANINGS, mark_of, marks, notes
+from dpstudy.tables.layout import Cell, Column, Table, lay_out
+from dpstudy.tables.numbers import interval_text, signed, upper_bound
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet
+from dpstudy.tables.side_by_side import lay_side_by_side
+
+CLAIMS = "claims"  # a style that has a section of its own
+
+
+def describe_table(name: str, spec: dict, results: Results) -> dict:
+    """A table of the config, by its style.
+
+    Returns:
+        Of accuracies: {"kind": "cells", "name", "caption", "head", "columns", "rows", "notes", "marks"}; of texts:
+        {"kind": "text", "name", "caption", "header", "rows", "notes"}.
+
+    Raises:
+        StudyError: as the style's own function.
+    """
+    style = spec.get("style", "plain")
+    if style == "side_by_side":
+        return _side_by_side(lay_side_by_side(name, spec, results), spec)
+    if style in SHEETS:
+        return text_table(SHEETS[style](name, spec, results))
+    return _by_epsilon(lay_out(name, spec, results))
+
+
+def text_table(sheet: Sheet) -> dict:
+    """A sheet as rows that can be sorted: what stands once for several rows is repeated in each."""
+    rows, above = [], ""
+    for row in (row for block in sheet.blocks for row in block):
+        above = row[0] or above
+        rows.append((above, *row[1:]))
+    caption = sheet.caption or sheet.name
+    return {"kind": "text", "name": sheet.name, "caption": caption, "header": sheet.header, "rows": rows} | {
+        "notes": sheet.notes
+    }
+
+
+def _by_epsilon(table: Table) -> dict:
+    columns = [
+        {
+            "label": f"ε = {'∞' if column.epsilon == 'inf' else column.epsilon}",
+            "certified": "–" if column.certified is None else f"≤ {upper_bound(column.certified)}",
+            "guarantee": column.guarantee,
+            "audited": "" if column.audited is None else f"attacked ≥ {rounded_down(column.audited)}",
+        }
+        for column in table.columns
+    ]
+    rows = []
+    for row in table.rows:
+        where = [row.dataset if len(table.datasets) > 1 else "", row.group]
+        label = row.label if row.epochs is None else f"{row.label}, epochs: {row.epochs}"
+        cells = [_cell(cell, table, mark_of(cell, at)) for cell, at in zip(row.cells, table.columns, strict=True)]
+        rows.append({"label": label, "sub": ", ".join(filter(None, where)), "cells": cells})
+    return _table(table, "certified ε", columns, rows, notes(table), marks(table))
+
+
+def _side_by_side(table: Table, spec: Mapping) -> dict:
+    """The same with feature sets as columns: guarantees differ from row to row, so each cell bears its own."""
+    columns = [
+        {"label": column.get("label", column["features"]), "certified": "", "guarantee": None, "audited": ""}
+        for column in spec["columns"]
+    ]
+    rows = [
+        {"label": row.label, "sub": "", "cells": [_cell(cell, table, _own_mark(cell), True) for cell in row.cells]}
+        for row in table.rows
+    ]
+    used = {_own_mark(cell) for row in table.rows for cell in row.cells}
+    told = {mark: text for mark, text in MEANINGS.items() if mark in used}
+    return _table(table, "", columns, rows, notes(table), told)
+
+
+def _own_mark(cell: Cell) -> str:
+    return cell.guarantee if cell.epsilon != "inf" and cell.guarantee in MEANINGS else ""
+
+
+def _table(
+    table: Table, head: str, columns: list[dict], rows: list[dict], sentences: Sequence[str], told: Mapping
+) -> dict:
+    named = {"kind": "cells", "name": table.name, "caption": table.caption or table.name, "head": head}
+    return named | {"columns": columns, "rows": rows, "notes": sentences, "marks": told}
+
+
+def _cell(cell: Cell, table: Table, mark: str, alone: bool = False) -> dict:
+    """A cell; `alone`: no head of its column says what is certified and attacked."""
+    published, digits = cell.published, table.digits
+    beside = difference = ""
+    if published is not None:
+        beside = f"≤ {published.at_most:g}" if published.value is None else published.text
+    if cell.difference is not None:
+        difference = signed(cell.difference, digits).replace("-", "−")
+    return {
+        "order": "" if cell.ours is None else repr(cell.ours),
+        "value": "–" if cell.ours is None else f"{cell.ours:.{digits}f}",
+        "std": f"{cell.std:.{digits}f}" if cell.seeds > 1 else "",
+        "interval": interval_text(cell.interval, digits),
+        "privacy": privacy_of(cell) if alone and cell.ours is not None and cell.epsilon != "inf" else "",
+        "published": beside,
+        "difference": difference,
+        "mark": mark,
+        "title": "no such cell" if cell.ours is None else f"{privacy_of(cell)}; {_seeds(cell.seeds)}",
+    }
+
+
+def privacy_of(cell: Cell | Column) -> str:
+    """What is certified of a cell, and what attacks on it found."""
+    certified = "no certified ε" if cell.certified is None else f"certified ε ≤ {upper_bound(cell.certified)}"
+    return certified if cell.audited is None else f"{certified}, attacked ε ≥ {rounded_down(cell.audited)}"
+
+
+def _seeds(count: int) -> str:
+    return "1 seed" if count == 1 else f"{count} seeds"

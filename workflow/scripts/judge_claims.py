@@ -1,0 +1,13 @@
+"""Judge every claim of a paper."""
+
+from dpstudy.files import write_json
+from dpstudy.job import job
+from dpstudy.report.claims import NOTHING, judge_paper
+from dpstudy.tables.results import Results
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        params, results = snakemake.params, NOTHING
+        if params.table:
+            results = Results.read(params.axes, snakemake.input.summary[0], **params.documents)
+        write_json(snakemake.output[0], judge_paper(snakemake.wildcards.paper, params.table, params.spec, results))
