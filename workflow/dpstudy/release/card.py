@@ -117,7 +117,7 @@ def _use(facts: Mapping) -> list[str]:
 def _data(ledger: Mapping) -> list[str]:
     return [
         "- Private records, which are not part of this folder. `ledger.json` states their unit of privacy "
-        f"({ledger['unit']}) and how many there are (n = {ledger['n']}); no other statistic of them is given.",
+        f"({ledger['unit']}) and how many there are (n = {ledger['n']}); this card says no more of them.",
         f"- {_OWNER}, from what is public anyway: where the images come from, what they show, when they were taken, "
         "and who labelled them.",
     ]
