@@ -1,5 +1,6 @@
 # make study   set up .venv and run the study in config.yaml     make test   run the tests
 # make status  which cells are done, stale or missing (STUDY=FILE: of another study, as with `make study`)
+# make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
 # make bench   measure speed                                     make lint   check style
 # make test-slurm  install Debian's SLURM (root) and run a study through it
 # make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
@@ -9,14 +10,19 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 STUDY ?=
+A ?=
+B ?=
 
-.PHONY: study status test test-slurm bench lint lock clean
+.PHONY: study status compare test test-slurm bench lint lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/python workflow/run.py --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
 
 status: $(VENV)/study.stamp
 	@$(BIN)/python workflow/status.py $(if $(STUDY),--configfile $(STUDY))
+
+compare: $(VENV)/study.stamp  # exit status 1 of the script says that something differs, which is no error of make
+	@$(BIN)/python workflow/compare.py $(if $(A),"$(A)") $(if $(B),"$(B)") || [ $$? -eq 1 ]
 
 test: $(VENV)/dev.stamp
 	@$(BIN)/python -m pytest -n 2 --dist loadscope

@@ -112,10 +112,14 @@ def test_private_records_reach_a_bundle_through_releases_alone(case, tmp_path, m
     bundles = []
     for seed in (1, 2):
         cell = train(tmp_path / f"cell{seed}", METHODS[case], seed)
-        write_bundle("toy", origin_of(cell), ["tuning"], str(tmp_path / f"bundle{seed}"))
+        origin = origin_of(cell, test_public=True)  # as it is: both data sets have the same test split
+        write_bundle("toy", origin, ["tuning"], str(tmp_path / f"bundle{seed}"))
         bundles.append(contents(tmp_path / f"bundle{seed}"))
     assert bundles[0] == bundles[1]
-    assert {"model.safetensors", "ledger.json", "bundle.json", "PRIVACY.md", "predict.py"} <= set(bundles[0])
+    assert {"model.safetensors", "ledger.json", "bundle.json", "PRIVACY.md", "predict.py", "README.md"} <= set(
+        bundles[0]
+    )
+    assert b"| top-1 accuracy (%) |" in bundles[0]["README.md"]
 
 
 @pytest.fixture(scope="module")

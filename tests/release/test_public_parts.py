@@ -141,7 +141,9 @@ def test_one_private_record_reaches_a_bundle_through_releases_alone(case, parts,
     expected = {
         f"{part}/{file}" for part, file in (("backbone", "model.safetensors"), ("fit", "projection.safetensors"))
     }
-    assert expected | {"backbone/card.json", "fit/card.json", "ledger.json", "PRIVACY.md"} <= set(bundles[0])
+    assert expected | {"backbone/card.json", "fit/card.json", "ledger.json", "PRIVACY.md", "README.md"} <= set(
+        bundles[0]
+    )
     assert "one person" in bundles[0]["PRIVACY.md"].decode()
     Predictor(tmp_path / "bundle0")  # the cards say enough to open what they are about
 

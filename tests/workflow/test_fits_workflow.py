@@ -117,6 +117,9 @@ def test_what_saw_planted_copies_is_not_for_release(finished_fits):
     assert result.returncode == 0, result.stdout + result.stderr
     card = json.loads((finished_fits.path / folder / "fit" / "card.json").read_text())
     assert set(card) == {"fit", "options", "features", "versions"}
+    metrics = json.loads(finished_fits.read("cells/digits/projected/ls/eps=1/metrics.json"))
+    score = f"| top-1 accuracy (%) | {metrics['seeds'][0]['top1']:.4g} |"  # the test split of a published set is public
+    assert score in (finished_fits.path / folder / "README.md").read_text()
 
 
 def test_a_fit_reads_private_records_only_where_public_ones_are_dropped(tmp_path):

@@ -34,6 +34,7 @@ rule write_bundle:
         unmatched=lambda wildcards: never_compared(wildcards),
         chosen=lambda wildcards: publics_where(is_chosen, wildcards),
         planted=lambda wildcards: publics_where(is_planted, wildcards),
+        test_public=lambda wildcards: test_is_public(STUDY["datasets"][wildcards.dataset]),
         accept=STUDY["release"]["accept"],
     script:
         "../scripts/write_bundle.py"

@@ -25,5 +25,6 @@ if __name__ == "__main__":
             unmatched=params.unmatched,
             chosen=params.chosen,
             planted=params.planted,
+            test_public=params.test_public,
         )
         write_bundle(params.cell, origin, params.accept, snakemake.output[0])

@@ -1,4 +1,4 @@
-"""A folder that may be published: a cell's model, what stands before it, its ledger and its privacy statement."""
+"""A folder that may be published: a cell's model, what stands before it, its ledger, privacy statement and card."""
 
 import importlib.metadata
 import json
@@ -11,6 +11,7 @@ from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS
 from dpstudy.files import read_json, write_json
 from dpstudy.models.kinds import MODELS, kind_of
+from dpstudy.release.card import card, trained
 from dpstudy.release.refusals import refusals
 from dpstudy.release.statement import statement
 from dpstudy.study.code import PACKAGE, closure
@@ -53,6 +54,7 @@ class Origin:
         unmatched: what was never compared with the private records.
         chosen: public sets of which private records chose the images.
         planted: public sets that hold copies of private records.
+        test_public: whether the records of the test split are public, so that scores on them may be given.
     """
 
     cell: str
@@ -68,6 +70,7 @@ class Origin:
     unmatched: Sequence[str] = ()
     chosen: Sequence[str] = ()
     planted: Sequence[str] = ()
+    test_public: bool = False
 
 
 def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) -> None:
@@ -100,10 +103,12 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
         shutil.copyfile(cell / file, target / file)
     features = _features(origin, target)
     facts = {"name": name, "classes": list(origin.classes), "multi_label": origin.multi_label}
-    write_json(target / "bundle.json", facts | {"image": dict(origin.image), "features": features})
+    facts |= {"image": dict(origin.image), "features": features}
+    write_json(target / "bundle.json", facts)
     if audit:
         write_json(target / "audit.json", audit)
     (target / "PRIVACY.md").write_text(statement(ledger, name, origin.certificate["bounds"], audit), encoding="utf-8")
+    (target / "README.md").write_text(card(ledger, facts, trained(metrics, origin.test_public)), encoding="utf-8")
     _write_program(target, kind, features["extractor"])
     for path in (target, *target.rglob("*")):  # made to be given away, in a folder that is closed to others
         path.chmod(0o755 if path.is_dir() else 0o644)

@@ -27,21 +27,16 @@ def statement(ledger: Mapping, name: str, bounds: Mapping[str, float | None], au
         bounds: on epsilon, by accountants that had no part in the training.
         audit: of the cell, where it was attacked.
     """
-    unit, epsilon = _UNIT[ledger["unit"]], ledger["epsilon"]
-    change = _CHANGE[ledger["adjacency"]].format(unit=unit)
+    percent = _percent(ledger["epsilon"], ledger["delta"])
     others = [f"{label.upper()} {value:.4g}" for label, value in bounds.items() if value is not None]
     lines = [
         f"# Privacy statement: {name}",
         "",
         "This model was trained on private records with differential privacy.",
         "",
-        f"- **Who is protected**: {unit}, among {ledger['n']} that were learned from.",
-        *(f"- **What counts**: {sentence}" for sentence in bounds_in_words(ledger.get("bounds", {}))),
-        f"- **The promise**: {change} changes the probability of any outcome of the training (this model, or anything "
-        f"computed from it) by a factor of at most e^ε = {_factor(epsilon)}, apart from a probability δ = "
-        f"{ledger['delta']:g}. ε = {_up(epsilon)}.",
+        *guarantee_lines(ledger),
         "- **In plain words**: whoever guesses from this model whether somebody's records were used, and knows all "
-        f"other records, is right at most {_percent(epsilon, ledger['delta'])} % of the time; a coin is right 50 %.",
+        f"other records, is right at most {percent} % of the time; a coin is right 50 %.",
         f"- **Computed by** {ledger['accountant']} from the list of releases below, and again by accountants that had "
         f"no part in the training: {', '.join(others)}.",
         f"- **Noise**: from the operating system's entropy ({ledger['noise']}).",
@@ -64,6 +59,19 @@ def statement(ledger: Mapping, name: str, bounds: Mapping[str, float | None], au
         "",
     ]
     return "\n".join(lines)
+
+
+def guarantee_lines(ledger: Mapping) -> list[str]:
+    """Who is protected, what counts, and the promise: the lines that say the guarantee, wherever it is quoted."""
+    unit, epsilon = _UNIT[ledger["unit"]], ledger["epsilon"]
+    change = _CHANGE[ledger["adjacency"]].format(unit=unit)
+    return [
+        f"- **Who is protected**: {unit}, among {ledger['n']} that were learned from.",
+        *(f"- **What counts**: {sentence}" for sentence in bounds_in_words(ledger.get("bounds", {}))),
+        f"- **The promise**: {change} changes the probability of any outcome of the training (this model, or anything "
+        f"computed from it) by a factor of at most e^ε = {_factor(epsilon)}, apart from a probability δ = "
+        f"{ledger['delta']:g}. ε = {_up(epsilon)}.",
+    ]
 
 
 def _attacked(audit: Mapping | None) -> str:

@@ -1,0 +1,1 @@
+"""What changed between two result trees, cell by cell."""

@@ -1,0 +1,87 @@
+"""Result trees as they lie on a disk, this machine's or copied from another: no config and no .snakemake is needed."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.summary import cell_name
+from dpstudy.files import read_json
+
+_DEPTH = 4  # of a cell's folder below results/cells: data set, features, entry, epsilon
+_DOCUMENTS = ("metrics.json", "ledger.json")
+_AXES = ("dataset", "features", "entry", "epsilon")
+_METRICS = {"seeds": list, "hyperparameters": dict, "made_by": dict}  # what a comparison reads of metrics.json
+_LEDGER = {"events": list, "not_accounted": list}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The documents of one cell, and where metrics.json lies."""
+
+    name: str
+    path: str
+    metrics: dict
+    ledger: dict
+
+
+def cells_of(tree: str | os.PathLike) -> list[str]:
+    """The names of the cells of a tree, sorted; an empty folder is that of a cell which is still to be made.
+
+    Raises:
+        StudyError: there is no such tree, or a cell lacks a document.
+    """
+    tree = Path(tree)
+    if not tree.is_dir():
+        raise StudyError(f"{tree}: no such folder; name the results folder of a study")
+    if not (tree / "cells").is_dir():
+        hint = f", such as {tree / 'results'}" if (tree / "results" / "cells").is_dir() else ""
+        raise StudyError(f"{tree}: has no folder cells; name the results folder of a study{hint}")
+    found = []
+    for folder in sorted((tree / "cells").glob("/".join("*" * _DEPTH))):
+        files = {name for name in os.listdir(folder) if not name.startswith(".")} if folder.is_dir() else set()
+        if files:
+            missing = next((name for name in _DOCUMENTS if name not in files), None)
+            if missing:
+                raise StudyError(
+                    f"{folder}: half-written, it has no {missing}; finish the study there and compare again"
+                )
+            found.append(folder.relative_to(tree / "cells").as_posix())
+    return found
+
+
+def read_cell(tree: str | os.PathLike, name: str) -> Cell:
+    """The cell of this name.
+
+    Raises:
+        StudyError: a document is missing, damaged, or is not of this cell.
+    """
+    folder = Path(tree) / "cells" / name
+    metrics, ledger = (read_json(folder / document) for document in _DOCUMENTS)
+    _check(folder / "metrics.json", metrics, _METRICS)
+    _check(folder / "ledger.json", ledger, _LEDGER)
+    if not metrics["seeds"] or not all(map(_is_seed, metrics["seeds"])):
+        raise StudyError(f"{folder}/metrics.json: damaged, 'seeds' lists no seeds; delete it and run that study again")
+    own = cell_name(*(metrics.get(axis) for axis in _AXES))
+    if own != name:
+        raise StudyError(f"{folder}/metrics.json: is of the cell {own}; delete the folder and run that study again")
+    return Cell(name, f"{folder}/metrics.json", metrics, ledger)
+
+
+def sheets_of(tree: str | os.PathLike) -> list[str]:
+    """The CSV files of a tree's tables and figures, sorted, relative to the tree."""
+    tree = Path(tree)
+    return sorted(
+        path.relative_to(tree).as_posix() for room in ("tables", "figures") for path in tree.glob(f"{room}/*.csv")
+    )
+
+
+def _check(path: Path, content: object, needed: dict[str, type]) -> None:
+    for key, kind in needed.items():
+        if not isinstance(content, dict) or not isinstance(content.get(key), kind):
+            raise StudyError(f"{path}: damaged, it has no {key!r}; delete it and run that study again")
+
+
+def _is_seed(row: object) -> bool:
+    groups = row.get("groups", {}) if isinstance(row, dict) else None
+    return isinstance(groups, dict) and "seed" in row and all(isinstance(entry, dict) for entry in groups.values())

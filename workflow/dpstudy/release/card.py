@@ -1,0 +1,204 @@
+"""A model card for a bundle: README.md, with the YAML head that the Hugging Face Hub reads.
+
+It is made of what the bundle holds already (bundle.json, the ledger, lines of the statement), of what made the cell,
+and of scores on test records only where these are public. What only the owner can say is left open.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpstudy.evaluation.metrics import METRICS, PERCENT
+from dpstudy.release.statement import guarantee_lines
+from dpstudy.tables.numbers import interval_text, significant
+
+_HUB_METRICS = {"top1": "accuracy", "auc": "roc_auc"}  # those that have a name there
+_LISTED = 20  # classes that are named one by one
+_DECIMALS = {True: 2, False: 4}  # of an interval's ends, in percent or as fractions
+_OWNER = "*To be written by the owner*"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a card says of the cell besides its ledger, all of it free of private records.
+
+    Attributes:
+        method: the method's name.
+        config, library: hashes of the cell's config and of the library's code.
+        versions: of what the model was trained with.
+        scores: of this model, metric -> (value, its interval over test records or None); None where none may be given.
+    """
+
+    method: str
+    config: str
+    library: str
+    versions: Mapping[str, str]
+    scores: Mapping[str, tuple[float, tuple[float, float] | None]] | None
+
+
+def trained(metrics: Mapping, test_public: bool) -> Trained:
+    """What of a metrics.json a card may say.
+
+    Scores are of the first seed, whose model is released: those of other seeds, and so any mean, are of models that
+    would spend privacy of their own. Hashes of data are left out, since they are computed from private records.
+
+    Args:
+        metrics: the cell's.
+        test_public: whether the records of the test split are public.
+    """
+    first, made_by = metrics["seeds"][0], metrics["made_by"]
+    scores = {name: (first[name], _interval(first, name)) for name in METRICS if name in first}
+    return Trained(
+        metrics["method"],
+        made_by["config"],
+        made_by["library"],
+        made_by["versions"],
+        scores if test_public else None,
+    )
+
+
+def _interval(row: Mapping, metric: str) -> tuple[float, float] | None:
+    return (row[f"{metric}_low"], row[f"{metric}_high"]) if f"{metric}_low" in row else None
+
+
+def card(ledger: Mapping, facts: Mapping, cell: Trained) -> str:
+    """The card as Markdown, the same bytes for the same bundle.
+
+    Args:
+        ledger: of the cell.
+        facts: what bundle.json says: name, classes, multi_label, image, features.
+        cell: what else may be said of the cell.
+    """
+    sections = {
+        "Intended use and limits": _use(facts),
+        "Training data": _data(ledger),
+        "Preprocessing": _preprocessing(facts),
+        "How to use": _how(facts["multi_label"]),
+        "Evaluation": _evaluation(cell.scores),
+        "Privacy": _privacy(ledger),
+        "Provenance": _provenance(facts["name"], cell),
+    }
+    intro = [
+        f"# {facts['name']}",
+        "",
+        f"An image classifier that was trained with differential privacy, by the method `{cell.method}` of dpstudy.",
+    ]
+    body = [line for title, lines in sections.items() for line in ("", f"## {title}", "", *lines)]
+    return "\n".join([*_head(cell.scores), "", *intro, *body, ""])
+
+
+def _head(scores: Mapping | None) -> list[str]:
+    metrics = [name for metric, name in _HUB_METRICS.items() if metric in (scores or {})]
+    return [
+        "---",
+        "# license: to be filled in by the owner, such as apache-2.0",
+        "library_name: dpstudy",
+        "pipeline_tag: image-classification",
+        "tags:",
+        "- differential-privacy",
+        *(["metrics:", *(f"- {name}" for name in metrics)] if metrics else []),
+        "---",
+    ]
+
+
+def _use(facts: Mapping) -> list[str]:
+    classes, several = facts["classes"], facts["multi_label"]
+    names = ", ".join(f"`{_plain(name)}`" for name in classes) if len(classes) <= _LISTED else "named in `bundle.json`"
+    kind = "labels, of which an image may have several" if several else "classes, of which an image has one"
+    return [
+        f"- It scores images for {len(classes)} {kind}: {names}.",
+        "- Scores are no probabilities.",
+        "- It knows images like those that it was trained on. On others its scores mean nothing.",
+        "- Training with privacy may cost rare classes and small groups more than others: measure them before anybody "
+        "relies on the model.",
+        f"- {_OWNER}: what the model is for, and what it must not be used for.",
+    ]
+
+
+def _data(ledger: Mapping) -> list[str]:
+    return [
+        "- Private records, which are not part of this folder. `ledger.json` states their unit of privacy "
+        f"({ledger['unit']}) and how many there are (n = {ledger['n']}); this card says no more of them.",
+        f"- {_OWNER}, from what is public anyway: where the images come from, what they show, when they were taken, "
+        "and who labelled them.",
+    ]
+
+
+def _preprocessing(facts: Mapping) -> list[str]:
+    image, features = facts["image"], dict(facts["features"])
+    height, width = image["size"]
+    fitted = "by cutting out the middle" if image["crop"] else "by stretching"
+    options = ", ".join(f"{key} `{_plain(value)}`" for key, value in features.items() if key != "extractor")
+    lines = [
+        "`predict.py` does all of this:",
+        "",
+        f"- An image is decoded and brought to {height} x {width} pixels with {image['channels']} "
+        f"channel{'' if image['channels'] == 1 else 's'}, {fitted}.",
+        f"- Features: `{features['extractor']}`" + (f" ({options})." if options else "."),
+    ]
+    for part, what in (("backbone", "a network"), ("fit", "a projection")):
+        if part in features:
+            lines.append(
+                f"- `{part}/` is {what} that was made of a public set; see `{part}/card.json`, and PRIVACY.md for what "
+                "private records had to do with that, if anything."
+            )
+    return lines
+
+
+def _how(several: bool) -> list[str]:
+    columns = "`image` and a score for each label" if several else "`image`, `predicted` and a score for each class"
+    return [
+        "```sh",
+        "pip install -r requirements.txt",
+        "python predict.py image1.png image2.png > scores.csv",
+        "```",
+        "",
+        f"The CSV has the columns {columns}.",
+    ]
+
+
+def _evaluation(scores: Mapping | None) -> list[str]:
+    if scores is None:
+        return [
+            "No score is given: the test split holds private records, and a score is a statistic of them that no "
+            "ledger accounts for."
+        ]
+    rows = (
+        f"| {METRICS[name]} | {significant(value)} | {interval_text(interval, _DECIMALS[name in PERCENT])} |"
+        for name, (value, interval) in scores.items()
+    )
+    return [
+        "On the test split, whose records are public:",
+        "",
+        "| metric | score | 95 % interval over test records |",
+        "| --- | --- | --- |",
+        *rows,
+        "",
+        "The scores are of this model alone. Means over seeds are not given: they are of other models too, which would "
+        "spend privacy of their own.",
+    ]
+
+
+def _privacy(ledger: Mapping) -> list[str]:
+    return [
+        "[PRIVACY.md](PRIVACY.md) is the privacy statement, computed from [ledger.json](ledger.json), which lists "
+        "every release; whoever passes the model on passes both on. It says:",
+        "",
+        *guarantee_lines(ledger),
+        "",
+        "It goes on with how this was computed, and with what it does not cover.",
+    ]
+
+
+def _provenance(name: str, cell: Trained) -> list[str]:
+    versions = ", ".join(f"{package} {version}" for package, version in cell.versions.items())
+    return [
+        f"- Cell: `{name}`, first seed",
+        f"- Config hash: `{cell.config}`",
+        f"- Library hash: `{cell.library}`",
+        f"- Trained with: {versions}",
+    ]
+
+
+def _plain(value: object) -> str:
+    """A value for a code span, on one line."""
+    return " ".join(str(value).split()).replace("`", "'")
