@@ -17,6 +17,7 @@ from dpstudy.data.readers import CROPPING
 from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS
 from dpstudy.job import keep_to_owner, name_workflow
+from dpstudy.methods import module_name
 from dpstudy.models.kinds import MODELS
 from dpstudy.privacy.spending import Spending
 from dpstudy.study import black_box_options
