@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from dpstudy.data.readers import READERS
+from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS, shards
+from dpstudy.methods import module_name
 from dpstudy.study.code import PACKAGE, closure
 from dpstudy.study.provenance import library_hash
 from dpstudy.study.schema import method_names, method_schema
@@ -172,3 +174,39 @@ def test_methods_do_not_depend_on_each_other():
     assert PACKAGE / "methods" / "first_order.py" not in squares
     assert PACKAGE / "methods" / "sufficient_statistics.py" in squares
     assert PACKAGE / "tables" / "latex.py" not in squares
+
+
+FOREIGN = {
+    "elsewhere-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: elsewhere\nVersion: 1\n",
+    "elsewhere-1.dist-info/entry_points.txt": "[dpstudy.methods]\nbrought = elsewhere.brought\n",
+    "elsewhere/__init__.py": "",
+    "elsewhere/brought.py": """
+import json
+from dpstudy.methods.problem import Plan
+from elsewhere import sums
+from .inner.near import nothing
+SCHEMA = {"type": "object", "additionalProperties": False, "x-reads": "features", "x-curve": False,
+          "properties": {"method": {"const": "brought"}, "norm": {"type": "number", "default": 2.0}}}
+class Parameters: pass
+""",
+    "elsewhere/sums.py": "",
+    "elsewhere/unused.py": "",
+    "elsewhere/inner/__init__.py": "",
+    "elsewhere/inner/near.py": "from ..far import nothing\n",
+    "elsewhere/far.py": "nothing = None\n",
+}
+
+
+def test_a_method_of_another_package_is_known_and_its_files_are_declared(tmp_path, monkeypatch):
+    for name, content in FOREIGN.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "brought" in method_names() and method_schema("brought")["properties"]["norm"]["default"] == 2.0
+    files = declared("train_cell.py", module_name("brought"))
+    own = {str(path.relative_to(tmp_path)) for path in files if path.is_relative_to(tmp_path)}
+    assert own == {name for name in FOREIGN if name.endswith(".py")} - {"elsewhere/unused.py"}
+    assert PACKAGE / "methods" / "problem.py" in files
+    assert all(path.is_relative_to(PACKAGE.parent) for path in files - {tmp_path / name for name in FOREIGN})
+    with pytest.raises(StudyError, match="method 'unknown': there is none"):
+        module_name("unknown")

@@ -68,7 +68,7 @@ def override(match, values):
 
 MISTAKES = [
     # names that do not exist
-    ("methods/ls/method", "least_square", "methods.ls.method: unknown method 'least_square' (did you mean 'least_squares'?); there are feature_covariance, first_order, instance_smoothing, iterated_sgd, kernel_mean, least_squares, network_dpsgd, newton"),
+    ("methods/ls/method", "least_square", "methods.ls.method: unknown method 'least_square' (did you mean 'least_squares'?); there are *least_squares, *newton*"),
     ("datasets/digits/reader", "digit", "datasets.digits.reader: 'digit' is not one of 'digits', * (did you mean 'digits'?)"),
     ("backbones/glyph-cnn/public", "glyph", "backbones.glyph-cnn.public: unknown public data set 'glyph' (did you mean 'glyphs'?); there is glyphs"),
     ("fits/pca/public", "glyph", "fits.pca.public: unknown public data set 'glyph' (did you mean 'glyphs'?); there is glyphs"),
@@ -153,6 +153,7 @@ MISTAKES = [
     ("datasets/digits/splits/tset", 0.1, "datasets.digits.splits.tset: unknown key (did you mean 'test'?); allowed here: left_out, records, test, validation"),
     ("public/glyphs/cuont", 3, "public.glyphs.cuont: unknown key (did you mean 'count'?); allowed here: *count*plant*"),
     ("backbones/glyph-cnn/mixup", -1, "backbones.glyph-cnn.mixup: *"),
+    ("backbones/glyph-cnn/architecture", "big_cnn", "backbones.glyph-cnn: backbone: architecture 'big_cnn' does not exist; there are small_cnn, *"),
     ("backbones/glyph-cnn", {"architecture": "wrn-16-4", "public": "glyphs", "width": 3}, "backbones.glyph-cnn: backbone: unknown key 'width' of architecture 'wrn-16-4'; it has *"),
     ("backbones/glyph-cnn/augmentation", "contrast", "backbones.glyph-cnn: *objective 'contrast' and augmentation*"),
     ("backbones/glyph-cnn/widht", 3, "backbones.glyph-cnn.widht: unknown key (did you mean 'width'?); allowed here: *width*"),

@@ -18,6 +18,7 @@ from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS
 from dpstudy.files import write_json
 from dpstudy.job import keep_to_owner, name_workflow
+from dpstudy.methods import module_name
 from dpstudy.models.kinds import MODELS
 from dpstudy.privacy.spending import Spending
 from dpstudy.study import black_box_options

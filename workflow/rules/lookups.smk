@@ -215,7 +215,7 @@ def method_code(options, script="train_cell.py"):
     beside = ["dpstudy.study.rank"] if method_schema(options["method"]).get("x-per-seed") else []
     if pays(options):
         beside += [PAID_TUNING, f"{PAID_TUNING}_{options['tuning']['pay']}"]
-    return code(script, f"dpstudy.methods.{options['method']}", *beside)
+    return code(script, module_name(options["method"]), *beside)
 
 
 def audit_code(wildcards):

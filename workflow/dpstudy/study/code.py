@@ -1,11 +1,12 @@
 """Which files of the library a piece of code runs on: what a rule declares as input, so that an edit reruns it.
 
 Found by reading import statements, wherever in a file they stand. Modules chosen by name at run time (methods,
-readers, extractors) are given as further starting points.
+readers, extractors) are given as further starting points. Of a method in another package, files of that package count.
 """
 
 import ast
 import functools
+import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,12 +17,13 @@ _ROOT = PACKAGE.parent
 def closure(*starts: str) -> list[str]:
     """The files that the scripts (paths) and modules (dotted names) in `starts` import from the library, sorted.
 
-    Scripts themselves are included. Paths are relative to the current folder where they lie below it.
+    Scripts themselves are included, as are modules of other packages, with what they import from their own. Paths are
+    relative to the current folder where they lie below it.
     """
     files: set[Path] = set()
     for start in starts:
         path = Path(start)
-        files |= _closure_of(path.resolve() if path.suffix == ".py" else _file_of(start))
+        files |= _closure_of(path.resolve() if path.suffix == ".py" else _file_of(start) or _outside(start))
     return sorted(_relative(path) for path in files)
 
 
@@ -40,37 +42,45 @@ def _closure_of(start: Path) -> frozenset[Path]:
 @functools.cache
 def _imports(path: Path) -> tuple[Path, ...]:
     files: list[Path] = []
+    root = next(folder for folder in path.parents if not (folder / "__init__.py").is_file())
+    *around, own = path.relative_to(root).with_suffix("").parts
+    roots = {(*around, own)[0]: root, PACKAGE.name: _ROOT}
     for node in ast.walk(ast.parse(path.read_bytes(), filename=str(path))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.ImportFrom):
+            near = around[: len(around) + 1 - node.level] if node.level else []
+            module = ".".join([*near, *([node.module] if node.module else [])])
+            names = [module, *(f"{module}.{alias.name}" for alias in node.names)]
         else:
             continue
         for name in names:
-            file = _file_of(name) if name.split(".")[0] == PACKAGE.name else None
+            package = name.split(".")[0]
+            file = _file_of(name, roots[package]) if package in roots else None
             if file is not None:
                 files += [file, *_parents(file)]
     return tuple(files)
 
 
-def _file_of(module: str) -> Path | None:
-    base = _ROOT.joinpath(*module.split("."))
+def _file_of(module: str, root: Path = _ROOT) -> Path | None:
+    base = root.joinpath(*module.split("."))
     for path in (base.with_suffix(".py"), base / "__init__.py"):
         if path.is_file():
             return path
     return None
 
 
+def _outside(module: str) -> Path:
+    """The file of a module of another package."""
+    return Path(importlib.util.find_spec(module).origin).resolve()
+
+
 def _parents(path: Path) -> Iterable[Path]:
     """The __init__ files of the packages around a module: importing it runs them."""
-    if not path.is_relative_to(PACKAGE):
-        return
-    folder = path.parent
-    while folder.is_relative_to(PACKAGE):
-        if (folder / "__init__.py").is_file():
-            yield folder / "__init__.py"
-        folder = folder.parent
+    for folder in path.parents:
+        if not (folder / "__init__.py").is_file():
+            return
+        yield folder / "__init__.py"
 
 
 def _relative(path: Path) -> str:

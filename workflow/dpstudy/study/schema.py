@@ -15,8 +15,12 @@ _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # plain values alon
 
 @functools.cache
 def schema(name: str) -> dict:
-    """The schema workflow/schemas/{name}.schema.yaml."""
-    return yaml.load((FOLDER / f"{name}.schema.yaml").read_text(encoding="utf-8"), Loader=_SafeLoader)
+    """The schema workflow/schemas/{name}.schema.yaml; readers and extractors are those whose keys it lists."""
+    content = yaml.load((FOLDER / f"{name}.schema.yaml").read_text(encoding="utf-8"), Loader=_SafeLoader)
+    for node, key in (("source", "reader"), ("features", "extractor")) if name == "config" else ():
+        node = content["$defs"][node]
+        node["properties"][key]["enum"] = list(node[f"x-{key}s"])
+    return content
 
 
 def method_names() -> list[str]:

@@ -1,0 +1,105 @@
+"""The worked examples of docs/add-a-*.md, written into a copy of the repository and run as they stand."""
+
+import csv
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from dpstudy.files import read_json
+from tests.workflow.conftest import ROOT, make_folder
+
+PAGES = ("add-a-method", "add-a-data-set", "add-a-backbone")
+BLOCK = re.compile(r"`([\w./-]+)`:\n\n```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page):
+    """(path, language, content) of every block of a page that says which file it is of."""
+    return BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
+
+
+def apply(diff, text):
+    """The text with the lines of `-` replaced, or those of `+` inserted, where the others stand."""
+    kinds = [(line[:1], line[1:]) for line in diff.splitlines(keepends=True)]
+    before = "".join(rest for kind, rest in kinds if kind != "+")
+    after = "".join(rest for kind, rest in kinds if kind != "-")
+    assert text.count(before) == 1, f"these lines stand {text.count(before)} times:\n{before}"
+    return text.replace(before, after)
+
+
+def merged(below, above):
+    return below | {
+        key: merged(below[key], value) if isinstance(below.get(key), dict) else value for key, value in above.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory):
+    """A copy of the repository with what the three pages add, and their study without the network."""
+    folder = make_folder(tmp_path_factory.mktemp("examples") / "dpstudy")
+    for name in ("tests", "pyproject.toml"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, folder.path / name)
+    study = {}
+    for page in PAGES:
+        found = blocks(page)
+        assert len(found) > 5, page
+        for name, language, content in found:
+            path = folder.path / name
+            if language == "diff":
+                path.write_text(apply(content, path.read_text(encoding="utf-8")), encoding="utf-8")
+            elif name.startswith("studies/"):
+                study = merged(study, yaml.safe_load(content))
+            else:
+                assert not path.exists(), name
+                path.write_text(content, encoding="utf-8")
+    folder.write_config(study, "whole.yaml")
+    for kind, name in (("datasets", "digits"), ("features", "pixels"), ("features", "mlp")):
+        del study[kind][name]
+    folder.write_config(study | {"public": {}, "backbones": {}})
+    return folder
+
+
+def python(folder, *arguments):
+    """What Python says in the copy, with the copy's library."""
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=folder.path, env=folder.environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_new_names_make_a_row_of_a_table_that_other_accountants_vouch_for(extended):
+    python(extended, "write_tables.py")
+    result = extended.snakemake("results/tables/mine.csv")
+    assert result.returncode == 0, result.stdout + result.stderr
+    cell = "digit-tables/blocks/class-means/eps=4"
+    ledger = read_json(extended.path / "results/cells" / cell / "ledger.json")
+    assert ledger["guarantee"] == "proved" and 3.99 < ledger["epsilon"] <= 4 and ledger["n"] == 1400
+    assert [event["name"] for event in ledger["events"]] == ["sums"]
+    assert cell in (extended.path / "results/privacy/certificates/digit-tables.json").read_text(encoding="utf-8")
+    with (extended.path / "results/tables/mine.csv").open(encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["features"], row["entry"], row["guarantee"]) == ("blocks", "class-means", "proved")
+    assert float(row["ours"]) > 60  # guessing has 10
+
+
+def test_the_study_of_all_three_pages_loads(extended):
+    program = (
+        "import yaml; from dpstudy.study import cells, config; print(*cells.unfold(config.load(yaml.safe_load(open("
+    )
+    said = python(extended, "-c", program + "'whole.yaml')))), sep='\\n')")
+    assert len(said.splitlines()) == 6 and said.count("mlp") == 2
+
+
+def test_the_tests_that_the_pages_ask_for_pass(extended):
+    """The examples' own, and those that learned of them by a line."""
+    files = dict.fromkeys(name for page in PAGES for name, *_ in blocks(page) if "/test_" in name)
+    chosen = "class_means or (class and means) or pixel_table or block_means or mlp or every_method_is_here"
+    said = python(
+        extended, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", *files, "-k", chosen, "--durations=5"
+    )
+    print(said)
+    assert len(files) == 10
