@@ -1,5 +1,6 @@
 # make study   set up .venv and run the study in config.yaml     make test   run the tests
 # make status  which cells are done, stale or missing (STUDY=FILE: of another study, as with `make study`)
+# make paper   all tables and figures in one PDF, results/tables/all.pdf (needs LaTeX; STUDY=FILE: of another study)
 # make bench   measure speed                                     make lint   check style
 # make test-slurm  install Debian's SLURM (root) and run a study through it
 # make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
@@ -10,13 +11,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 STUDY ?=
 
-.PHONY: study status test test-slurm bench lint lock clean
+.PHONY: study status paper test test-slurm bench lint lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/python workflow/run.py --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
 
 status: $(VENV)/study.stamp
 	@$(BIN)/python workflow/status.py $(if $(STUDY),--configfile $(STUDY))
+
+paper: $(VENV)/study.stamp
+	@$(BIN)/python workflow/run.py results/tables/all.pdf --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
+	@echo "  results/tables/all.pdf"
 
 test: $(VENV)/dev.stamp
 	@$(BIN)/python -m pytest -n 2 --dist loadscope

@@ -5,14 +5,13 @@
 
 import logging
 import math
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
-from dpstudy.tables.numbers import decimals
+from dpstudy.tables.numbers import decimals, usual_decimals
 from dpstudy.tables.published import Published, combine, lookup
 from dpstudy.tables.results import Results
 
@@ -125,9 +124,14 @@ class Table:
 
     @property
     def digits(self) -> int:
-        """Digits after the point, one number for the whole table: those that its usual standard deviation deserves."""
-        spread = [cell.std for row in self.rows for cell in row.cells if cell.seeds > 1]
-        return decimals(statistics.median(spread) if spread else None, self.metric)
+        """Digits after the point that its usual standard deviation deserves."""
+        return usual_decimals((cell.std for row in self.rows for cell in row.cells if cell.seeds > 1), self.metric)
+
+    def digits_of(self, cell: Cell) -> int:
+        """Digits after the point of one cell: the table's; more where these would print its deviation as zero."""
+        if cell.seeds < 2 or not cell.std or float(f"{cell.std:.{self.digits}f}"):
+            return self.digits
+        return max(self.digits, decimals(cell.std, self.metric))
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dpstudy.errors import StudyError
-from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import atomic, read_json
 from dpstudy.privacy.audit import rounded_down
 from dpstudy.tables.build import SHEETS
+from dpstudy.tables.captions import figure_captions, joined
 from dpstudy.tables.latex import mark_of, marks, notes
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
 from dpstudy.tables.numbers import interval_text, signed, upper_bound
@@ -98,13 +98,9 @@ def _total(total: Mapping) -> str:
 
 def _question(axes: Mapping[str, list[str]]) -> str:
     return (
-        f"How accurate are {_list(axes['entries'])} on {_list(axes['datasets'])} under differential privacy, "
-        f"with {_list(axes['features'])} as features?"
+        f"How accurate are {joined(axes['entries'])} on {joined(axes['datasets'])} under differential privacy, "
+        f"with {joined(axes['features'])} as features?"
     )
-
-
-def _list(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _any_table(name: str, spec: dict, results: Results) -> dict:
@@ -159,7 +155,7 @@ def _table(table: Table) -> dict:
 
 
 def _cell(cell: Cell, column: Column, table: Table) -> dict:
-    published, digits = cell.published, table.digits
+    published, digits = cell.published, table.digits_of(cell)
     beside = difference = ""
     if published is not None:
         beside = f"≤ {published.at_most:g}" if published.value is None else published.text
@@ -180,52 +176,15 @@ def _cell(cell: Cell, column: Column, table: Table) -> dict:
     }
 
 
-_DRAWN = {  # style of a figure -> what it shows, and how
-    "curve": ("along training", "mean over seeds, bands are one standard deviation"),
-    "size": ("against the number of training records", "mean over seeds, bars are one standard deviation"),
-    "search": (
-        "on the validation split by one hyper-parameter",
-        "over all trials of each search with that value; the split is of private records, which no ledger accounts for",
-    ),
-}
-
-
 def _figure(name: str, spec: dict, axes: Mapping, paths: Mapping) -> dict:
     try:
         content = Path(paths[name]).read_bytes()
     except (KeyError, FileNotFoundError):
         raise StudyError(f"figure {name}: its PNG is missing; run snakemake again to remake it") from None
     title = spec.get("title") or name
-    caption, alt = _captions(spec, axes, f"the numbers stand in results/figures/{name}.csv")
+    caption, alt = figure_captions(spec, axes, f"the numbers stand in results/figures/{name}.csv")
     png = base64.b64encode(content).decode("ascii")
     return {"name": name, "caption": f"{title}: {caption}", "alt": f"{title}: {alt}", "png": png}
-
-
-def _captions(spec: dict, axes: Mapping, numbers: str) -> tuple[str, str]:
-    """What a figure shows, below it and for those who do not see it, by its style."""
-    style, metric = spec.get("style", "epsilons"), METRICS[spec.get("metric", "top1")]
-    if style in _DRAWN:
-        drawn, detail = _DRAWN[style]
-        return f"{metric} {drawn}; {detail}.", f"{metric} {drawn}; {numbers}."
-    if style == "noise":
-        caption = "noise on a sum of gradients, in units of the bound on a record's gradient."
-        return caption, f"noise multipliers; {numbers}."
-    if style == "disparity":
-        by = spec["column"].replace("_", " ")
-        detail = "mean over seeds, bars are 95 % intervals over test records where there are any"
-        return f"{metric} on the test split by {by}; {detail}.", f"{metric} by {by}; {numbers}."
-    if style == "neighbours":
-        shown = f"distances from training records of {spec['dataset']} to the nearest of their class"
-        caption = (
-            f"{shown}, on the features {spec['features']}. They are computed from private records without noise: no "
-            "guarantee covers this figure, and it is not for publication."
-        )
-        return caption, f"{shown}, a histogram a class; {numbers}."
-    kinds, entries = _list(spec.get("features", axes["features"])), _list(spec.get("entries", axes["entries"]))
-    return (
-        f"{metric} against the target ε; mean over seeds, bars are one standard deviation.",
-        f"{metric} against the privacy budget epsilon for {entries} on {kinds}; the numbers stand in the tables.",
-    )
 
 
 def _ledgers(axes: Mapping[str, list[str]], paths: Mapping, audits: Mapping, certified: Mapping) -> list[dict]:
