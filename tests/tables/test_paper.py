@@ -13,7 +13,7 @@ from dpstudy.tables.paper import write_paper
 
 LATEX = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 AXES = {"datasets": ["mnist"], "features": ["pixels"], "entries": ["ls"], "epsilons": ["1"]}
-QUESTION = "Is 5% of a_b & {c} ≤ ε #1?"
+QUESTION = "Is 5% of a_b & {c} ≤ ε #1? β ≈ 2 → é"
 FIGURES = {
     "by-epsilon": {"title": "MNIST & more"},
     "plain_one": {},
@@ -98,7 +98,7 @@ def test_a_study_without_tables_and_figures_compiles(tmp_path):
         ("a\n\\nonsense b", r"tables/bad.tex, line 2: LaTeX stopped: Undefined control sequence \\nonsense; mend"),
         ("a & b", r"tables/bad.tex, line 1: LaTeX stopped: Misplaced alignment tab character &; mend"),
         (r"\begin{tabular}{l}", r"tables/all.tex, line \d+: LaTeX stopped: \\begin{lrbox} on input line 1 ended by"),
-        ("ש", "tables/bad.tex, line 1: LaTeX stopped: Unicode character ש"),
+        ("ש", "tables/bad.tex, line 1: LaTeX stopped: Unicode character ש .U.05E9. not set up for use with LaTeX"),
         (r"\input{gone.tex}", "tables/bad.tex, line 1: LaTeX stopped: File `gone.tex' not found"),
     ],
 )

@@ -16,7 +16,7 @@ MISSING = (
 )
 _COMMAND = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-file-line-error", "-no-shell-escape")
 _PASSES = 5  # of LaTeX at most: a longtable needs three or four until its columns keep their width
-_ERROR = re.compile(r"^(?:\./)?(?P<file>[^\s:][^:\n]*):(?P<line>\d+): (?P<what>.+)$", re.MULTILINE)
+_ERROR = re.compile(r"^(?:\./)?(?P<file>[^\s:][^:\n]*):(?P<line>\d+): (?P<what>.+(?:\n {4,}\S.*)*)$", re.MULTILINE)
 _PACKAGE = re.compile(r"File `(?P<name>[^']+)\.(?:sty|cls|def)' not found")
 _UNDEFINED = re.compile(r"(\\\S+)\s*$")
 
@@ -77,7 +77,8 @@ def _sentence(tex_path: Path, log: str) -> str:
     said = next((line for line in log.splitlines() if line.startswith("! ")), "! no reason given")
     # A file that is not there stops LaTeX with a reason that has no place, and then a place that has no reason.
     stopped = error is None or error["what"].strip().startswith("Emergency stop")
-    what = (said.removeprefix("! ") if stopped else error["what"]).removeprefix("LaTeX Error: ").rstrip(". ")
+    what = (said.removeprefix("! ") if stopped else error["what"]).removeprefix("LaTeX Error: ")
+    what = " ".join(what.split()).rstrip(". ")
     if package := _PACKAGE.search(what):
         return (
             f"{tex_path}: LaTeX has no package {package['name']!r}; install it (Debian: texlive-latex-recommended; TeX "
