@@ -1,6 +1,7 @@
 # make study   set up .venv and run the study in config.yaml     make test   run the tests
 # make status  which cells are done, stale or missing (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
+# make paper   all tables and figures in one PDF, results/tables/all.pdf (needs LaTeX; STUDY=FILE: of another study)
 # make bench   measure speed                                     make lint   check style
 # make test-slurm  install Debian's SLURM (root) and run a study through it
 # make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
@@ -13,7 +14,7 @@ STUDY ?=
 A ?=
 B ?=
 
-.PHONY: study status compare test test-slurm bench lint lock clean
+.PHONY: study status compare paper test test-slurm bench lint lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/python workflow/run.py --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
@@ -23,6 +24,10 @@ status: $(VENV)/study.stamp
 
 compare: $(VENV)/study.stamp  # exit status 1 of the script says that something differs, which is no error of make
 	@$(BIN)/python workflow/compare.py $(if $(A),"$(A)") $(if $(B),"$(B)") || [ $$? -eq 1 ]
+
+paper: $(VENV)/study.stamp
+	@$(BIN)/python workflow/run.py results/tables/all.pdf --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
+	@echo "  results/tables/all.pdf"
 
 test: $(VENV)/dev.stamp
 	@$(BIN)/python -m pytest -n 2 --dist loadscope

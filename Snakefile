@@ -30,6 +30,7 @@ include: "workflow/rules/audit.smk"
 include: "workflow/rules/black_box.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/paper.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/release.smk"
 
@@ -49,6 +50,7 @@ run_here(os.environ.get("DPSTUDY_HERE", "").split())
 
 onstart:
     unthrottle()
+    look_for_latex()
     look_through_own_data()
     guard_paid_models()
     note_graph()

@@ -1,7 +1,9 @@
 import pytest
 
 from dpstudy.files import read_json, write_json
+from dpstudy.report import charts
 from dpstudy.report.charts import HEIGHT, WIDTH, describe_chart
+from dpstudy.tables import palette
 
 PUBLISHED = {"paper": "tramer2021", "table": "1", "dataset": "MNIST"}
 GROUPS = [{"features": "scatternet", "label": "T&B", "published": {"model": "linear", "method": "DP-SGD"}}]
@@ -57,11 +59,15 @@ def test_published_values_are_hollow_and_entries_keep_their_colour(study):
     published = only(chart, "published: T&B")
     assert published.hollow and published.path == "" and published.points[0].numbers[3] == ""
     assert not only(chart, "T&B").hollow
-    alone = describe_chart("f", {"dataset": "mnist", "entries": ["dp-sgd"]}, study.results)
-    assert [line.colour for line in alone["legend"]] == [0, 1]
+    for entries in (["dp-sgd"], ["ls", "dp-sgd"]):
+        chart = describe_chart("f", {"dataset": "mnist", "entries": entries, "features": ["pixels"]}, study.results)
+        assert only(chart, "dp-sgd, pixels").colour == 1, "by its place in the study"
     both = describe_chart("f", {"dataset": "mnist"}, study.results)
-    assert {(line.label.split(",")[0], line.colour) for line in both["legend"]} == {("ls", 0), ("dp-sgd", 1)}
-    assert len({line.shape for line in both["legend"]}) == 2
+    assert len({line.shape for line in both["legend"]}) == 2 == len({line.dash for line in both["legend"]})
+
+
+def test_every_marker_and_dash_of_the_palette_can_be_drawn():
+    assert set(palette.MARKERS) == set(charts._SHAPES) and set(palette.LINES) == set(charts._DASHES)
 
 
 def test_lines_at_one_epsilon_do_not_hide_each_other(study):

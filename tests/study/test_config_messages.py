@@ -114,6 +114,7 @@ MISTAKES = [
     ("overrides", override({"entry": "dp-sdg"}, {"steps": 3}), "overrides[0].match.entry: unknown method entry 'dp-sdg' (did you mean 'dp-sgd'?); there is ls, dp-sgd"),
     ("overrides", override({"dataset": ["digits", "x"]}, {"steps": 3}), "overrides[0].match.dataset: unknown data set 'x'; there is digits, letters, own"),
     ("overrides", override({"epsilon": "3"}, {"steps": 3}), "overrides[0].match.epsilon: unknown epsilon '3'; there is 1, inf"),
+    ("tables/all", {"dataset": "digits"}, "tables.all: results/tables/all.tex is the document with every table; choose another name"),
     ("tables/main/dataset", "digit", "tables.main.dataset: unknown data set 'digit' (did you mean 'digits'?); there is digits, letters, own"),
     ("tables/main/rows", [{"features": "pixels", "entry": "l"}], "tables.main.rows[0].entry: unknown method entry 'l'*; there is ls, dp-sgd"),
     ("tables/main/rows", [{"features": "pixel", "entry": "ls"}], "tables.main.rows[0].features: unknown feature set 'pixel' (did you mean 'pixels'?); there is pixels, cnn"),

@@ -12,6 +12,7 @@ from dpstudy.tables.curves import build_curves
 
 CELL = {"dataset": "mnist", "features": "pixels", "epsilon": "3"}
 LOW, HIGH = CELL | {"entry": "low"}, CELL | {"entry": "high", "label": "high rate"}
+AXES = {"features": ["pixels"], "entries": ["other", "low", "high"]}
 SPEC = {
     "style": "curve",
     "title": "Convergence",
@@ -41,7 +42,7 @@ def files(tmp_path):
 
 def build(files, folder, name, **changes):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_curves("f", SPEC | changes, files, *paths)
+    build_curves("f", SPEC | changes, AXES, files, *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 

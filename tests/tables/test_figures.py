@@ -8,7 +8,6 @@ import pytest
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.summary import read_summary
 from dpstudy.tables.figures import RC, Series, build_figure, collect, draw
-from dpstudy.tables.palette import style
 
 SPEC = {
     "dataset": "mnist",
@@ -50,13 +49,6 @@ def test_lines_come_in_config_order(study):
     series = collect("f", {"features": ["scatternet", "pixels"]}, study.axes, read_summary(study.summary))
     labels = ["ls, scatternet", "dp-sgd, scatternet", "ls, pixels", "dp-sgd, pixels"]
     assert [line.label for line in series] == labels
-
-
-def test_an_entry_keeps_its_colour_and_features_their_marker(study):
-    styles = {(f, e): style(f, e, study.axes) for f in study.axes["features"] for e in study.axes["entries"]}
-    assert styles["pixels", "ls"]["color"] == styles["scatternet", "ls"]["color"]
-    assert styles["pixels", "ls"]["marker"] == styles["pixels", "dp-sgd"]["marker"]
-    assert len({(s["color"], s["marker"]) for s in styles.values()}) == 4
 
 
 def test_a_gain_is_seed_by_seed_over_another_feature_set(study):

@@ -8,6 +8,7 @@ from dpstudy.errors import StudyError
 from dpstudy.files import read_json, write_json
 from dpstudy.tables.build import build as build_any
 from dpstudy.tables.latex import CSV_HEADER
+from dpstudy.tables.layout import lay_out
 from dpstudy.tables.markup import escape
 from dpstudy.tables.numbers import decimals, signed, significant, upper_bound
 
@@ -79,6 +80,8 @@ def test_intervals_stand_below_the_numbers_that_have_some(study):
     )  # squares add: t of the seeds is 0.8957, the records give 2 and 1
     assert [float(row["low"]), float(row["high"])] == ends
     assert find(rows, "scatternet", "dp-sgd", "2")["low"] == ""
+    (cell,) = (c for row in lay_out("t", SPEC, study.results).rows for c in row.cells if c.interval)
+    assert cell.over_records == pytest.approx((95.1, 98.1)), "the seeds count once in what is bold"
     metrics = read_json(study.metrics["mnist/scatternet/dp-sgd/eps=1.2"])
     del metrics["seeds"][1]["top1_low"]  # a seed without one: no interval of the cell
     write_json(study.metrics["mnist/scatternet/dp-sgd/eps=1.2"], metrics)

@@ -42,6 +42,7 @@ SPEC = {
     ],
     "searches": [LINEAR, CNN],
 }
+AXES = {"features": ["dn", "gn", "pixels"], "entries": ["sgd", "cnn"]}
 FAILED = ("gn", 4)  # one trial
 
 
@@ -66,7 +67,7 @@ def trials(tmp_path):
 
 def build(trials, folder, name="f", **changes):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_search_views(name, SPEC | changes, trials, *paths)
+    build_search_views(name, SPEC | changes, AXES, trials, *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 
@@ -121,7 +122,7 @@ def test_the_script_draws_a_figure_of_searches(trials, tmp_path):
     snakemake = SimpleNamespace(
         log=[str(tmp_path / "log")],
         wildcards=SimpleNamespace(figure="f"),
-        params=SimpleNamespace(spec=SPEC, trials=trials),
+        params=SimpleNamespace(spec=SPEC, axes=AXES, trials=trials),
         output=SimpleNamespace(**outputs),
     )
     runpy.run_path(str(SCRIPT), init_globals={"snakemake": snakemake}, run_name="__main__")

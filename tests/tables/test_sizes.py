@@ -14,6 +14,7 @@ LINES = [
     {"features": "scatternet", "entry": "linear", "epsilon": "3", "label": "ScatterNet + linear"},
     {"features": "pixels", "entry": "cnn", "epsilon": "3"},
 ]
+AXES = {"features": ["pixels", "scatternet"], "entries": ["other", "cnn", "linear"]}
 SPEC = {"style": "size", "title": "CIFAR-10", "datasets": list(SIZES), "lines": LINES}
 
 
@@ -38,7 +39,7 @@ def files(tmp_path):
 
 def build(files, folder, name="f", **changes):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_sizes(name, SPEC | changes, *files, *paths)
+    build_sizes(name, SPEC | changes, AXES, *files, *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 

@@ -34,6 +34,7 @@ from dpstudy.study.public_points import reads_public
 from dpstudy.study.schema import method_schema
 from dpstudy.study.tuned import PAID_TUNING, pays
 from dpstudy.tables.claims.names import roles_of
+from dpstudy.tables.pdflatex import find_latex
 
 name_workflow()
 
@@ -204,6 +205,15 @@ def look_through_own_data():
                 look_through(name, entry, Path(study_locations.data_root(STUDY)), entry["delta"])
             except StudyError as error:
                 raise WorkflowError(f"dpstudy: nothing was run: {error}")
+
+
+def look_for_latex():
+    """Say that LaTeX is missing before anything runs, where it is about to be needed."""
+    if any(job.rule.name == "compile_paper" for job in workflow.dag.needrun_jobs()) and not workflow.touch:
+        try:
+            find_latex()
+        except StudyError as error:
+            raise WorkflowError(f"dpstudy: nothing was run: {error}")
 
 
 def guard_paid_models():

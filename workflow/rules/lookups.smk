@@ -318,7 +318,7 @@ def published_files():
 
 def report_templates():
     """The page's templates."""
-    return sorted(str(path) for path in Path("workflow/report").glob("*.j2"))
+    return sorted(str(path) for path in Path("workflow/report").glob("*.html.j2"))
 
 
 def devices_of(wildcards):

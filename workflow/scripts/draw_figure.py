@@ -16,13 +16,13 @@ if __name__ == "__main__":
         name, spec, outputs = snakemake.wildcards.figure, snakemake.params.spec, snakemake.output
         files = (outputs.pdf, outputs.png, outputs.csv)
         if spec["style"] == "curve":
-            build_curves(name, spec, list(snakemake.input.curves), *files)
+            build_curves(name, spec, snakemake.params.axes, list(snakemake.input.curves), *files)
         elif spec["style"] == "noise":
             build_noise_figure(name, spec, *files)
         elif spec["style"] == "search":
-            build_search_views(name, spec, snakemake.params.trials, *files)
+            build_search_views(name, spec, snakemake.params.axes, snakemake.params.trials, *files)
         elif spec["style"] == "size":
-            build_sizes(name, spec, snakemake.input.summary, snakemake.params.ledgers, *files)
+            build_sizes(name, spec, snakemake.params.axes, snakemake.input.summary, snakemake.params.ledgers, *files)
         elif spec["style"] == "neighbours":
             build_neighbours(name, spec, Path(snakemake.input.features[0]).parent, *files)
         elif spec["style"] == "disparity":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.report.tables import privacy_of
-from dpstudy.tables.figures import Series, collect
+from dpstudy.tables.figures import Series, collect, line_styles
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.layout import cell_at
 from dpstudy.tables.numbers import decimals, interval_text
@@ -19,16 +19,18 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 12, 46
 _STEPS = (1, 2, 2.5, 5, 10)
 _TICKS = 6
 _ASIDE = 6  # between lines at one epsilon
-# Unit shapes around (0, 0), one for each kind of features in turn.
-_SHAPES = (
-    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0",
-    "M-3.6 -3.6h7.2v7.2h-7.2z",
-    "M0 -4.6L4.4 3.4H-4.4z",
-    "M0 -4.8L4.2 0L0 4.8L-4.2 0z",
-    "M0 4.6L4.4 -3.4H-4.4z",
-    "M-1.4 -4.4h2.8v3h3v2.8h-3v3h-2.8v-3h-3v-2.8h3z",
-)
-_DASHES = ("", "7 3", "7 3 2 3", "2 3")
+# What Matplotlib's markers and dashes of the palette look like, around (0, 0).
+_SHAPES = {
+    "o": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0",
+    "s": "M-3.6 -3.6h7.2v7.2h-7.2z",
+    "^": "M0 -4.6L4.4 3.4H-4.4z",
+    "D": "M0 -4.8L4.2 0L0 4.8L-4.2 0z",
+    "v": "M0 4.6L4.4 -3.4H-4.4z",
+    "P": "M-1.4 -4.4h2.8v3h3v2.8h-3v3h-2.8v-3h-3v-2.8h3z",
+    "X": "M0 -1.9L2.6 -4.5L4.5 -2.6L1.9 0L4.5 2.6L2.6 4.5L0 1.9L-2.6 4.5L-4.5 2.6L-1.9 0L-4.5 -2.6L-2.6 -4.5z",
+    "*": "M0 -5L1.3 -1.6L4.8 -1.5L2 .7L3 4.1L0 2.1L-3 4.1L-2 .7L-4.8 -1.5L-1.3 -1.6z",
+}
+_DASHES = {"-": "", "--": "7 3", "-.": "7 3 2 3", ":": "2 3"}
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,7 @@ def describe_chart(name: str, spec: dict, results: Results) -> dict:
     metric = spec.get("metric", "top1")
     series = collect(name, spec, results.axes, results.summary)
     values = values_by_cell(results.summary, metric)
-    kinds = list(dict.fromkeys(line.kind for line in series))
-    entries = list(dict.fromkeys(line.entry for line in series if line.entry))
+    styles = line_styles(series, results.axes)
     intervals = _intervals(series, values, results, metric) if "gain_over" not in spec else {}
     panels = []
     for dataset in dict.fromkeys(line.dataset for line in series):
@@ -89,7 +90,7 @@ def describe_chart(name: str, spec: dict, results: Results) -> dict:
         scale = _Scale(own, intervals)
         drawing = _Drawing(scale, intervals, values, results, metric)
         aside = [(place - (len(own) - 1) / 2) * min(_ASIDE, 3 * _ASIDE / len(own)) for place in range(len(own))]
-        looks = [_looks(line, kinds, entries, results.axes) for line in own]
+        looks = [_looks(line, styles) for line in own]
         lines = [drawing.line(*each) for each in zip(own, looks, aside, strict=True)]
         panels.append(Panel(dataset, scale.x_ticks, scale.y_ticks, scale.gap, tuple(lines)))
     legend = {line.label: line for panel in panels for line in panel.lines}
@@ -161,12 +162,12 @@ def _step(span: float) -> float:
     return next(step * power for step in _STEPS if step * power >= rough * (1 - 1e-9))
 
 
-def _looks(line: Series, kinds: list[str], entries: list[str], axes: Mapping) -> tuple[int, str, str]:
-    """(colour, shape, dashes): an entry keeps its colour in all figures; of a single one, kinds of features differ."""
-    kind = kinds.index(line.kind)
-    colour = kind if len(entries) == 1 or not line.entry else axes["entries"].index(line.entry)
-    dash = "" if len(entries) == 1 else _DASHES[kind % len(_DASHES)]
-    return colour % len(COLOURS), _SHAPES[kind % len(_SHAPES)], dash
+def _looks(line: Series, styles: Mapping[tuple[str, str], Mapping]) -> tuple[int, str, str]:
+    """(number of the colour, shape, dashes), as in the figure's PDF; published values have those of their features."""
+    of_kind = next((keywords for (kind, _), keywords in styles.items() if kind == line.kind), {})
+    own = of_kind if line.published else styles[line.kind, line.entry]
+    colour = COLOURS.index(own.get("color", COLOURS[-1]))
+    return colour, _SHAPES[own.get("marker", "o")], _DASHES[own.get("linestyle", "-")]
 
 
 @dataclass(frozen=True)

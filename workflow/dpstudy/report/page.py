@@ -8,12 +8,13 @@ from pathlib import Path
 from dpstudy.files import atomic, read_json
 from dpstudy.report.claims import describe_verdict
 from dpstudy.report.duplicates import describe_dedup
-from dpstudy.report.figures import describe_figure, listed
+from dpstudy.report.figures import describe_figure
 from dpstudy.report.graph import draw, ordered
 from dpstudy.report.groups import describe_groups
 from dpstudy.report.ledgers import describe_ledgers
 from dpstudy.report.runs import RuleRun, read_runs
 from dpstudy.report.tables import CLAIMS, describe_table
+from dpstudy.tables.captions import joined
 from dpstudy.tables.palette import COLOURS, COLOURS_ON_DARK
 from dpstudy.tables.results import Results
 from dpstudy.tables.words import GUARANTEES, spent_in_words, test_in_words, total_in_words
@@ -123,8 +124,8 @@ def _total(total: Mapping) -> str:
 
 def _question(axes: Mapping[str, list[str]]) -> str:
     return (
-        f"How accurate are {listed(axes['entries'])} on {listed(axes['datasets'])} under differential privacy, "
-        f"with {listed(axes['features'])} as features?"
+        f"How accurate are {joined(axes['entries'])} on {joined(axes['datasets'])} under differential privacy, "
+        f"with {joined(axes['features'])} as features?"
     )
 
 

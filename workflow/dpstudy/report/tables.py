@@ -91,7 +91,7 @@ def _table(
 
 def _cell(cell: Cell, table: Table, mark: str, alone: bool = False) -> dict:
     """A cell; `alone`: no head of its column says what is certified and attacked."""
-    published, digits = cell.published, table.digits
+    published, digits = cell.published, table.digits_of(cell)
     beside = difference = ""
     if published is not None:
         beside = f"≤ {published.at_most:g}" if published.value is None else published.text

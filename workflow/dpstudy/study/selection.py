@@ -52,6 +52,8 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
             check_known(f"{where}.features", part["features"], config["features"], "feature set")
         if "epsilon" in part:
             check_known(f"{where}.epsilon", part["epsilon"], config["epsilons"], "epsilon")
+    if place == "tables.all":
+        raise StudyError(f"{place}: results/tables/all.tex is the document with every table; choose another name")
     if place.startswith("tables."):
         _check_claims(place, spec, config)
         check_roles(place, spec, config)

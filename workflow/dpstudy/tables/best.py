@@ -107,9 +107,12 @@ def _texts(found: Line, table: Table, beside: bool, first: bool) -> tuple[str, .
     row, cell, previous, published = found.row, found.cell, found.previous, found.published
     ours = ("–", "", "", "")
     if cell is not None:
-        value = f"{cell.ours:.{table.digits}f}" + (f" ± {cell.std:.{table.digits}f}" if cell.seeds > 1 else "")
+        digits = table.digits_of(cell)
+        value = f"{cell.ours:.{digits}f}" + (f" ± {cell.std:.{digits}f}" if cell.seeds > 1 else "")
         ours = (value, row.label, _text(row.epochs), row.group or row.features)
-    difference = "" if found.difference is None else f" ({signed(found.difference, table.digits)})".replace("-", "−")
+    difference = ""
+    if found.difference is not None:
+        difference = f" ({signed(found.difference, table.digits_of(cell))})".replace("-", "−")
     texts = (found.dataset if first else "", "∞" if found.epsilon == "inf" else found.epsilon)
     texts += (previous.text if previous else "",) if beside else ()
     texts += ours

@@ -19,7 +19,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json, read_table
 from dpstudy.tables.figures import RC, save
-from dpstudy.tables.palette import COLOURS, LINES, legend_columns
+from dpstudy.tables.palette import colours, dashes, legend_columns
 
 CSV_HEADER = ("panel", "line", "dataset", "features", "entry", "epsilon", "step", "x", "metric", "mean", "std", "seeds")
 X_LABELS = {"epoch": "epochs", "step": "steps", "epsilon": "privacy budget spent, ε"}
@@ -39,6 +39,7 @@ class Curve:
 def build_curves(
     name: str,
     spec: dict,
+    study_axes: Mapping[str, Sequence[str]],
     files: Sequence[str],
     pdf_path: str | os.PathLike,
     png_path: str | os.PathLike,
@@ -49,6 +50,7 @@ def build_curves(
     Args:
         name: its key under `figures`.
         spec: its value there: x, metric, title, panels of lines.
+        study_axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
         files: paths .../dataset/features/entry/eps=.../{curve.parquet,metrics.json} of the cells.
         pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
 
@@ -68,7 +70,7 @@ def build_curves(
     )
     write_csv(csv_path, CSV_HEADER, rows)
     with matplotlib.style.context(["default", RC]):
-        save(draw(curves, [panel.get("title", "") for panel in spec["panels"]], x, metric, spec), pdf_path, png_path)
+        save(draw(curves, spec, study_axes), pdf_path, png_path)
 
 
 def _read(where: str, panel: str, line: dict, x: str, metric: str, files) -> Curve:
@@ -93,16 +95,18 @@ def _path(files: Sequence[str], cell: Mapping[str, str], name: str) -> str:
     return next(path for path in files if path.endswith(f"{cell_name(**cell)}/{name}"))
 
 
-def draw(curves: list[Curve], titles: list[str], x: str, metric: str, spec: dict) -> Figure:
-    """The figure: a panel each title, one legend for all; a label keeps its colour in every panel."""
+def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> Figure:
+    """The figure: one legend for all panels, in which a label looks the same, coloured as its first line's entry is."""
+    metric, x = spec.get("metric", "top1"), spec.get("x", "epoch")
+    titles = [panel.get("title", "") for panel in spec["panels"]]
     columns = min(len(titles), _COLUMNS)
     rows = -(-len(titles) // columns)
     figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT * rows + 0.4), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharey=spec.get("share_y", False)).flatten()
-    labels = list(dict.fromkeys(curve.label for curve in curves))
+    styles = _styles(curves, axes)
     for i, (panel, title) in enumerate(zip(panels, titles, strict=False)):
         for curve in (curve for curve in curves if curve.panel == title):
-            _draw_line(panel, curve, labels.index(curve.label))
+            _draw_line(panel, curve, styles[curve.label])
         panel.grid(axis="y", color="0.9", linewidth=0.5)
         panel.set_axisbelow(True)
         panel.set_xlabel(X_LABELS[x])
@@ -119,10 +123,21 @@ def draw(curves: list[Curve], titles: list[str], x: str, metric: str, spec: dict
     return figure
 
 
-def _draw_line(panel: Axes, curve: Curve, number: int) -> None:
+def _styles(curves: list[Curve], axes: Mapping[str, Sequence[str]]) -> dict[str, dict]:
+    """Label -> Matplotlib keywords; several lines of one entry differ in dashes."""
+    entries = {}
+    for curve in curves:
+        entries.setdefault(curve.label, curve.cell["entry"])
+    found = colours(list(entries.values()), axes)
+    return {
+        label: {"color": colour, "linestyle": dash}
+        for label, colour, dash in zip(entries, found, dashes(found), strict=True)
+    }
+
+
+def _draw_line(panel: Axes, curve: Curve, keywords: dict) -> None:
     x, mean = [point[1] for point in curve.points], [point[2] for point in curve.points]
-    colour = COLOURS[number % len(COLOURS)]
-    panel.plot(x, mean, label=curve.label, color=colour, linestyle=LINES[number // len(COLOURS) % len(LINES)])
+    panel.plot(x, mean, label=curve.label, **keywords)
     spread = [point[3] or 0.0 for point in curve.points]
     low, high = ([m + sign * s for m, s in zip(mean, spread, strict=True)] for sign in (-1, 1))
-    panel.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+    panel.fill_between(x, low, high, color=keywords["color"], alpha=0.15, linewidth=0)

@@ -14,7 +14,7 @@ from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.layout import check_names, datasets_of, marked
-from dpstudy.tables.numbers import decimals
+from dpstudy.tables.numbers import usual_decimals
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet
 
@@ -124,6 +124,7 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
     metric = spec.get("metric", "top1")
     epsilons = list(dict.fromkeys(score.place[3] for score in scores))
     values = {(score.place, score.group): score for score in scores}
+    digits = usual_decimals((score.std for score in scores), metric)
     blocks = []
     for row in spec["rows"]:
         mine = [score for score in scores if score.place[1:3] == (row["features"], row["entry"])]
@@ -134,7 +135,7 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
             size = next((str(score.n) for score in mine if score.group == group and score.n is not None), "")
             label = marked(row.get("label", row["entry"]), row["entry"], axes) if not block else ""
             shown = [values.get(((*mine[0].place[:3], epsilon), group)) for epsilon in epsilons]
-            block.append((label, _NAMES.get(group, group), size, *_texts(shown, metric)))
+            block.append((label, _NAMES.get(group, group), size, *_texts(shown, digits)))
         blocks.append(tuple(block))
     header = ("Method", spec["column"].replace("_", " "), "n", *(f"ε = {'∞' if e == 'inf' else e}" for e in epsilons))
     counted = "the group's test records" + (", those that bear the label" if spec["column"] == LABEL else "")
@@ -153,13 +154,12 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
     return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)
 
 
-def _texts(scores: list[Score | None], metric: str) -> list[str]:
+def _texts(scores: list[Score | None], digits: int) -> list[str]:
     texts = []
     for score in scores:
         if score is None or score.mean is None:
             texts.append("–")
             continue
-        digits = decimals(score.std, metric)
         text = f"{score.mean:.{digits}f}"
         if score.low is not None:
             text += f" ({score.low:.{digits}f}–{score.high:.{digits}f})"

@@ -18,7 +18,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
 from dpstudy.files import atomic
 from dpstudy.tables.layout import check_names, marked
-from dpstudy.tables.palette import COLOURS, legend_columns, style
+from dpstudy.tables.palette import colours, legend_columns, marker
 from dpstudy.tables.published import combine, lookup
 
 CSV_HEADER = ("series", "dataset", "features", "entry", "epsilon", "metric", "mean", "std", "seeds")
@@ -162,7 +162,7 @@ def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, titl
     rows = -(-len(datasets) // columns)
     figure = Figure(figsize=(_WIDTH, _HEIGHT if rows == 1 else _PANEL_HEIGHT * rows), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).flatten()
-    styles = _styles(series, axes)
+    styles = line_styles(series, axes)
     for i, (panel, dataset) in enumerate(zip(panels, datasets, strict=False)):
         _draw_panel(panel, [line for line in series if line.dataset == dataset], styles)
         if len(datasets) > 1:  # narrow: the labels of 0.05 and 0.1 would touch
@@ -182,17 +182,19 @@ def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, titl
     return figure
 
 
-def _styles(series: list[Series], axes: Mapping[str, list[str]]) -> dict[tuple[str, str], dict]:
+def line_styles(series: list[Series], axes: Mapping[str, list[str]]) -> dict[tuple[str, str], dict]:
     """(kind, entry) -> Matplotlib keywords; with a single entry the kinds of features differ in colour too."""
-    kinds, entries = [dict.fromkeys(getattr(line, key) for line in series if line.entry) for key in ("kind", "entry")]
-    names = {"features": axes["features"], "entries": axes["entries"]}
-    if not kinds.keys() <= set(axes["features"]):  # labels of groups: told apart by their order
-        names["features"] = list(kinds)
-    styles = {(kind, entry): style(kind, entry, names) for kind in kinds for entry in entries}
-    if len(entries) == 1:
-        for i, keywords in enumerate(styles.values()):
-            keywords["color"] = COLOURS[i % len(COLOURS)]
-    return styles
+    pairs = list(dict.fromkeys((line.kind, line.entry) for line in series if line.entry))
+    kinds = list(dict.fromkeys(kind for kind, _ in pairs))
+    if set(kinds) <= set(axes["features"]):  # else labels of groups: told apart by their order
+        kinds = axes["features"]
+    found = colours([entry for _, entry in pairs], axes)
+    looks = [(kind, colour) for (kind, _), colour in zip(pairs, found, strict=True)]
+    laps = [looks[:number].count(look) for number, look in enumerate(looks)]
+    return {
+        pair: {"color": colour} | marker(kind, kinds, lap)
+        for pair, (kind, colour), lap in zip(pairs, looks, laps, strict=True)
+    }
 
 
 def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str], dict]) -> None:

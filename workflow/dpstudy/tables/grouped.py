@@ -10,6 +10,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.files import atomic
 from dpstudy.tables.latex import printed
 from dpstudy.tables.layout import Cell, Row, Table, lay_out
+from dpstudy.tables.leading import leader
 from dpstudy.tables.markup import escape, line, minipage
 from dpstudy.tables.numbers import over_seeds, signed
 from dpstudy.tables.results import Results
@@ -42,18 +43,18 @@ def lay_grouped(name: str, spec: dict, results: Results) -> Table:
 
 
 def best_cells(table: Table) -> tuple[set[Cell], set[Cell]]:
-    """The cells that hold the best of ours, and the best published value, per data set, group and column.
+    """The cells that hold the best of ours, and the highest published value, per data set, group and column.
 
-    Ours: the highest at the digits printed, ties included, among the cells that keep the epsilon of their column.
+    Ours: the one that is ahead of all others (`leader`) among the cells that keep the epsilon of their column.
     """
     ours, published = set(), set()
     for rows in blocks(table).values():
         for cells in zip(*(row.cells for row in rows), strict=True):
-            entitled = {cell: round(cell.ours, table.digits) for cell in cells if cell.competes}
             known = {
                 cell: cell.published.value for cell in cells if cell.published and cell.published.value is not None
             }
-            ours |= _highest(entitled)
+            best = leader((cell for cell in cells if cell.competes), table.statistic)
+            ours |= {best} if best else set()
             published |= _highest(known)
     return ours, published
 
@@ -103,9 +104,10 @@ def to_latex(table: Table) -> str:
 def _ours(cell: Cell, table: Table, best: set[Cell]) -> str:
     if cell.ours is None:
         return "--"
-    value = f"{cell.ours:.{table.digits}f}"
+    digits = table.digits_of(cell)
+    value = f"{cell.ours:.{digits}f}"
     value = rf"\textbf{{{value}}}" if cell in best else value
-    spread = _aside(rf"$\pm${cell.std:.{table.digits}f}") if cell.seeds > 1 else ""
+    spread = _aside(rf"$\pm${cell.std:.{digits}f}") if cell.seeds > 1 else ""
     return value + spread + _ABOVE * cell.above_ceiling + _NO_CLAIM * (not cell.keeps_target)
 
 
@@ -115,7 +117,7 @@ def _published(cell: Cell, table: Table, best: set[Cell]) -> str:
     if cell.published.value is None:
         return "-"
     value = rf"\underline{{{cell.published.text}}}" if cell in best else cell.published.text
-    difference = "" if cell.difference is None else _aside(f"(${signed(cell.difference, table.digits)}$)")
+    difference = "" if cell.difference is None else _aside(f"(${signed(cell.difference, table.digits_of(cell))}$)")
     return rf"{{\scriptsize {value}}}{difference}"
 
 
@@ -128,15 +130,13 @@ def notes(table: Table) -> list[str]:
     cells = [cell for row in table.rows for cell in row.cells]
     spread = over_seeds(table.statistic, (cell.seeds for cell in cells), r"$\pm$")
     metric = escape(METRICS[table.metric])
-    sentences = [
-        rf"{metric[0].upper()}{metric[1:]}: {spread}; bold: best in its column and group. "
-        r"NP: non-private ($\varepsilon = \infty$)."
-    ]
+    sentences = [rf"{metric[0].upper()}{metric[1:]}: {spread}. NP: non-private ($\varepsilon = \infty$)."]
 
     def add(condition: Callable[[Cell], bool], sentence: str) -> None:
         if any(condition(cell) for cell in cells):
             sentences.append(sentence)
 
+    sentences.append(_bold(best_cells(table)[0], any(cell.interval for cell in cells)))
     add(
         lambda cell: cell.keeps_target and cell.epsilon != "inf",
         r"Each $\varepsilon$ is certified and proved, unless marked.",
@@ -144,7 +144,7 @@ def notes(table: Table) -> list[str]:
     add(lambda cell: cell.ours is None, "--: no such cell.")
     if table.sources:
         sources = escape("; ".join(table.sources))
-        sentences.append(f"Published: {sources}; in brackets ours minus published; underlined: best published.")
+        sentences.append(f"Published: {sources}; in brackets ours minus published; underlined: highest published.")
     add(lambda cell: cell.published and cell.published.at_most, r"A published - is at most 20\,\%, without a number.")
     add(
         lambda cell: cell.above_ceiling,
@@ -155,6 +155,14 @@ def notes(table: Table) -> list[str]:
         rf"{_NO_CLAIM} No proved guarantee at this $\varepsilon$; not compared.",
     )
     return sentences
+
+
+def _bold(best: set[Cell], with_intervals: bool) -> str:
+    over = "over seeds and test records" if with_intervals else "over seeds"
+    ahead = f"ahead of all others in its column and group by more than two standard errors of the difference {over}"
+    if not best:
+        return f"Nothing is bold: nothing is {ahead}."
+    return f"Bold: {ahead}; where nothing is bold, nothing is that far ahead."
 
 
 def _csv_row(row: Row, cell: Cell, table: Table, best: set[Cell], best_published: set[Cell]) -> tuple:

@@ -60,9 +60,9 @@ def to_latex(table: Table) -> str:
             lines.append(rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\textit{{{escape(dataset)}}}}} \\")
         for row in (row for row in table.rows if row.dataset == dataset):
             pairs = list(zip(row.cells, columns, strict=True))
-            lines.append(line([escape(row.label), *(_ours(*pair, table.digits, wide) for pair in pairs)]))
+            lines.append(line([escape(row.label), *(_ours(*pair, table, wide) for pair in pairs)]))
             if row.has_intervals:
-                lines.append(line([r"\quad interval", *(_interval(cell, table.digits) for cell in row.cells)]))
+                lines.append(line([r"\quad interval", *(_interval(cell, table) for cell in row.cells)]))
             if row.has_published:
                 lines.append(line([r"\quad published", *(_published(cell, table, wide) for cell in row.cells)]))
     if not table.rows:
@@ -83,9 +83,10 @@ def _audited(column: Column) -> str:
     return "--" if column.audited is None else rounded_down(column.audited)
 
 
-def _ours(cell: Cell, column: Column, digits: int, wide: bool) -> str:
+def _ours(cell: Cell, column: Column, table: Table, wide: bool) -> str:
     if cell.ours is None:
         return "--"
+    digits = table.digits_of(cell)
     value, mark = f"{cell.ours:.{digits}f}", _MARKS.get(mark_of(cell, column), "")
     if cell.seeds == 1:
         return value + mark
@@ -93,8 +94,9 @@ def _ours(cell: Cell, column: Column, digits: int, wide: bool) -> str:
     return value + (_aside(spread) if wide else f" {spread}") + mark
 
 
-def _interval(cell: Cell, digits: int) -> str:
-    return rf"{{\scriptsize {escape(interval_text(cell.interval, digits))}}}" if cell.interval else ""
+def _interval(cell: Cell, table: Table) -> str:
+    text = escape(interval_text(cell.interval, table.digits_of(cell)))
+    return rf"{{\scriptsize {text}}}" if text else ""
 
 
 def _aside(text: str) -> str:
@@ -113,7 +115,7 @@ def _published(cell: Cell, table: Table, wide: bool) -> str:
         return rf"$\leq$ {cell.published.at_most:g}"
     if cell.difference is None:
         return cell.published.text
-    difference = f"(${signed(cell.difference, table.digits)}$)"
+    difference = f"(${signed(cell.difference, table.digits_of(cell))}$)"
     return cell.published.text + (_aside(difference) if wide else f" {difference}")
 
 

@@ -5,7 +5,6 @@
 
 import logging
 import math
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.intervals import joined
-from dpstudy.tables.numbers import decimals
+from dpstudy.tables.numbers import decimals, usual_decimals
 from dpstudy.tables.published import Published, combine, lookup
 from dpstudy.tables.results import Results
 
@@ -25,7 +24,8 @@ class Cell:
     """One number of a table, and what it stands beside. None where there is no such thing.
 
     `ceiling` is the highest accuracy that the cell's noise allows (`dpstudy.tables.ceiling`), in percent; `interval`
-    has the ends of the 95 % interval of its mean (`intervals.joined`), and `audited` a lower bound on epsilon.
+    has the ends of the 95 % interval of its mean (`intervals.joined`), `over_records` those over test records alone
+    (mean ends over seeds), and `audited` is a lower bound on epsilon.
     """
 
     dataset: str
@@ -40,6 +40,7 @@ class Cell:
     published: Published | None
     ceiling: float | None = None
     interval: tuple[float, float] | None = None
+    over_records: tuple[float, float] | None = None
     audited: float | None = None
 
     @property
@@ -126,9 +127,14 @@ class Table:
 
     @property
     def digits(self) -> int:
-        """Digits after the point, one number for the whole table: those that its usual standard deviation deserves."""
-        spread = [cell.std for row in self.rows for cell in row.cells if cell.seeds > 1]
-        return decimals(statistics.median(spread) if spread else None, self.metric)
+        """Digits after the point that its usual standard deviation deserves."""
+        return usual_decimals((cell.std for row in self.rows for cell in row.cells if cell.seeds > 1), self.metric)
+
+    def digits_of(self, cell: Cell) -> int:
+        """Digits after the point of one cell: the table's; more where these would print its deviation as zero."""
+        if cell.seeds < 2 or not cell.std or float(f"{cell.std:.{self.digits}f}"):
+            return self.digits
+        return max(self.digits, decimals(cell.std, self.metric))
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -256,8 +262,8 @@ def cell_at(key: tuple, values: dict, results: Results, where: dict | None, metr
     mean, median, std = mean_median_std(runs)
     ours = mean if statistic == "mean" else median
     ceiling = results.ceiling(name) if metric == "top1" else None
-    interval = joined(runs, results.interval(name, metric), metric)
-    more = ceiling, interval, results.audited(name)
+    over_records = results.interval(name, metric)
+    more = ceiling, joined(runs, over_records, metric), over_records, results.audited(name)
     return Cell(*key, ledger["epsilon"], ledger["guarantee"], ours, std, len(runs), published, *more)
 
 

@@ -9,7 +9,8 @@ _ESCAPES = {
     "|": r"\textbar{}",
     **{character: f"\\{character}" for character in "{}$&#_%"},
     **{"ε": r"$\varepsilon$", "δ": r"$\delta$", "σ": r"$\sigma$", "μ": r"$\mu$", "λ": r"$\lambda$", "ρ": r"$\rho$"},
-    **{"α": r"$\alpha$", "η": r"$\eta$", "Δ": r"$\Delta$"},
+    **{"α": r"$\alpha$", "η": r"$\eta$", "β": r"$\beta$", "γ": r"$\gamma$", "π": r"$\pi$"},
+    **{"τ": r"$\tau$", "Δ": r"$\Delta$", "≈": r"$\approx$", "≠": r"$\neq$", "→": r"$\rightarrow$"},
     **{"∞": r"$\infty$", "≤": r"$\leq$", "≥": r"$\geq$", "±": r"$\pm$", "×": r"$\times$", "−": "$-$", "–": "--"},
     **{"†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$"},
 }

@@ -1,6 +1,7 @@
 """How numbers are printed in tables and in the report."""
 
 import math
+import statistics
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 
@@ -8,11 +9,24 @@ from dpstudy.evaluation.metrics import PERCENT
 
 
 def decimals(std: float | None, metric: str) -> int:
-    """Digits after the point: as many as show the first digit of `std`, within what the metric deserves."""
+    """Digits after the point: as many as show the first digit of `std`, within what the metric deserves.
+
+    `std` itself then has one or two significant digits, unless the metric's most do not reach it.
+    """
     fewest, most = (1, 2) if metric in PERCENT else (3, 4)
     if not std:
         return fewest
-    return min(max(fewest, -math.floor(math.log10(std))), most)
+    first = -math.floor(math.log10(std))
+    return max(0, min(max(first, min(fewest, first + 1)), most))
+
+
+def usual_decimals(stds: Iterable[float | None], metric: str) -> int:
+    """The same for numbers that stand together: what the median standard deviation deserves.
+
+    Zeros and None do not count: they say that nothing varied, or that nobody knows.
+    """
+    known = [std for std in stds if std]
+    return decimals(statistics.median(known) if known else None, metric)
 
 
 def over_seeds(statistic: str, counts: Iterable[int], sign: str = "±") -> str:

@@ -1,6 +1,10 @@
-"""Colours and markers of a study: an entry keeps its colour and a kind of features its marker in every figure."""
+"""Colours and markers of a study: an entry keeps its colour and a kind of features its marker in every figure.
 
-from collections.abc import Iterable
+Two exceptions: a figure that draws a single entry several times tells its lines apart by colour, and one that draws two
+entries of the same colour (a study may have more entries than there are colours) numbers its own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 
 # Okabe and Ito's colours, told apart by readers who see colours differently; black and yellow left out.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A5195", "#6B6B6B")
@@ -11,14 +15,36 @@ LINES = ("-", "--", "-.", ":")
 _HANDLE, _LETTER = 0.62, 0.058  # inches of a legend: the line with its space, a letter
 
 
-def style(features: str, entry: str, axes: dict[str, list[str]]) -> dict:
-    """Matplotlib keywords of a line: colour by entry, marker and dashes by features."""
-    kind = axes["features"].index(features)
-    return {
-        "color": COLOURS[axes["entries"].index(entry) % len(COLOURS)],
-        "marker": MARKERS[kind % len(MARKERS)],
-        "linestyle": LINES[kind % len(LINES)],
-    }
+def colours(entries: Sequence[str], axes: Mapping[str, Sequence[str]]) -> list[str]:
+    """The colours of a figure's lines, given the entry that each draws.
+
+    Args:
+        entries: one a line; an entry may have several lines, which then share its colour.
+        axes: the study's names, in config order.
+    """
+    distinct = list(dict.fromkeys(entries))
+    own = {entry: COLOURS[axes["entries"].index(entry) % len(COLOURS)] for entry in distinct}
+    if len(distinct) == 1 < len(entries):
+        return [COLOURS[number % len(COLOURS)] for number in range(len(entries))]
+    if len(set(own.values())) < len(distinct):
+        own = {entry: COLOURS[number % len(COLOURS)] for number, entry in enumerate(distinct)}
+    return [own[entry] for entry in entries]
+
+
+def marker(features: str, kinds: Sequence[str], lap: int = 0) -> dict:
+    """Matplotlib's marker and dashes of a line by its features, given all kinds in order.
+
+    Args:
+        lap: how many lines of these features have its colour already; these differ in marker.
+    """
+    kind = kinds.index(features)
+    return {"marker": MARKERS[(kind + lap * len(kinds)) % len(MARKERS)], "linestyle": LINES[kind % len(LINES)]}
+
+
+def dashes(line_colours: Sequence[str]) -> list[str]:
+    """A dash pattern for each line of these colours: no two lines of one colour look the same, up to their number."""
+    before = [line_colours[:number].count(colour) for number, colour in enumerate(line_colours)]
+    return [LINES[count % len(LINES)] for count in before]
 
 
 def legend_columns(labels: Iterable[str], width: float, most: int = 4) -> int:

@@ -6,7 +6,7 @@ Values are on the validation split: a search never sees the test split.
 
 import os
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import matplotlib.style
@@ -19,7 +19,7 @@ from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.tables.figures import RC, save
 from dpstudy.tables.numbers import significant
-from dpstudy.tables.palette import COLOURS, MARKERS
+from dpstudy.tables.palette import COLOURS, MARKERS, colours
 from dpstudy.tables.searches import pooled
 
 CSV_HEADER = ("panel", "by", "search", "dataset", "epsilon", "value", "trials", "failed", "median", "max")
@@ -65,6 +65,7 @@ class View:
 def build_search_views(
     name: str,
     spec: dict,
+    study_axes: Mapping[str, Sequence[str]],
     trials: Mapping[str, str | os.PathLike],
     pdf_path: str | os.PathLike,
     png_path: str | os.PathLike,
@@ -75,6 +76,7 @@ def build_search_views(
     Args:
         name: its key under `figures`.
         spec: its value there: panels ({title, by: a searched hyper-parameter, or "label"}), searches, share_y, title.
+        study_axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
         trials: cell name -> path of its search's trials.parquet.
         pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
 
@@ -91,7 +93,7 @@ def build_search_views(
             raise StudyError(f"figure {name}: no trial that succeeded has a value of {panel['by']!r}")
     write_csv(csv_path, CSV_HEADER, _rows(spec["panels"], views))
     with matplotlib.style.context(["default", RC]):
-        save(draw(spec, views), pdf_path, png_path)
+        save(draw(spec, views, study_axes), pdf_path, png_path)
 
 
 def _rows(panels: list[dict], views: list[View]):
@@ -133,19 +135,27 @@ def _ordered(values) -> list[str]:
         return list(values)
 
 
-def draw(spec: dict, views: list[View]) -> Figure:
+def _colours(searches: list[dict], names: Mapping[str, Sequence[str]]) -> dict[int, str]:
+    """id of a search -> its colour: that of its entry, where each search is of another; else by order."""
+    entries = [search["cells"][0]["entry"] for search in searches]
+    if len(set(entries)) < len(entries):
+        return {id(search): COLOURS[i % len(COLOURS)] for i, search in enumerate(searches)}
+    return {id(search): colour for search, colour in zip(searches, colours(entries, names), strict=True)}
+
+
+def draw(spec: dict, views: list[View], names: Mapping[str, Sequence[str]]) -> Figure:
     """The figure: a panel each; a colour a search, the maximum as a line and the median dashed."""
     panels = spec["panels"]
     columns = min(len(panels), _COLUMNS)
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT * rows + 0.5), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, sharey=spec.get("share_y", False)).flatten()
-    colours = {id(search): COLOURS[i % len(COLOURS)] for i, search in enumerate(spec["searches"])}
+    own = _colours(spec["searches"], names)
     for number, (panel, options) in enumerate(zip(axes, panels, strict=False)):
         mine = [view for view in views if view.panel == number and view.points]
         ordered = _ordered(dict.fromkeys(point.value for view in mine for point in view.points))
         for view in mine:
-            _draw_view(panel, view, ordered, colours[id(view.search)], joined=options["by"] != BY_LABEL)
+            _draw_view(panel, view, ordered, own[id(view.search)], joined=options["by"] != BY_LABEL)
         panel.set_xticks(range(len(ordered)), ordered)
         panel.margins(x=0.08)
         panel.grid(axis="y", color="0.9", linewidth=0.5)
@@ -155,7 +165,7 @@ def draw(spec: dict, views: list[View]) -> Figure:
             panel.set_ylabel(f"{METRICS[spec.get('metric', 'top1')]}\non the validation split")
     for panel in axes[len(panels) :]:
         panel.set_axis_off()
-    handles = [Line2D([], [], color=colours[id(search)], label=search["label"]) for search in spec["searches"]]
+    handles = [Line2D([], [], color=own[id(search)], label=search["label"]) for search in spec["searches"]]
     grey = {"color": "0.25", "marker": MARKERS[0]}
     handles += [Line2D([], [], label="maximum", **grey), Line2D([], [], label="median", **grey | _MEDIAN)]
     columns = min(5, len(handles))

@@ -66,7 +66,7 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
 
 def _sheet(table: Table, spec: dict) -> Sheet:
     heads = tuple(column.get("label", column["features"]) for column in spec["columns"])
-    block = tuple(text for row in table.rows for text in _rows(row, table.digits))
+    block = tuple(text for row in table.rows for text in _rows(row, table))
     used = {_mark(cell) for row in table.rows for cell in row.cells}
     sentences = notes(table, ", in brackets")
     sentences += [f"{mark} {MEANINGS[guarantee]}." for guarantee, mark in _MARKS.items() if mark in used]
@@ -76,11 +76,11 @@ def _sheet(table: Table, spec: dict) -> Sheet:
     )
 
 
-def _rows(row: Row, digits: int) -> list[tuple[str, ...]]:
+def _rows(row: Row, table: Table) -> list[tuple[str, ...]]:
     """A row of the table, and its intervals below it."""
-    rows = [(row.label, *(_text(cell, digits) for cell in row.cells))]
+    rows = [(row.label, *(_text(cell, table.digits_of(cell)) for cell in row.cells))]
     if row.has_intervals:
-        rows.append(("interval", *(interval_text(cell.interval, digits) for cell in row.cells)))
+        rows.append(("interval", *(interval_text(cell.interval, table.digits_of(cell)) for cell in row.cells)))
     return rows
 
 

@@ -5,7 +5,7 @@ deviation. n and the certified epsilon are the ledgers'.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import matplotlib.style
@@ -19,7 +19,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
 from dpstudy.files import read_json
 from dpstudy.tables.figures import RC, save
-from dpstudy.tables.palette import COLOURS, MARKERS
+from dpstudy.tables.palette import colours, dashes, marker
 
 CSV_HEADER = ("line", "dataset", "features", "entry", "epsilon", "n", "delta", "certified_epsilon")
 CSV_HEADER += ("metric", "mean", "std", "seeds")
@@ -42,6 +42,7 @@ class Point:
 def build_sizes(
     name: str,
     spec: dict,
+    study_axes: Mapping[str, Sequence[str]],
     summary_path: str | os.PathLike,
     ledgers: Mapping[str, str | os.PathLike],
     pdf_path: str | os.PathLike,
@@ -53,6 +54,7 @@ def build_sizes(
     Args:
         name: its key under `figures`.
         spec: its value there: datasets (a point each), lines ({features, entry, epsilon, label}), metric, title.
+        study_axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
         summary_path: summary.csv or summary.parquet.
         ledgers: cell name -> path of its ledger.json.
         pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
@@ -71,7 +73,7 @@ def build_sizes(
     )
     write_csv(csv_path, CSV_HEADER, rows)
     with matplotlib.style.context(["default", RC]):
-        save(draw(spec, points, metric), pdf_path, png_path)
+        save(draw(spec, points, study_axes), pdf_path, png_path)
 
 
 def _label(line: dict) -> str:
@@ -94,14 +96,16 @@ def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, le
     return found
 
 
-def draw(spec: dict, points: list[list[Point]], metric: str) -> Figure:
+def draw(spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]]) -> Figure:
     """The figure: one panel, n on a logarithmic axis with a tick for each size."""
+    metric, own = spec.get("metric", "top1"), colours([line["entry"] for line in spec["lines"]], axes)
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     panel = figure.subplots()
-    for i, (line, found) in enumerate(zip(spec["lines"], points, strict=True)):
-        keywords = {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "markeredgecolor": "white"}
+    for line, found, colour, dash in zip(spec["lines"], points, own, dashes(own), strict=True):
+        keywords = marker(line["features"], axes["features"]) | {"color": colour, "linestyle": dash}
+        keywords |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
         n, mean, std = ([getattr(point, key) for point in found] for key in ("n", "mean", "std"))
-        panel.errorbar(n, mean, std, label=_label(line), capsize=2, elinewidth=0.7, markeredgewidth=0.5, **keywords)
+        panel.errorbar(n, mean, std, label=_label(line), capsize=2, elinewidth=0.7, **keywords)
     sizes = sorted({point.n for found in points for point in found})
     panel.set_xscale("log")
     panel.set_xticks(sizes, [_size(n) for n in sizes])

@@ -1,0 +1,45 @@
+"""`results/tables/all.pdf`: made on demand, from the tables and figures that are there."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import TINY, StudyFolder
+
+PDF = "results/tables/all.pdf"
+
+
+class WithoutLatex(StudyFolder):
+    @property
+    def environment(self):
+        return super().environment | {"PATH": f"{Path(sys.executable).parent}:{self.path / 'bin'}"}
+
+    def link(self, *names):
+        """What a PATH without LaTeX still has."""
+        (self.path / "bin").mkdir()
+        for name in names:
+            (self.path / "bin" / name).symlink_to(shutil.which(name))
+
+
+def test_a_machine_without_latex_says_so_before_anything_runs(study):
+    shutil.rmtree(study.path / "results/figures")
+    bare = WithoutLatex(study.path)
+    bare.link("bash", "sh", "which")
+    result = bare.snakemake(PDF)
+    assert result.returncode == 1
+    assert "dpstudy: nothing was run: pdflatex is not installed" in result.stdout + result.stderr
+    assert not (study.path / "results/figures").exists() and not (study.path / "results/tables/all.tex").exists()
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_it_is_made_of_what_is_there_and_only_again_where_that_changes(study):
+    assert not (study.path / "results/tables/all.tex").exists(), "no part of `all`"
+    result = study.snakemake(PDF)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert study.read("tables/all.pdf").startswith(b"%PDF")
+    ran = [line for line in (result.stdout + result.stderr).splitlines() if line.startswith("localrule")]
+    assert ran == ["localrule write_paper:", "localrule compile_paper:"]
+    study.write_config(TINY | {"tables": {"tiny": TINY["tables"]["tiny"] | {"caption": "Another."}}})
+    assert study.planned(PDF) == [("build_table", "results/tables/tiny.tex"), ("compile_paper", PDF)]

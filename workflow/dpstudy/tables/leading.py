@@ -1,0 +1,36 @@
+"""Which of several values is the best, as far as seeds and test records can tell."""
+
+import math
+from collections.abc import Iterable
+
+from dpstudy.tables.layout import Cell
+
+_NORMAL = 1.959964  # half a 95 % interval in standard errors
+_MEDIAN = math.sqrt(math.pi / 2)  # the standard error of a median in those of the mean, for normal values
+
+
+def leader(cells: Iterable[Cell], statistic: str = "mean") -> Cell | None:
+    """The cell whose value exceeds each other's by more than two standard errors of the difference; None where there is
+    no such cell, no other, or one whose error nobody knows.
+
+    The cells' errors count as independent. On one test split they rather go together, so this errs towards None.
+    """
+    ranked = sorted(cells, key=lambda cell: cell.ours, reverse=True)
+    errors = [standard_error(cell, statistic) for cell in ranked]
+    if len(ranked) < 2 or None in errors:
+        return None
+    rivals = zip(ranked[1:], errors[1:], strict=True)
+    ahead = all(ranked[0].ours - cell.ours > 2 * math.hypot(errors[0], error) for cell, error in rivals)
+    return ranked[0] if ahead else None
+
+
+def standard_error(cell: Cell, statistic: str = "mean") -> float | None:
+    """Of a cell's value over seeds, joined with that over test records where it has an interval, in the metric's unit.
+
+    None where nothing tells it: of a single seed, and where all seeds give one value and there is no interval.
+    """
+    if cell.seeds < 2 or (not cell.std and cell.over_records is None):
+        return None
+    over_seeds = cell.std / math.sqrt(cell.seeds) * (_MEDIAN if statistic == "median" else 1)
+    low, high = cell.over_records or (0.0, 0.0)
+    return math.hypot(over_seeds, (high - low) / (2 * _NORMAL))

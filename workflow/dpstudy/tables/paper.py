@@ -1,0 +1,82 @@
+"""Every table and figure of a study as one LaTeX document, to be compiled in the folder of the tables."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dpstudy.files import atomic
+from dpstudy.tables.captions import figure_captions, joined
+from dpstudy.tables.markup import escape
+
+TEMPLATES = Path(__file__).parents[2] / "report"
+_NOT_FOR_PUBLICATION = ("neighbours",)  # styles of figures
+
+
+def write_paper(
+    study: str,
+    question: str,
+    axes: Mapping[str, Sequence[str]],
+    tables: Sequence[str],
+    figures: Mapping[str, Mapping],
+    path: str | os.PathLike,
+    *,
+    private_tests: Sequence[str] = (),
+) -> None:
+    """Write the document: its title and question, then tables and figures in config order.
+
+    A figure that is not for publication is left out, and the document says so in its place.
+
+    Args:
+        study: its name.
+        question: what it asks, a sentence; "" for none.
+        axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
+        tables: names of the tables, TABLE.tex beside the document.
+        figures: the config's `figures`, ../figures/FIGURE.pdf.
+        path: what is written.
+        private_tests: the data sets whose test split holds private records.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(  # LaTeX is full of braces and percent signs
+        loader=FileSystemLoader(TEMPLATES),
+        block_start_string=r"\BLOCK{",
+        block_end_string="}",
+        variable_start_string=r"\VAR{",
+        variable_end_string="}",
+        comment_start_string=r"\COMMENT{",
+        comment_end_string="}",
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["tex"] = escape
+    text = environment.get_template("paper.tex.j2").render(
+        study=study,
+        question=question,
+        cautions=_cautions(private_tests),
+        tables=tables,
+        figures=[_figure(name, spec, axes) for name, spec in figures.items()],
+    )
+    with atomic(path) as temporary:
+        Path(temporary).write_text(text, encoding="utf-8")
+
+
+def _cautions(private_tests: Sequence[str]) -> list[str]:
+    if not private_tests:
+        return []
+    return [
+        f"The test split of {joined(private_tests)} holds private records: every number on it here is a statistic of "
+        "them that no ledger accounts for. Keep this document where the records are kept."
+    ]
+
+
+def _figure(name: str, spec: Mapping, axes: Mapping) -> dict:
+    if spec.get("style") in _NOT_FOR_PUBLICATION:
+        sentence = (
+            f"The figure {name} is left out: it is drawn from private records without noise, and is not for "
+            f"publication. It stands in results/figures/{name}.pdf."
+        )
+        return {"name": name, "drawn": False, "caption": sentence}
+    caption, _ = figure_captions(spec, axes, "")
+    caption = f"{spec['title']}: {caption}" if spec.get("title") else caption[0].upper() + caption[1:]
+    return {"name": name, "drawn": True, "caption": caption}

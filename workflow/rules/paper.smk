@@ -1,0 +1,55 @@
+# All tables and figures in one PDF (`make paper`); no part of `all`: many machines have no LaTeX.
+
+
+localrules:
+    write_paper,
+    compile_paper,
+
+
+rule write_paper:
+    input:
+        template="workflow/report/paper.tex.j2",
+        code=code("write_paper.py"),
+    output:
+        "results/tables/all.tex",
+    log:
+        "results/logs/write_paper/all.log",
+    benchmark:
+        "results/benchmarks/write_paper/all.tsv"
+    conda:
+        "../../envs/study.yaml"
+    threads: 1
+    resources:
+        mem_mb=peak(200),
+        runtime=grown(10),
+    params:
+        study=STUDY["study"],
+        question=STUDY.get("question", ""),
+        axes=axes(),
+        tables=list(STUDY["tables"]),
+        figures=STUDY["figures"],
+        private_tests=[name for name, dataset in STUDY["datasets"].items() if not test_is_public(dataset)],
+    script:
+        "../scripts/write_paper.py"
+
+
+rule compile_paper:
+    input:
+        tex="results/tables/all.tex",
+        tables=[f"results/tables/{name}.tex" for name in STUDY["tables"]],
+        figures=[f"results/figures/{name}.pdf" for name in STUDY["figures"]],
+        code=code("compile_paper.py"),
+    output:
+        "results/tables/all.pdf",
+    log:
+        "results/logs/compile_paper/all.log",
+    benchmark:
+        "results/benchmarks/compile_paper/all.tsv"
+    conda:
+        "../../envs/study.yaml"
+    threads: 1
+    resources:
+        mem_mb=peak(300),
+        runtime=grown(10),
+    script:
+        "../scripts/compile_paper.py"
