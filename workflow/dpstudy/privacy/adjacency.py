@@ -1,0 +1,81 @@
+"""One guarantee under other notions of neighbouring data sets.
+
+add-remove-one: one has a unit more. zero-out: a unit's place stays, its contribution becomes zero. replace-one: a unit is
+exchanged for any other. What is certified for adding and removing holds for zeroing out, which is removing as far as what
+is released can tell. Replacing is two such steps:
+
+    mu-Gaussian-DP becomes 2 mu (Dong, Roth and Su 2022, Theorem 2.14), and
+    (epsilon, delta) becomes (2 epsilon, (1 + e^epsilon) delta), by the definition applied twice.
+
+The second is for what has no closed form, at the delta' that leads to the wanted delta. It is a bound: of a few sampled
+releases the true epsilon for replacing can be little more than that for removing.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from dpstudy.privacy import gaussian
+from dpstudy.privacy.accounting import certify, sampled_epsilons
+from dpstudy.privacy.events import EXPONENTIAL, Event, unamplified
+from dpstudy.privacy.ledger_events import from_ledger
+
+ADJACENCIES = ("add-remove-one", "zero-out", "replace-one")
+_BISECTIONS = 40
+_SMALLEST = -690.0  # ln of the smallest delta' that is tried
+
+
+def epsilons_by_adjacency(ledger: Mapping) -> dict[str, float | None]:
+    """The epsilon of a ledger at its delta, for each of ADJACENCIES; None where nothing is proved.
+
+    Fixed batches of a shuffled pass are certified for zeroing out: without a unit all other batches would be cut
+    otherwise, so that adding and removing have no epsilon.
+    """
+    found: dict[str, float | None] = dict.fromkeys(ADJACENCIES)
+    if ledger["guarantee"] != "proved":
+        return found
+    found["zero-out"] = ledger["epsilon"]
+    if ledger["adjacency"] == "add-remove-one":
+        found["add-remove-one"] = ledger["epsilon"]
+    found["replace-one"] = replacing_epsilon(from_ledger(ledger["events"]), ledger["delta"])
+    return found
+
+
+def replacing_epsilon(events: Sequence[Event], delta: float) -> float:
+    """The epsilon for replacing a unit, of events composed adaptively; infinite where there is no guarantee."""
+    if _closed(events):
+        return gaussian.epsilon_of(2 * gaussian.composed_mu(events), delta)
+    epsilon_at = _epsilon_at(tuple(events))
+    return 2 * epsilon_at(_half_way(epsilon_at, delta))
+
+
+def _closed(events: Sequence[Event]) -> bool:
+    """Whether the events are mu-Gaussian-DP, and every unit has the same mu."""
+    plain = all(event.part is None and not event.trials and not event.secret_order for event in events)
+    return plain and unamplified(events) and all(event.mechanism != EXPONENTIAL for event in events)
+
+
+def _epsilon_at(events: tuple[Event, ...]) -> Callable[[float], float]:
+    """delta -> epsilon for adding, removing or zeroing out."""
+    repeated = any(event.trials or event.mechanism == EXPONENTIAL or event.part for event in events)
+    if repeated or unamplified(events):
+        return lambda delta: certify(events, delta).epsilon
+    return sampled_epsilons(events)
+
+
+def _half_way(epsilon_at: Callable[[float], float], delta: float) -> float:
+    """The largest delta' for which (1 + e^epsilon(delta')) delta' is at most delta, or a little less."""
+
+    def allowed(log_delta: float) -> bool:
+        epsilon = epsilon_at(math.exp(log_delta))
+        return log_delta + (epsilon + math.log1p(math.exp(-epsilon)) if epsilon < math.inf else epsilon) <= target
+
+    target = math.log(delta)
+    high, low = target, target - 1
+    while not allowed(low):
+        high, low = low, low - 2
+        if low < _SMALLEST:
+            return math.exp(_SMALLEST)  # epsilon is infinite, or as good as that
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    return math.exp(low)
