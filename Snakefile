@@ -51,6 +51,7 @@ onstart:
     unthrottle()
     look_through_own_data()
     guard_paid_models()
+    tell_plan()
 
 
 onsuccess:
