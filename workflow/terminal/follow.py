@@ -60,9 +60,7 @@ def _view(study: Study, terminal: bool):
     try:
         from terminal.view import View
     except ModuleNotFoundError as error:
-        print(
-            f"dpstudy: {error.name} is not installed, so progress is told in lines (make .venv/study.stamp)", flush=True
-        )
+        print(f"dpstudy: {error.name} is not installed (make .venv/study.stamp installs it): progress is told in lines")
         return Lines(study)
     return View(study)
 

@@ -1,6 +1,7 @@
 """The progress of a study in a terminal: a few lines that are drawn anew, below what is said for good."""
 
 from rich.console import Console, Group
+from rich.constrain import Constrain
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -62,7 +63,7 @@ class View:
             head.append("stopping")
         lines = [Text(", ".join(head + rest(study, self._now)))]
         if study.jobs:
-            lines.append(self._bars(bars=width >= NARROW))
+            lines.append(Constrain(self._bars(bars=width >= NARROW), width))
         jobs = sorted(study.running.values(), key=lambda job: job.started)
         for job in jobs[:ROWS]:
             lines.append(Text(f"{duration(self._now - job.started):>8}  {tail(job.name, width - 10)}"))
