@@ -14,6 +14,14 @@ def test_cells_and_jobs_are_counted_those_of_earlier_runs_included(planned):
     assert planned.last_cell == "digits/pixels/sgd/eps=1"
 
 
+def test_jobs_that_are_of_no_cell_count_as_jobs_alone(planned):
+    table = started(4, rule="build_table") | {"wildcards": {"table": "t"}, "output": ["results/tables/t.tex"]}
+    planned.hear(table, 101.0)
+    assert (planned.cells_running(), len(planned.running)) == (0, 1)
+    planned.hear(failed(4), 102.0)
+    assert (planned.cells_failed(), len(planned.failed)) == (0, 1)
+
+
 def test_the_seeds_of_a_cell_are_one_cell_and_do_not_finish_it(planned):
     for seed in (0, 1):
         event = started(seed, rule="train_seed")
@@ -84,6 +92,13 @@ def test_the_rest_is_estimated_from_jobs_of_the_same_kind(planned):
 
 
 def test_nothing_is_estimated_while_most_jobs_are_of_unknown_length(planned):
-    planned.hear(started(4, rule="build_table") | {"wildcards": {"table": "t"}, "output": []}, 100.0)
-    planned.hear(finished(4), 101.0)
-    assert planned.seconds_left(102.0) is None
+    tables = [["build_table", {"table": table}, False] for table in "uv"]
+    planned.hear({"event": "plan", "study": "tiny", "cells": 8, "due": tables}, 100.0)
+    for number, table in enumerate("tu"):
+        job = started(number, rule="build_table") | {"wildcards": {"table": table}, "output": []}
+        planned.hear(job, 100.0)
+        planned.hear(finished(number), 101.0)
+    assert planned.seconds_left(102.0) is None  # one table is left, and three cells
+    planned.hear(started(5, "1"), 102.0)
+    planned.hear(finished(5), 103.0)
+    assert planned.seconds_left(103.0) is not None

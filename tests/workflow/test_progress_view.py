@@ -42,7 +42,7 @@ def test_a_cell_that_fails_is_named_below_the_view_with_its_log_and_the_remedy(s
     study.write_config(config)
     status, written = run_in_terminal(study, f"results/cells/{CELL}/metrics.json")
     assert status == 1
-    assert "study tiny: 1 jobs to run, 0 of 1 cells done" in written
+    assert "study tiny: 0 of 1 cells done, jobs to run: 1" in written
     assert "0 of 1, 1 running" in written
     assert f"failed: train_stepped {CELL}: epsilon 1 at delta 0.0001 cannot be reached" in written
     assert written.index("\x1b[?25l") < written.rindex("\x1b[?25h")  # the cursor is hidden, and shown again
@@ -51,9 +51,3 @@ def test_a_cell_that_fails_is_named_below_the_view_with_its_log_and_the_remedy(s
     assert f"  job: train_stepped {CELL}\r\n  log: results/logs/train_stepped/{CELL}.log\r\n" in last
     assert "the study stopped; what is finished is kept, the same command continues once what is named" in last
     assert "Select jobs" not in written and "CalledProcessError" not in written
-
-
-def test_a_study_with_nothing_to_do_says_so(study):
-    status, written = run_in_terminal(study, f"results/cells/{CELL}/metrics.json")
-    assert status == 0
-    assert "Nothing to be done" in written and "Building DAG" not in written

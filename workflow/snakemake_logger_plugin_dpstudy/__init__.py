@@ -8,6 +8,7 @@ import json
 import logging
 import os
 
+from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
@@ -30,7 +31,7 @@ class LogHandler(LogHandlerBase):
 
     def __post_init__(self) -> None:
         if CHANNEL not in os.environ:
-            raise ValueError("the logger dpstudy works for workflow/run.py only; leave --logger away")
+            raise WorkflowError("--logger dpstudy works inside workflow/run.py alone; leave it away")
         descriptor = int(os.environ[CHANNEL])
         os.set_inheritable(descriptor, False)
         self._channel = open(descriptor, "w", encoding="utf-8")

@@ -48,8 +48,12 @@ def follow(command: list[str], lock: int) -> tuple[int, Study]:
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupted)
     signal.signal(signal.SIGTERM, terminated)
-    with _view(study, terminal) as view:
-        _Follower(study, view).read(process, events)
+    try:
+        with _view(study, terminal) as view:
+            _Follower(study, view).read(process, events)
+    except BaseException:  # such as a terminal that is gone: nobody would see the run any more
+        process.terminate()
+        raise
     status = process.wait()
     return (status if status >= 0 else 128 - status), study
 

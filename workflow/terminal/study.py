@@ -59,7 +59,7 @@ class Study:
             self.name, self.cells = event["study"], event["cells"]
             self._due.update(kind_of(rule, wildcards) for rule, wildcards, _ in event["due"])
             self.cells_done = self.cells - sum(cell for *_, cell in event["due"])
-            return [f"study {self.name}: {self.jobs:,} jobs to run, {self.cells_done:,} of {self.cells:,} cells done"]
+            return [f"study {self.name}: {self.cells_done:,} of {self.cells:,} cells done, jobs to run: {self.jobs:,}"]
         elif happened == "job_info":
             self._start(event, now)
         elif happened == "job_finished":
