@@ -33,7 +33,8 @@ VIEWED = [*LOGGER, "--rerun-incomplete"]
 SILENT = re.compile(
     r"--|-[cjkfFRUO]|-[cj]\d+|--(cores|jobs|local-cores|keep-going|retries|latency-wait|configfiles?|config|until|omit-from"
     r"|force|forceall|forcerun|rerun-incomplete|rerun-triggers|profile|workflow-profile|executor|resources"
-    r"|default-resources|set-resources|set-threads|software-deployment-method|sdm)(=.*)?"
+    r"|default-resources|set-resources|set-threads|software-deployment-method|sdm|seconds-between-status-checks|slurm-.+)"
+    r"(=.*)?"
 )
 SLURM_JOB = "SLURM_JOB_ID"
 PATIENCE_SECONDS = 2  # for a run that was killed just now

@@ -13,6 +13,7 @@ from run import shows_progress
         "--cores 2 --configfile studies/own-data.yaml",
         "-c4 -k --retries=2 results/summary.csv",
         "--workflow-profile profiles/slurm -- results/tables/digits.tex",
+        "--slurm-status-command squeue --seconds-between-status-checks 2 --default-resources slurm_partition=cpu",
     ],
 )
 def test_a_study_that_is_run_is_viewed(arguments, monkeypatch):
