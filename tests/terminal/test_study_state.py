@@ -73,6 +73,7 @@ def test_warnings_are_passed_on_and_chatter_is_not(planned):
         "config.yaml: epsilon: unknown key"
     ]
     assert planned.hear(said("Nothing to be done (all ...)."), 101.0) == ["Nothing to be done (all ...)."]
+    assert [planned.hear(said("no account", "WARNING"), 101.0) for _ in range(3)] == [["no account"], [], []]
 
 
 def test_the_rest_is_estimated_from_jobs_of_the_same_kind(planned):

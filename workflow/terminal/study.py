@@ -42,6 +42,7 @@ class Study:
     last_cell: str = ""
     running: dict[int, Job] = field(default_factory=dict)
     failed: dict[int, Job] = field(default_factory=dict)
+    _warned: set[str] = field(default_factory=set)
     _first_job: float | None = None
     _due: Counter = field(default_factory=Counter)  # jobs not yet done, by kind
     _took: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -50,7 +51,7 @@ class Study:
         """Take in one event of the logger plugin; returns lines that a person should read now."""
         happened = event["event"]
         if happened == "said":
-            return self._said(event["level"], event["text"], now)
+            return self._said(event["level"], event["text"])
         if happened == "run_info":
             self.jobs = event["stats"]["total"]
         elif happened == "resources_info":
@@ -97,7 +98,7 @@ class Study:
         why = [sentence for log in job.logs for sentence in sentences(log)] or [f"see {', '.join(job.logs)}"]
         return [f"failed: {job.name}: {why[-1]}"]
 
-    def _said(self, level: str, text: str, now: float) -> list[str]:
+    def _said(self, level: str, text: str) -> list[str]:
         if level == "INFO":
             if again := RESTART.match(text):
                 job = self.failed.pop(int(again[1]), None)
@@ -105,8 +106,9 @@ class Study:
                     self._due[job.kind] += 1
                     return [f"tried again: {job.name}"]
             return [text] if text.startswith(NOTHING_TO_DO) else []
-        if level == "DEBUG" or SAID_OTHERWISE.search(text):
+        if level == "DEBUG" or SAID_OTHERWISE.search(text) or (level == "WARNING" and text in self._warned):
             return []
+        self._warned.add(text)  # an executor may say the same of each job
         return [text.strip()]
 
     def cells_running(self) -> int:
