@@ -54,6 +54,7 @@ onstart:
     look_through_own_data()
     guard_paid_models()
     note_graph()
+    tell_plan()
 
 
 onsuccess:

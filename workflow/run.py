@@ -1,11 +1,13 @@
 """`make study`: run Snakemake, after clearing a lock that a dead run left, and end by saying what went wrong, if any.
 
-A lock that a living run holds is never cleared.
+A lock that a living run holds is never cleared. How far the study is shows `terminal`; Snakemake's own output is shown
+with DPSTUDY_VERBOSE=1, and for all that is asked of Snakemake beside running a study (--dry-run, --unlock, ...).
 """
 
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import signal
 import socket
@@ -17,11 +19,23 @@ from pathlib import Path
 
 import psutil
 
+from terminal.failures import explain
+from terminal.follow import LOGGER, follow
+
 STATE = Path(".snakemake")
 # "machine process [SLURM job]" of the last run; locked as long as it, or its Snakemake, lives.
 RUN = STATE / "dpstudy-run"
-# The last flag ends the list of --quiet, so that a target may follow.
-SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), "--quiet", "host", "rules", "--rerun-incomplete"]
+SNAKEMAKE = str(Path(sys.executable).with_name("snakemake"))
+# The last flag ends the list of --quiet, or that of --logger, so that a target may follow.
+OWN_OUTPUT = ["--quiet", "host", "rules", "--rerun-incomplete"]
+VIEWED = [*LOGGER, "--rerun-incomplete"]
+# Flags that say what is run, and on what; with others Snakemake may have something to print that a view would hide.
+SILENT = re.compile(
+    r"--|-[cjkfFRUO]|-[cj]\d+|--(cores|jobs|local-cores|keep-going|retries|latency-wait|configfiles?|config|until|omit-from"
+    r"|force|forceall|forcerun|rerun-incomplete|rerun-triggers|profile|workflow-profile|executor|resources"
+    r"|default-resources|set-resources|set-threads|software-deployment-method|sdm|seconds-between-status-checks|slurm-.+)"
+    r"(=.*)?"
+)
 SLURM_JOB = "SLURM_JOB_ID"
 PATIENCE_SECONDS = 2  # for a run that was killed just now
 LAST_WORDS_SECONDS = 20  # for its jobs
@@ -47,7 +61,11 @@ def main(arguments: list[str]) -> int:
             clear_dead_run(arguments)
             RUN.write_text(f"{socket.gethostname()} {psutil.Process().pid} {os.environ.get(SLURM_JOB, '')}\n")
             started = time.time()
-            status = run_snakemake(arguments, lock)
+            if shows_progress(arguments):
+                status, study = follow([SNAKEMAKE, *VIEWED, *arguments], lock)
+                failed = [(job.name, job.logs) for job in study.failed.values()]
+            else:
+                status, failed = run_snakemake(arguments, lock), []
     except RefusedError as refusal:
         print(f"dpstudy: {refusal}", file=sys.stderr)
         return 1
@@ -55,7 +73,7 @@ def main(arguments: list[str]) -> int:
         print(f"dpstudy: {error.filename}: {error.strerror}; mend this and try again", file=sys.stderr)
         return 1
     if status:
-        explain(status, started)
+        explain(status, started, failed, disk_is_full())
     return status
 
 
@@ -111,7 +129,7 @@ def clear_dead_run(arguments: list[str]) -> None:
             f"process {process.pid}, a job of a run that died, is still at work; stop it, then try again"
         )
     print("dpstudy: clearing the lock of a run that died")
-    cleared = subprocess.run([*SNAKEMAKE, "--unlock", *arguments], capture_output=True, text=True)
+    cleared = subprocess.run([SNAKEMAKE, *OWN_OUTPUT, "--unlock", *arguments], capture_output=True, text=True)
     if cleared.returncode:
         sys.stderr.write(cleared.stderr)
         raise RefusedError("the lock of a run that died could not be cleared; mend what is named above")
@@ -141,9 +159,15 @@ def here(program: str, argument: str = "") -> list[psutil.Process]:
     return found
 
 
+def shows_progress(arguments: list[str]) -> bool:
+    """Whether the arguments ask for nothing but to run a study, and nobody asked for Snakemake's own output."""
+    flags = [argument for argument in arguments if argument.startswith("-")]
+    return not os.environ.get("DPSTUDY_VERBOSE") and all(SILENT.fullmatch(flag) for flag in flags)
+
+
 def run_snakemake(arguments: list[str], lock: int) -> int:
-    """Snakemake's exit status; a signal counts as 128 and its number, as in a shell."""
-    process = subprocess.Popen([*SNAKEMAKE, *arguments], pass_fds=[lock])
+    """Snakemake's exit status, its own output shown; a signal counts as 128 and its number, as in a shell."""
+    process = subprocess.Popen([SNAKEMAKE, *OWN_OUTPUT, *arguments], pass_fds=[lock])
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     while True:
         try:
@@ -156,23 +180,6 @@ def run_snakemake(arguments: list[str], lock: int) -> int:
 def disk_is_full() -> bool:
     """Whether there is no room for Snakemake's own notes."""
     return shutil.disk_usage(".").free < LEAST_BYTES
-
-
-def explain(status: int, started: float) -> None:
-    """Repeat, last and once, what the jobs that failed have said in their logs."""
-    said = {}
-    for log in sorted(Path("results/logs").rglob("*.log")):
-        if log.stat().st_mtime >= started:
-            for line in log.read_text(errors="replace").splitlines():
-                sentence = line.partition(" ERROR ")[2]
-                if sentence:
-                    said.setdefault(sentence, log)
-    for sentence, log in said.items():
-        print(f"\ndpstudy: {sentence}\n  (log: {log})", file=sys.stderr)
-    if not said and disk_is_full():  # Snakemake's own files did not fit
-        print("\ndpstudy: the disk is full; free some space and run the same command again", file=sys.stderr)
-    why = f" (signal {status - 128})" if status > 128 else ""
-    print(f"\ndpstudy: the study stopped{why}; what is finished is kept, the same command continues", file=sys.stderr)
 
 
 if __name__ == "__main__":

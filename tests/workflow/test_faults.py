@@ -356,8 +356,11 @@ def test_the_sentence_is_repeated_once_at_the_end(empty):
     path.write_text("from dpstudy.errors import StudyError\n" + broken)
     result = make_study(empty)
     assert result.returncode == 1
-    *_, last = result.stderr.split("At least one job did not complete successfully.")
-    assert last.count("dpstudy: ") == 2
-    assert "dpstudy: data set 'digits': digits are out" in last
-    assert "results/logs/prepare_shard/digits/" in last
-    assert "the study stopped; what is finished is kept" in last
+    said = result.stderr
+    assert said.count("dpstudy: ") == 2  # and not by the job, nor by Snakemake
+    assert "failed: prepare_shard digits/" in said and "CalledProcessError" not in said
+    *_, last = said.split("failed: ")
+    assert "dpstudy: data set 'digits': digits are out\n  job: prepare_shard digits/" in last
+    assert "\n  log: results/logs/prepare_shard/digits/" in last
+    assert "the study stopped; what is finished is kept, the same command continues once what is named" in last
+    assert "\x1b" not in said

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
@@ -151,6 +152,17 @@ def final_targets():
         *black_boxes().values(),
         "results/report/index.html",
     ]
+
+
+def tell_plan():
+    """Tell workflow/run.py, where it listens, how many cells were asked for and what is due: rule, wildcards, cell or not."""
+    if "DPSTUDY_EVENTS" not in os.environ:
+        return
+    cells = {
+        job for job in workflow.dag.jobs if re.match(r"results/cells/.+/metrics\.json", str(job.output.get("metrics")))
+    }
+    due = [[job.rule.name, job.wildcards_dict, job in cells] for job in workflow.dag.needrun_jobs() if job.output]
+    logger.info(None, extra={"event": "plan", "study": STUDY["study"], "cells": len(cells), "due": due})
 
 
 def announce(paths):

@@ -321,6 +321,12 @@ def report_templates():
     return sorted(str(path) for path in Path("workflow/report").glob("*.html.j2"))
 
 
+def shown_benchmarks():
+    """What jobs took, for the report; None where a time tells how often a secretly repeated training ran."""
+    repeated = any(cell.options(STUDY).get("tuning", {}).get("pay") == "repeats" for cell in CELLS)
+    return None if repeated else "results/benchmarks"
+
+
 def devices_of(wildcards):
     """How many processes share the training of a cell's seed."""
     return options_of(wildcards).get("devices", 1)

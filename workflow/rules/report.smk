@@ -79,7 +79,7 @@ rule build_report:
             )
             if is_matched(public)
         },
-        benchmarks="results/benchmarks",
+        benchmarks=shown_benchmarks(),
         graph=GRAPH,
     script:
         "../scripts/build_report.py"

@@ -1,8 +1,8 @@
 """One guarantee under other notions of neighbouring data sets.
 
-add-remove-one: one has a unit more. zero-out: a unit's place stays, its contribution becomes zero. replace-one: a unit is
-exchanged for any other. What is certified for adding and removing holds for zeroing out, which is removing as far as what
-is released can tell. Replacing is two such steps:
+add-remove-one: one has a unit more. zero-out: a unit's place stays, its contribution becomes zero. replace-one: a unit
+is exchanged for any other. What is certified for adding and removing holds for zeroing out, which is removing as far as
+what is released can tell. Replacing is two such steps:
 
     mu-Gaussian-DP becomes 2 mu (Dong, Roth and Su 2022, Theorem 2.14), and
     (epsilon, delta) becomes (2 epsilon, (1 + e^epsilon) delta), by the definition applied twice.

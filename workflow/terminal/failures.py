@@ -1,0 +1,59 @@
+"""What is said last of a study that stopped: each mistake once, with the jobs that met it, their logs, the remedy."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from terminal.names import name_of_log
+
+NAMED = 3  # jobs with the same sentence that are named
+WITHOUT_A_WORD = (
+    "ended without a word in its log, as a job does that is killed, most often for want of memory; try fewer jobs at a "
+    "time (make study CORES=1), on a cluster more mem_mb"
+)
+
+
+def sentences(log: str | Path) -> list[str]:
+    """The sentences with which a job says in its log why it stopped; none where there is no such log."""
+    try:
+        lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    return [sentence for line in lines if (sentence := line.partition(" ERROR ")[2])]
+
+
+def explain(status: int, started: float, failed: Iterable[tuple[str, list[str]]], full: bool) -> None:
+    """Say why the study stopped.
+
+    Args:
+        status: of Snakemake; above 128 it stands for a signal.
+        started: when, in seconds of the system's clock; logs from before are not read.
+        failed: name and logs of each job that is known to have failed.
+        full: whether the disk has no room left.
+    """
+    said: dict[str, dict[str, str]] = {}
+    for log in sorted(Path("results/logs").rglob("*.log")):
+        if log.stat().st_mtime >= started:
+            for sentence in sentences(log):
+                said.setdefault(sentence, {})[name_of_log(str(log))] = str(log)
+    spoke = {log for jobs in said.values() for log in jobs.values()}
+    for name, logs in failed:
+        if not spoke.intersection(logs):
+            said.setdefault(WITHOUT_A_WORD, {})[name] = ", ".join(logs)
+    for sentence, jobs in said.items():
+        tell(f"\ndpstudy: {sentence}")
+        for name, log in list(jobs.items())[:NAMED]:
+            tell(f"  job: {name}")
+            tell(f"  log: {log}")
+        if len(jobs) > NAMED:
+            tell(f"  and {len(jobs) - NAMED:,} more jobs")
+    if full and not said:  # Snakemake's own files did not fit
+        tell("\ndpstudy: the disk is full; free some space and run the same command again")
+    why = f" (signal {status - 128})" if status > 128 else ""
+    remedy = " once what is named above is mended" if said else ""
+    tell(f"\ndpstudy: the study stopped{why}; what is finished is kept, the same command continues{remedy}")
+
+
+def tell(line: str) -> None:
+    """Write a line where errors go."""
+    print(line, file=sys.stderr)

@@ -1,0 +1,69 @@
+"""What jobs are called, in what a person reads."""
+
+import re
+
+LOG = re.compile(r"results/logs/([^/]+)/(.+)\.log$")
+CELL = re.compile(r"results/(cells|runs)/((?:[^/]+/){3}eps=[^/]+)/(.*)metrics\.json")
+VARYING = ("epsilon", "seed", "shard", "share", "clip")  # wildcards that change little of how long a job takes
+
+
+def job_name(rule: str, wildcards: dict[str, str], logs: list[str]) -> str:
+    """The rule, and what the job is of: for a cell data set, features, entry and epsilon, as in the paths of results.
+
+    >>> job_name("train_seed", {}, ["results/logs/train_seed/mnist/pixels/cnn/eps=1/seed=0.log"])
+    'train_seed mnist/pixels/cnn/eps=1/seed=0'
+    """
+    for log in logs:
+        if named := name_of_log(log):
+            return named
+    return " ".join([rule, "/".join(wildcards.values())]).strip()
+
+
+def name_of_log(log: str) -> str:
+    """The name of the job that writes this log; empty where it is not the log of a rule.
+
+    >>> name_of_log("results/logs/build_report/report.log")
+    'build_report report'
+    """
+    found = LOG.search(log)
+    return f"{found[1]} {found[2]}" if found else ""
+
+
+def kind_of(rule: str, wildcards: dict[str, str]) -> tuple[str, str]:
+    """The rule, and of the wildcards those on which it depends how long the job takes."""
+    return rule, "/".join(value for name, value in wildcards.items() if name not in VARYING)
+
+
+def cell_of(outputs: list[str]) -> tuple[str, bool]:
+    """The cell that a job with these outputs trains or gathers, "" for none, and whether the job finishes it.
+
+    >>> cell_of(["results/runs/mnist/pixels/cnn/eps=1/seed=0/metrics.json"])
+    ('mnist/pixels/cnn/eps=1', False)
+    """
+    for output in outputs:
+        if found := CELL.match(output):
+            return found[2], found[1] == "cells"
+    return "", False
+
+
+def duration(seconds: float) -> str:
+    """Seconds as minutes and seconds, or hours too.
+
+    >>> duration(75.2), duration(3725)
+    ('1:15', '1:02:05')
+    """
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def about(seconds: float) -> str:
+    """Seconds as an estimate is told.
+
+    >>> about(40), about(260), about(9000)
+    ('40 s', '4 min', '2 h 30 min')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

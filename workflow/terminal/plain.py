@@ -1,0 +1,69 @@
+"""The progress of a study as plain lines with a time, for logs of a cluster or of a test server."""
+
+import sys
+import time
+
+from terminal.names import about
+from terminal.study import Study
+
+QUIET_SECONDS = 30.0  # between two lines of progress
+WAITING_SECONDS = 600.0  # while no job ends
+
+
+class Lines:
+    """Write a line when jobs have ended, at most one in 30 seconds, and one in 10 minutes while none ends."""
+
+    def __init__(self, study: Study):
+        self.study = study
+        self._told = study.began
+        self._done = 0
+
+    def __enter__(self) -> "Lines":
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self.study.jobs_done > self._done:
+            self.say(self.progress(time.monotonic()))
+
+    def say(self, line: str) -> None:
+        """Write a line now."""
+        print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {line}", file=sys.stderr, flush=True)
+
+    def pass_on(self, line: str) -> None:
+        """Write what Snakemake or a job printed, as it is."""
+        print(line, file=sys.stderr, flush=True)
+
+    def refresh(self, now: float, note: str = "") -> None:
+        """Write how far the study is, where it is time to."""
+        waited = now - self._told
+        if self.study.jobs and (
+            (self.study.jobs_done > self._done and waited >= QUIET_SECONDS) or waited >= WAITING_SECONDS
+        ):
+            self._told, self._done = now, self.study.jobs_done
+            self.say(self.progress(now))
+
+    def progress(self, now: float) -> str:
+        """Cells and jobs done, running, failed, and an estimate of the rest."""
+        study = self.study
+        parts = [f"jobs {study.jobs_done} of {study.jobs} done", *counts(study, len(study.running), len(study.failed))]
+        if study.cells:
+            cells = [f"cells {study.cells_done} of {study.cells} done"]
+            parts = [*cells, *counts(study, study.cells_running(), study.cells_failed()), *parts]
+        if study.last_cell:
+            parts.append(f"last cell {study.last_cell}")
+        return ", ".join(parts + rest(study, now))
+
+
+def counts(study: Study, running: int, failed: int) -> list[str]:
+    """What there is of running and failed."""
+    word = "submitted" if study.remote else "running"
+    return [f"{count} {what}" for count, what in ((running, word), (failed, "failed")) if count]
+
+
+def rest(study: Study, now: float) -> list[str]:
+    """The time that is left, if something can be said of it."""
+    left = study.seconds_left(now)
+    if left is None or study.stopping or study.jobs_done == study.jobs:
+        return []
+    seconds, known = left
+    return [f"{'about' if known else 'more than'} {about(seconds)} left"]

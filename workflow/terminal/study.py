@@ -1,0 +1,149 @@
+"""The state of a study that runs: jobs and cells done, running and failed, and how long it may still take."""
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from terminal.failures import sentences
+from terminal.names import cell_of, job_name, kind_of
+
+NOTHING_TO_DO = "Nothing to be done"
+RESTART = re.compile(r"Trying to restart job (\d+)")
+# What Snakemake says beside the event of the same failure.
+SAID_OTHERWISE = re.compile(
+    r"CalledProcessError|At least one job did not complete successfully|Exiting because a job execution failed"
+)
+
+
+@dataclass
+class Job:
+    """One job that was started."""
+
+    name: str
+    kind: tuple[str, str]  # jobs of a kind take about as long
+    cell: str  # that it trains or gathers, if any
+    ends_cell: bool
+    logs: list[str]
+    started: float
+
+
+@dataclass
+class Study:
+    """What is known of a run. All times are seconds of one clock, which the caller reads."""
+
+    began: float
+    name: str = ""
+    jobs: int = 0  # of this run
+    jobs_done: int = 0
+    cells: int = 0  # asked for, those that were there before included
+    cells_done: int = 0
+    remote: bool = False  # jobs are submitted to a cluster, where they may wait
+    stopping: bool = False  # on somebody's request
+    last_cell: str = ""
+    running: dict[int, Job] = field(default_factory=dict)
+    failed: dict[int, Job] = field(default_factory=dict)
+    _warned: set[str] = field(default_factory=set)
+    _first_job: float | None = None
+    _due: Counter = field(default_factory=Counter)  # jobs not yet done, by kind
+    _took: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def hear(self, event: dict, now: float) -> list[str]:
+        """Take in one event of the logger plugin; returns lines that a person should read now."""
+        happened = event["event"]
+        if happened == "said":
+            return self._said(event["level"], event["text"])
+        if happened == "run_info":
+            self.jobs = event["stats"]["total"]
+        elif happened == "resources_info":
+            self.remote = self.remote or event["nodes"] is not None
+        elif happened == "plan":
+            self.name, self.cells = event["study"], event["cells"]
+            self._due.update(kind_of(rule, wildcards) for rule, wildcards, _ in event["due"])
+            self.cells_done = self.cells - sum(cell for *_, cell in event["due"])
+            return [f"study {self.name}: {self.cells_done:,} of {self.cells:,} cells done, jobs to run: {self.jobs:,}"]
+        elif happened == "job_info":
+            self._start(event, now)
+        elif happened == "job_finished":
+            self._finish(event["job_id"], now)
+        elif happened == "job_error" and event["jobid"] in self.running:
+            return self._fail(event)
+        return []
+
+    def _start(self, event: dict, now: float) -> None:
+        self._first_job = now if self._first_job is None else self._first_job
+        rule, wildcards, logs = event["rule_name"], event["wildcards"] or {}, event["log"] or []
+        name = job_name(rule, wildcards, logs)
+        job = Job(name, kind_of(rule, wildcards), *cell_of(event["output"] or []), logs, now)
+        self.running[event["jobid"]] = job
+        self.failed.pop(event["jobid"], None)
+
+    def _finish(self, number: int, now: float) -> None:
+        self.jobs_done += 1
+        job = self.running.pop(number, None)
+        if job is None:
+            return
+        self._took[job.kind].append(now - job.started)
+        self._due[job.kind] -= 1
+        if job.ends_cell:
+            self.cells_done += 1
+            self.last_cell = job.cell
+
+    def _fail(self, event: dict) -> list[str]:
+        job = self.running.pop(event["jobid"])
+        if self.stopping:  # it was ended, and did nothing wrong
+            return []
+        job.logs = event["log"] or job.logs
+        self.failed[event["jobid"]] = job
+        self._due[job.kind] -= 1
+        why = [sentence for log in job.logs for sentence in sentences(log)] or [f"see {', '.join(job.logs)}"]
+        return [f"failed: {job.name}: {why[-1]}"]
+
+    def _said(self, level: str, text: str) -> list[str]:
+        if level == "INFO":
+            if again := RESTART.match(text):
+                job = self.failed.pop(int(again[1]), None)
+                if job:
+                    self._due[job.kind] += 1
+                    return [f"tried again: {job.name}"]
+            return [text] if text.startswith(NOTHING_TO_DO) else []
+        if level == "DEBUG" or SAID_OTHERWISE.search(text) or (level == "WARNING" and text in self._warned):
+            return []
+        self._warned.add(text)  # an executor may say the same of each job
+        return [text.strip()]
+
+    def cells_running(self) -> int:
+        """Cells that some job trains or gathers just now."""
+        return len({job.cell for job in self.running.values()} - {""})
+
+    def cells_failed(self) -> int:
+        """Cells of which a job failed; those that wait for another job that failed are not counted."""
+        return len({job.cell for job in self.failed.values()} - {""})
+
+    def seconds_left(self, now: float) -> tuple[float, bool] | None:
+        """An estimate of what is still to come, and whether it is all of it; None where nothing can be said.
+
+        Jobs of a kind are taken to last as long as those of it that ended, and as many to run at once as until now. Of
+        a kind, and a rule, that no job has finished nothing is known: the estimate is then of the others only, and
+        there is none where they are fewer.
+        """
+        by_rule = defaultdict(list)
+        for (rule, _), seconds in self._took.items():
+            by_rule[rule] += seconds
+        work, known, unknown = 0.0, 0, 0
+        for kind, count in self._due.items():
+            seconds = self._took.get(kind) or by_rule.get(kind[0])
+            if seconds:
+                work += count * sum(seconds) / len(seconds)
+                known += count
+            else:
+                unknown += count
+        if not work or unknown > known or self._first_job is None:
+            return None
+        busy = sum(map(sum, self._took.values()))
+        for job in self.running.values():
+            busy += now - job.started
+            seconds = self._took.get(job.kind) or by_rule.get(job.kind[0])
+            if seconds:
+                work -= min(now - job.started, sum(seconds) / len(seconds))
+        at_once = max(1.0, busy / max(now - self._first_job, 1e-3))
+        return max(0.0, work) / at_once, not unknown
