@@ -1,5 +1,6 @@
 """Progress of long loops: shown in a terminal, silent elsewhere."""
 
+import contextlib
 import os
 import sys
 import time
@@ -53,7 +54,8 @@ def _with_lines(items: Iterable[T], what: str, total: int | None, note: Callable
         if now - said >= _LINE_SECONDS and done:
             said = now
             more = f", {note(done)}" if note else ""
-            print(f"{LINE}{what}: {_how_far(done, total, now - started)}{more}", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):  # whoever watched may be gone, which is no reason to lose the work
+                print(f"{LINE}{what}: {_how_far(done, total, now - started)}{more}", file=sys.stderr, flush=True)
         yield item
 
 

@@ -13,11 +13,12 @@ from dpstudy.study.tuned import pays
 from dpstudy.tables.claims.names import METHODS, ROLES, entries_of, listed
 from dpstudy.tables.published import combine, find_all, lookup
 
-_WITHOUT_METRIC = ("noise", "neighbours")  # figures that no model is scored for
+_WITHOUT_METRIC = ("noise", "neighbours", "adjacencies")  # what no model is scored for
 _USUAL_ROW_KEYS = ("dataset", "features", "entry", "label", "epochs", "published")
 _ROW_KEYS = {  # where a style takes others
     "disparity": ("features", "entry", "label"),
     "side_by_side": ("entry", "epsilon", "label", "published"),
+    "adjacencies": ("features", "entry"),
 }
 
 

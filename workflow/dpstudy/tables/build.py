@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 
 from dpstudy.errors import StudyError
+from dpstudy.tables.adjacencies import adjacencies_sheet, build_adjacencies_table
 from dpstudy.tables.best import best_sheet, build_best_table
 from dpstudy.tables.ceiling_table import build_ceiling_table, ceiling_sheet
 from dpstudy.tables.claims_table import build_claims_table, claims_sheet
@@ -28,6 +29,7 @@ STYLES: dict[str, Callable[..., None]] = {
     "membership": build_membership_table,
     "disparity": build_disparity_table,
     "side_by_side": build_side_by_side,
+    "adjacencies": build_adjacencies_table,
 }
 
 
@@ -41,6 +43,7 @@ SHEETS: dict[str, Callable[..., Sheet]] = {
     "membership": membership_sheet,
     "disparity": disparity_sheet,
     "side_by_side": side_by_side_sheet,
+    "adjacencies": adjacencies_sheet,
 }
 
 

@@ -1,0 +1,84 @@
+"""What each cell's guarantee is worth for adding or removing, zeroing out and replacing a unit, side by side."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evaluation.summary import cell_name
+from dpstudy.privacy.adjacency import ADJACENCIES, epsilons_by_adjacency
+from dpstudy.tables.layout import check_names, datasets_of
+from dpstudy.tables.numbers import upper_bound
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet, write_sheet
+
+CSV_HEADER = ("dataset", "features", "entry", "epsilon", "delta", *ADJACENCIES)
+_NOTES = (
+    "Each ε is an upper bound at the data set's δ. Zeroing out: the unit's place stays, its contribution becomes zero. "
+    "Replacing is certified as removing and adding: exactly for Gaussian releases of full batches, as a bound else.",
+    "–: nothing is proved, or there is no such bound (of fixed batches none for adding and removing).",
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One cell and what it is certified for; None where there is no bound."""
+
+    place: tuple[str, str, str, str]
+    delta: float
+    epsilons: Mapping[str, float | None]
+
+
+def build_adjacencies_table(
+    name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike
+) -> None:
+    """Write the bounds as .tex and .csv, a line a cell. Raises: as `lay_adjacencies`."""
+    lines = lay_adjacencies(name, spec, results)
+    write_csv(csv_path, CSV_HEADER, ((*one.place, one.delta, *(one.epsilons[a] for a in ADJACENCIES)) for one in lines))
+    write_sheet(_sheet(name, spec, lines), tex_path)
+
+
+def adjacencies_sheet(name: str, spec: dict, results: Results) -> Sheet:
+    """The same as text."""
+    return _sheet(name, spec, lay_adjacencies(name, spec, results))
+
+
+def lay_adjacencies(name: str, spec: dict, results: Results) -> list[Line]:
+    """The cells of a table, in config order: those at a finite epsilon, of its rows (features and entry) or of all.
+
+    Raises:
+        StudyError: a name that the study does not have, or no cell.
+    """
+    where, axes = f"table {name}", results.axes
+    epsilons = spec.get("epsilons", [epsilon for epsilon in axes["epsilons"] if epsilon != "inf"])
+    check_names(where, "epsilon", epsilons, axes["epsilons"])
+    rows = spec.get("rows") or [{"features": f, "entry": e} for f in axes["features"] for e in axes["entries"]]
+    for row in rows:
+        check_names(where, "features", [row["features"]], axes["features"])
+        check_names(where, "entry", [row["entry"]], axes["entries"])
+    found = []
+    for dataset in datasets_of(name, spec, axes):
+        for row in rows:
+            for epsilon in epsilons:
+                place = (dataset, row["features"], row["entry"], epsilon)
+                if cell_name(*place) in results.ledgers:
+                    ledger = results.ledger(cell_name(*place))
+                    found.append(Line(place, ledger["delta"], epsilons_by_adjacency(ledger)))
+    if not found:
+        raise StudyError(f"{where}: the study has no cell of its rows and epsilons")
+    return found
+
+
+def _sheet(name: str, spec: dict, lines: list[Line]) -> Sheet:
+    blocks = []
+    for dataset in dict.fromkeys(line.place[0] for line in lines):
+        blocks.append(tuple(_texts(line) for line in lines if line.place[0] == dataset))
+    header = ("Data set", "Cell", "Target ε", *(f"ε, {adjacency}" for adjacency in ADJACENCIES))
+    return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(ADJACENCIES), tuple(blocks), _NOTES)
+
+
+def _texts(line: Line) -> tuple[str, ...]:
+    dataset, features, entry, epsilon = line.place
+    told = [line.epsilons[adjacency] for adjacency in ADJACENCIES]
+    return (dataset, f"{entry}, {features}", epsilon, *("–" if one is None else upper_bound(one) for one in told))
