@@ -74,9 +74,7 @@ rule build_report:
         public_tests={name: test_is_public(dataset) for name, dataset in STUDY["datasets"].items()},
         dedup={
             public: {key: STUDY["dedup"][key] for key in ("drop", "method")} | {"rule": rule_options()}
-            for public in sorted(
-                {made["public"] for made in (*STUDY["backbones"].values(), *STUDY["fits"].values())}
-            )
+            for public in sorted({made["public"] for made in (*STUDY["backbones"].values(), *STUDY["fits"].values())})
             if is_matched(public)
         },
         benchmarks=shown_benchmarks(),
