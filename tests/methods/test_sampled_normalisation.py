@@ -56,6 +56,11 @@ def test_each_release_takes_each_record_at_the_accounted_rate_independently_of_t
     assert both.pvalue > 1e-7, "one sample for both releases would be another mechanism than the two events"
 
 
+def test_a_sample_is_never_everybody_for_want_of_a_source():
+    with pytest.raises(ValueError, match="needs a noise source"):
+        channel_sums([np.ones((4, 5), np.float32)], SAMPLED, Problem(N, (5,), 4, BUDGET))
+
+
 def test_samples_are_fresh_for_each_seed_and_do_not_depend_on_blocks():
     one, same, other = taken(5, 600), taken(5, 600, blocks=7), taken(6, 600)
     assert np.array_equal(one, same)

@@ -21,6 +21,12 @@ def test_poisson_sampling_takes_each_record_at_the_accounted_rate():
     assert 0.6 < np.var(sizes) / (count * rate * (1 - rate)) < 1.6, "batch sizes vary as independent choices make them"
 
 
+@pytest.mark.parametrize("sampling", ["poisson", "shuffle"])
+def test_nobody_is_drawn_without_a_generator(sampling):
+    with pytest.raises(ValueError, match="a rate of 0.5 needs a generator"):
+        next(batches(10, 0.5, 1, sampling, None))
+
+
 @pytest.mark.parametrize(("kept", "size"), [(100, 10), (88, 10), (41, 7), (5, 10)])
 def test_shuffling_takes_each_record_at_most_once_an_epoch(kept, size):
     """Dropped records keep their places: an epoch has as many batches as the public n says."""

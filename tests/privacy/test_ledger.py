@@ -9,7 +9,7 @@ import pytest
 
 from dpstudy.privacy.accounting import certify, rdp_epsilon
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.events import Event
+from dpstudy.privacy.events import LOCAL, Event
 from dpstudy.privacy.ledger import SEEDED, build_ledger, check_releases, check_run, total
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.schema import check
@@ -182,3 +182,9 @@ def test_a_cell_without_a_guarantee_makes_the_total_unbounded():
     assert result["unbounded"] == 1
     assert result["epsilon_of_proved"] == pytest.approx(ledger_of(GAUSSIAN)["epsilon"])
     assert total([], 1e-5)["epsilon"] == 0
+
+
+def test_noise_that_records_scale_has_no_one_deviation():
+    assert Event("a sum", "gaussian", 3.0, 0.5).deviation == 1.5
+    with pytest.raises(ValueError, match="'points': without a global sensitivity"):
+        _ = Event("points", LOCAL, 3.0, None).deviation

@@ -6,8 +6,10 @@ import pytest
 import yaml
 
 from dpstudy.files import read_json, write_json
+from dpstudy.privacy.audit import ELSEWHERE
 from dpstudy.release.bundle import write_bundle
 from dpstudy.release.card import Trained, card
+from dpstudy.release.statement import statement
 from tests.release.test_bundle import contents, origin_of, train
 
 FACTS = {
@@ -91,12 +93,20 @@ def test_scores_are_of_the_model_that_is_released_alone(cell, tmp_path):
 def test_the_guarantee_is_in_the_words_of_the_statement(cell, tmp_path, ledger):
     text = bundle(cell, tmp_path / "bundle", test_public=True)
     said = [line for line in section(text, "Privacy").splitlines() if line.startswith("- ")]
-    statement = (tmp_path / "bundle" / "PRIVACY.md").read_text(encoding="utf-8").splitlines()
-    assert [line[:13] for line in said] == ["- **Who is pr", "- **The promi"] and set(said) <= set(statement)
+    told = (tmp_path / "bundle" / "PRIVACY.md").read_text(encoding="utf-8").splitlines()
+    assert [line[:13] for line in said] == ["- **Who is pr", "- **The promi"] and set(said) <= set(told)
     for name in SECTIONS:
         words = section(text, name) if name != "Privacy" else ""
         assert not re.search(r"ε|δ|epsilon|delta|guarantee|protect", words), name
     assert f"(n = {ledger['n']})" in section(text, "Training data")
+
+
+def test_attacks_that_say_nothing_of_the_cell_are_no_attack_on_it(ledger):
+    entry = {"statistic": ELSEWHERE + "another reading", "epsilon_lower": 3.0, "runs": 10}
+    audit = {"audits": [entry], "verdict": "Nothing is claimed."}
+    assert "This cell was not attacked." in statement(ledger, "toy", {"pld": 4.0}, audit)
+    entry["statistic"] = "a likelihood ratio"
+    assert "at least 3.00 (10 runs" in statement(ledger, "toy", {"pld": 4.0}, audit)
 
 
 def test_what_made_it_is_named_but_not_what_is_computed_from_records(cell, tmp_path):

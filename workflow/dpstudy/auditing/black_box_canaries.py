@@ -27,7 +27,7 @@ def make_canary(
     Raises:
         StudyError: no class has that name, or no image is of it.
     """
-    dim = images.shape[1]
+    dim: int = images.shape[1]
     if name == BLANK:
         return np.zeros(dim, np.uint8), _LABEL
     if name == NOISE:

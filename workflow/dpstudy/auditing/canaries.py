@@ -101,6 +101,8 @@ class EnoughError(Exception):
 class Watched(NoiseSource):
     """The noise of a run that is attacked, which ends with its release number `last`, if that is given."""
 
+    transcript: list[tuple[str, int, str, np.ndarray]]
+
     def __init__(self, mode: str, shared: bool, last: int | None):
         super().__init__(mode, "audit", secrets.token_hex(16), shared=shared)
         self.transcript = []
@@ -127,6 +129,8 @@ class Replay(NoiseSource):
     def __init__(self, run: NoiseSource):
         super().__init__(run.mode, *run.key)
         self.queries: list[np.ndarray] = []
+        if run.transcript is None:
+            raise ValueError("the run that is attacked kept no transcript")
         self._tape = run.transcript
 
     def released(self, name, query, std, step=0, tensor="", symmetric=False):
@@ -188,8 +192,8 @@ def play(game: Game, runs: int, mode: str = "seeded", shared: bool = False) -> t
     Noise is fresh each time: in mode "seeded" of a key that nobody else has. With `shared` it is one vector for every
     row of a release (a control), and the attacker looks at differences between rows.
     """
-    found: tuple[list, list] = ([], [])
-    last = None  # the first run says how many releases there are: as many in all, by the plan
+    found: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    last: int | None = None  # the first run says how many releases there are: as many in all, by the plan
     attack = _by_model if game.last_iterate_only else _by_transcript
     rng = np.random.default_rng(secrets.randbits(128))
     while min(sum(map(len, part)) for part in found) < runs:
@@ -199,7 +203,7 @@ def play(game: Game, runs: int, mode: str = "seeded", shared: bool = False) -> t
         last = None if game.last_iterate_only else len(source.transcript)
         found[0].append(statistic[present])
         found[1].append(statistic[~present])
-    return tuple(np.concatenate(part)[:runs] for part in found)
+    return np.concatenate(found[0])[:runs], np.concatenate(found[1])[:runs]
 
 
 def trained(game: Game, present: np.ndarray, source: NoiseSource, records=None):
@@ -214,7 +218,7 @@ def trained(game: Game, present: np.ndarray, source: NoiseSource, records=None):
     return game.module.fit(data, game.parameters, game.problem, game.plan, source)
 
 
-def _by_transcript(game: Game, present: np.ndarray, source: NoiseSource) -> np.ndarray:
+def _by_transcript(game: Game, present: np.ndarray, source: Watched) -> np.ndarray:
     """(canaries,) log-likelihood ratio of each canary's presence."""
     everybody, nobody = Replay(source), Replay(source)
     for who, own in ((present, source), (np.ones_like(present), everybody), (np.zeros_like(present), nobody)):
@@ -224,8 +228,8 @@ def _by_transcript(game: Game, present: np.ndarray, source: NoiseSource) -> np.n
     total = np.zeros(game.canaries)
     for parts in _steps(source.transcript, everybody.queries, nobody.queries):
         event = events[parts[0][0]]
-        std = event.noise_multiplier * event.sensitivity
-        inner = squared = 0.0
+        std = event.deviation
+        inner = squared = np.zeros(game.canaries)
         for _, noisy, with_all, with_none in parts:
             shift = with_all.astype(np.float64) - with_none
             if source.shared and shift.ndim == 2:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtr
 
 
-def fitted_distance(one: Sequence[float], other: Sequence[float]) -> float:
+def fitted_distance(one: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray) -> float:
     """The total variation distance, in [0, 1], between the Gaussians with the means and deviations of two samples.
 
     Raises:
@@ -35,7 +35,7 @@ def total_variation(mean: float, std: float, other_mean: float, other_std: float
     return float(np.abs(masses).sum() / 2)
 
 
-def _fitted(sample: Sequence[float]) -> tuple[float, float]:
+def _fitted(sample: Sequence[float] | np.ndarray) -> tuple[float, float]:
     return float(np.mean(sample)), float(np.std(sample, ddof=1))
 
 

@@ -133,10 +133,10 @@ def _features(shard: _Shard) -> np.ndarray:
 
 def _labels(shard: _Shard) -> np.ndarray:
     """The labels; in the first pass, which rows were kept is found out too."""
-    wanted = ["id"] if shard.keep is not None and shard.state is None else []
-    table = read_table(shard.path, [shards.label_column(shard.manifest), *wanted])
-    if wanted:
-        shard.mask = np.fromiter((name in shard.keep for name in table.column("id").to_pylist()), bool, table.num_rows)
+    keep = shard.keep if shard.state is None else None
+    table = read_table(shard.path, [shards.label_column(shard.manifest), *([] if keep is None else ["id"])])
+    if keep is not None:
+        shard.mask = np.fromiter((name in keep for name in table.column("id").to_pylist()), bool, table.num_rows)
     return shards.labels_of(table, shard.manifest)
 
 

@@ -36,7 +36,7 @@ def deskew(images: np.ndarray) -> np.ndarray:
     y = np.broadcast_to((row[:, None] + down)[:, :, None], mass.shape)
     x = (column[:, None] + slant[:, None] * down)[:, :, None] + across
     result = _bilinear(mass, y, x)
-    return np.where((mass > 0).any((1, 2))[:, None, None], result, mass)[..., None]
+    return np.where((mass > 0).any((1, 2), keepdims=True), result, mass)[..., None]
 
 
 def check_grey(channels: int) -> None:

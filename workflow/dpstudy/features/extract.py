@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.data import shards as images
-from dpstudy.data.records import Records
 from dpstudy.errors import StudyError
 from dpstudy.features import Extractor, open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
@@ -62,9 +61,11 @@ def extract_shard(
     if options.get("extractor") == "precomputed":
         features = _bring(options, Path(image_folder), manifest, shard, data_root)
     else:
-        extractor = _open(options, records, where, backbone_folder, data_root)
+        if records.images is None:
+            raise StudyError(f"{where}: this data set brings no images; use the extractor 'precomputed'")
+        extractor = open_extractor(options, backbone_folder, data_root)
         made_from = getattr(extractor, "made_from", {})
-        features = _compute(extractor, options, records, where, fit_folder)
+        features = _compute(extractor, options, records.images, where, fit_folder)
     rule = options.get("normalise", "none")
     check_normalise(rule, features.shape[1:])
     _check_finite(features, records.ids, f"{where}: a feature is NaN or infinite")
@@ -104,23 +105,17 @@ def prepare_manifest(
     )
 
 
-def _open(options: dict, records: Records, where: str, backbone_folder, data_root) -> Extractor:
-    if records.images is None:
-        raise StudyError(f"{where}: this data set brings no images; use the extractor 'precomputed'")
-    return open_extractor(options, backbone_folder, data_root)
-
-
-def _compute(extractor: Extractor, options: dict, records: Records, where: str, fit_folder) -> np.ndarray:
-    shape = extractor.shape(records.images.shape[1:])
+def _compute(extractor: Extractor, options: dict, pictures: np.ndarray, where: str, fit_folder) -> np.ndarray:
+    shape = extractor.shape(pictures.shape[1:])
     projection = None
     if fit_folder is not None:
         projection = Projection(fit_folder)
         projection.check(math.prod(shape))
         shape = (projection.dim,)
     check_normalise(options.get("normalise", "none"), shape)  # before the work, not after
-    features = np.empty((len(records), *shape), np.float32)
-    for start in progress(range(0, len(records), _BATCH), f"features of {where}"):
-        found = extractor(records.images[start : start + _BATCH])
+    features = np.empty((len(pictures), *shape), np.float32)
+    for start in progress(range(0, len(pictures), _BATCH), f"features of {where}"):
+        found = extractor(pictures[start : start + _BATCH])
         features[start : start + _BATCH] = projection(found.reshape(len(found), -1)) if projection else found
     return features
 

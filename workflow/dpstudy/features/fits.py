@@ -143,9 +143,12 @@ def _public_features(options: dict, folder: Path, kept, backbone_folder) -> tupl
     extractor = open_extractor(options, backbone_folder)
     shape = extractor.shape(tuple(manifest["image_shape"]))
     width = int(np.prod(shape))
-    features, ids = np.empty((len(chosen), width), np.float32), []
+    features = np.empty((len(chosen), width), np.float32)
+    ids: list[str] = []
     for entry in progress(manifest["shards"], f"features of {manifest['dataset']}"):
         records = shards.read_shard(folder, entry["file"], manifest)
+        if records.images is None:
+            raise StudyError(f"{folder}: {entry['file']} has no images, though its manifest says so")
         rows = np.flatnonzero(np.fromiter((name in chosen for name in records.ids), bool, len(records)))
         for start in range(0, len(rows), _BATCH):
             part = records.images[rows[start : start + _BATCH]]

@@ -28,7 +28,7 @@ def read_manifest(folder: str | os.PathLike) -> dict:
     return manifest | {"shape": [channels, height, width], "dtype": "uint8"}
 
 
-def constants(scaling: str, shape: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
+def constants(scaling: str, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Center and scale (C H W,) float32, with which (x - center) * scale is what `scaling` makes of grey levels x.
 
     Raises:
@@ -39,7 +39,8 @@ def constants(scaling: str, shape: tuple[int, int, int]) -> tuple[np.ndarray, np
     check_scaling(scaling, shape[0])
     mean, std = (np.array(values[: shape[0]], np.float64) for values in CONSTANTS[scaling])
     pixels = math.prod(shape[1:])
-    return tuple(np.repeat(values, pixels).astype(np.float32) for values in (255 * mean, 1 / (255 * std)))
+    center, scale = (np.repeat(values, pixels).astype(np.float32) for values in (255 * mean, 1 / (255 * std)))
+    return center, scale
 
 
 def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> Iterator[FeatureTable]:
@@ -48,6 +49,8 @@ def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -
     keep = kept_ids(kept, manifest) if kept else None
     for entry in manifest["shards"]:
         records = data.read_shard(folder, entry["file"], manifest)
+        if records.images is None:
+            raise StudyError(f"{folder}: {entry['file']} has no images, though its manifest says so")
         pixels = np.ascontiguousarray(records.images.transpose(0, 3, 1, 2)).reshape(len(records), -1)
         facts = records.subjects, records.groups, tuple(manifest["shape"]), tuple(manifest["classes"])
         table = FeatureTable(records.ids, pixels, records.labels, *facts)
@@ -92,8 +95,9 @@ class ImageBatches:
         Raises:
             StudyError: as `iterate`, or the records do not say.
         """
-        found = [table.subjects for folder in self._folders for table in iterate(folder, self._kept)]
-        if any(names is None for names in found):
+        tables = [table.subjects for folder in self._folders for table in iterate(folder, self._kept)]
+        found = [names for names in tables if names is not None]
+        if len(found) < len(tables):
             raise StudyError(f"{self._folders[0]}: no column 'subject'; delete the folder and run the study again")
         return np.concatenate(found)
 

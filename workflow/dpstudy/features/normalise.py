@@ -1,5 +1,7 @@
 """Normalisation of each record's features by itself: it is part of the features, and costs no privacy."""
 
+from typing import Literal
+
 import numpy as np
 
 from dpstudy.errors import StudyError
@@ -22,7 +24,7 @@ def check_normalise(rule: str | dict, shape: tuple[int, ...]) -> None:
         raise StudyError(f"normalise: {groups} groups do not divide the {shape[0]} feature channels")
 
 
-def normalise(features: np.ndarray, rule: str | dict) -> np.ndarray:
+def normalise(features: np.ndarray, rule: Literal["none", "l2"] | dict[str, int]) -> np.ndarray:
     """Features (n, K, H, W) or (n, d), float32, normalised record by record.
 
     Args:

@@ -55,7 +55,7 @@ def locate(content: bytes, name: str, values: np.ndarray) -> Runs | None:
 def read(path: str | os.PathLike, runs: Sequence[tuple[int, int]], dtype: str) -> np.ndarray:
     """The values (rows x d,) at `runs` of a file, in order."""
     values = np.empty(sum(count for _, count in runs), dtype)
-    view, place = memoryview(values).cast("B") if len(values) else None, 0
+    view, place = values.view(np.uint8).data, 0
     with open(path, "rb", buffering=0) as file:
         for offset, count in runs:
             file.seek(offset)

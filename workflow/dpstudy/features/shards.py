@@ -110,7 +110,7 @@ def write_manifest(
     """Describe the finished shards of one split, in order.
 
     Raises:
-        StudyError: a shard is missing or damaged, or the shards differ in columns, layout or type.
+        StudyError: there is no shard, one is missing or damaged, or they differ in columns, layout or type.
     """
     entries, schema, subjects = [], None, set()
     for shard in map(Path, shard_paths):
@@ -124,6 +124,8 @@ def write_manifest(
         digest = hashlib.sha256(content).hexdigest()
         runs = plain.locate(content, "features", _flat(table, "features"))
         entries.append({"file": shard.name, "rows": table.num_rows, "sha256": digest, "runs": runs})
+    if schema is None:
+        raise StudyError(f"{path}: a manifest describes one shard at least, and there is none")
     columns = {column.name: str(column.type) for column in schema}
     manifest = {
         "dataset": dataset,

@@ -6,6 +6,7 @@ statistics, so that a record's features depend on that record alone. Weights are
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from dpstudy.errors import StudyError
@@ -63,17 +64,17 @@ def _build(model: str):
     import timm
 
     if model.startswith("nf-resnet-"):  # depths that timm has no name for
-        from dpstudy.models import timm_network
+        from dpstudy.models import backbones, timm_network
 
-        network = timm_network.build(model, (3, 64, 64), 1)
-        network.reset_classifier(0)
+        network = backbones.body(timm_network.build(model, (3, 64, 64), 1))
         return network, network.pretrained_cfg
     if not timm.is_model(model):
         raise StudyError(f"model {model!r} is neither {RESNEXT!r} nor one of timm {timm.__version__}'s networks")
     network = timm.create_model(model, pretrained=False, num_classes=0)
-    if network.pretrained_cfg["input_size"][0] != 3:
+    config: Mapping = network.pretrained_cfg  # type: ignore[assignment]  # torch calls what it knows nothing of a tensor
+    if config["input_size"][0] != 3:
         raise StudyError(f"model {model!r} does not take RGB images")
-    return network, network.pretrained_cfg
+    return network, config
 
 
 def _names(layers: str | tuple[str, ...] | None) -> tuple[str, ...]:

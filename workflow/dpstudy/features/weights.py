@@ -69,8 +69,9 @@ def check_fetched(path: str | os.PathLike, expected: str | None = None) -> str:
     Raises:
         StudyError: it has another hash, or there is none to hold it against.
     """
-    told = Path(os.readlink(path)).name if os.path.islink(path) else ""  # of the first link: others have other hashes
-    told = told if _SHA256.fullmatch(told) else None
+    path = os.fspath(path)
+    link = Path(os.readlink(path)).name if os.path.islink(path) else ""  # of the first link: others have other hashes
+    told = link if _SHA256.fullmatch(link) else None
     if expected is None and told is None:
         raise StudyError(f"{path}: the hub tells no SHA-256 to check this file by; give it in the config's `sha256`")
     found = check_file(path, expected)

@@ -7,7 +7,7 @@ import numpy as np
 from dpstudy import methods
 from dpstudy.errors import StudyError
 from dpstudy.methods.problem import Problem
-from dpstudy.models.linear import LinearModel
+from dpstudy.models import Model
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
 from dpstudy.privacy.noise import NoiseSource
@@ -17,7 +17,7 @@ from dpstudy.privacy.noise import NoiseSource
 class Result:
     """A trained model with the ledger that says what it cost."""
 
-    model: LinearModel
+    model: Model
     ledger: dict
 
 

@@ -11,6 +11,7 @@ import torch
 
 from dpstudy.errors import StudyError
 from dpstudy.methods.checks import count
+from dpstudy.privacy.secure_sampling import AnyGenerator
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Augmentation:
         """How far down and across a window can be moved."""
         return [side + 2 * self.pad - own for side, own in zip(shape[1:], self.window(shape)[1:], strict=True)]
 
-    def choose(self, records: int, shape: tuple[int, ...], generator: np.random.Generator) -> torch.Tensor:
+    def choose(self, records: int, shape: tuple[int, ...], generator: AnyGenerator) -> torch.Tensor:
         """(records, K, 3), for images (C, H, W): how far down and across each copy's window lies, and whether it is
         flipped."""
         room = np.array(self._room(shape)) + 1

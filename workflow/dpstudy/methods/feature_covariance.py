@@ -21,6 +21,7 @@ Frobenius norm at most C_G^2, each gradient sum by at most C_g.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 import torch
@@ -69,17 +70,17 @@ class Parameters:
     """
 
     variant: str = "improved"
-    steps: int | str = "auto"
+    steps: int | Literal["auto"] = "auto"
     clipping_norm: float = 0.2
     gram_clipping_norm: float | None = None
     loss: str | None = None
     bias: float | None = None
-    learning_rate: float | str = "auto"
-    ridge: float | str = "known-noise"
+    learning_rate: float | Literal["auto"] = "auto"
+    ridge: float | Literal["known-noise"] = "known-noise"
     mean_share: float = 0.02
     gram_share: float = 0.1
     start_share: float = 0.0
-    reach: float | str = "auto"
+    reach: float | Literal["auto"] = "auto"
     average: bool = False
     floor: bool = True
     curve_points: int = 5
@@ -135,6 +136,8 @@ class Parameters:
 
     def head(self, problem: Problem) -> Head:
         """What the gradients are of."""
+        if self.loss is None or self.bias is None:
+            raise ValueError(f"{_METHOD}: loss and bias follow from the variant, and were taken away since")
         clip = self.clipping_norm if problem.clipped else math.inf
         return Head(self.loss, self.bias, clip)
 
@@ -171,7 +174,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     unit = _unit_events(parameters, problem)
     scale = calibrate(lambda scale: tuple(event.scaled(scale) for event in unit), problem.budget)
     events = tuple(event.scaled(scale) for event in unit)
-    noise = {event.name: event.noise_multiplier * event.sensitivity for event in events}
+    noise = {event.name: event.deviation for event in events}
     facts |= {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events}
     return Plan(events, noise, facts)
 

@@ -1,7 +1,9 @@
 """The Gram matrix of records in one pass: a private sum."""
 
+import functools
+import operator
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -25,7 +27,7 @@ def gram(records: Records) -> np.ndarray:
         return total.to(torch.float32).cpu().numpy()
     threads = torch.get_num_threads()
     sums = [np.zeros((records.dim, records.dim)) for _ in range(threads)]
-    running = deque()
+    running: deque[Future] = deque()
     with one_thread_each(threads > 1), ThreadPoolExecutor(threads) as pool:
         for number, block in enumerate(records.blocks(_ROWS)):
             if len(running) == threads:  # the one that adds to the sum that comes next
@@ -33,6 +35,6 @@ def gram(records: Records) -> np.ndarray:
             running.append(pool.submit(add_gram, sums[number % threads], block.features.numpy()))
         for last in running:
             last.result()
-    found = sum(sums)
+    found = functools.reduce(operator.add, sums)
     mirror(found)
     return found.astype(np.float32)

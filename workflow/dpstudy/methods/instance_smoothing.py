@@ -183,10 +183,10 @@ def fit(
 ) -> Fit:
     """Train one seed. `monitor(epoch, model)` is called `curve_points` times."""
     records, generator = data.records, source.sampling("projection")
-    standard = None
+    standard: torch.Tensor | None = None
     if plan.events:
-        standard = source.gaussian(POINTS, (records.rows, parameters.projected_dim), 1.0)
-        standard = torch.from_numpy(standard).to(records.device)
+        drawn = source.gaussian(POINTS, (records.rows, parameters.projected_dim), 1.0)
+        standard = torch.from_numpy(drawn).to(records.device)
 
     known: list[torch.Tensor] = []  # of the points that were asked for last: two passes over all pairs
 
@@ -211,9 +211,9 @@ def fit(
     def model(projection: torch.Tensor) -> KernelModel:
         points = projected(records, projection)
         added, variances = smoothing(points)
-        arrays = (value.cpu().numpy() for value in (projection, points + added, variances))
+        learned, published, widths = (value.cpu().numpy() for value in (projection, points + added, variances))
         labels = as_stored(data.labels.cpu().numpy())
-        return KernelModel(*arrays, labels, records.classes, {"method": _METHOD})
+        return KernelModel(learned, published, widths, labels, records.classes, {"method": _METHOD})
 
     start = first_projection(records, parameters.projected_dim, generator)
     stops = {round(parameters.epochs * point / parameters.curve_points) for point in range(1, parameters.curve_points)}
@@ -233,6 +233,8 @@ def audit(
     """Attacks on the points of a trained model, under both readings of the local sensitivity (audit.json)."""
     if not plan.events:
         return []
+    if not isinstance(fitted.model, KernelModel):
+        raise TypeError(f"{_METHOD}: its attacks are on a model of its own, not on a {type(fitted.model).__name__}")
     projection = torch.from_numpy(fitted.model.projection).to(data.records.device)
     return attacks(
         projected(data.records, projection),

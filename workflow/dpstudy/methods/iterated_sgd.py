@@ -124,8 +124,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
         raise StudyError(f"iterated_sgd: accounting {problem.budget.accounting!r} knows no secret order; use certified")
 
     def events_at(scale: float) -> tuple[Event, ...]:
-        steps_of = {"count": steps, "sampling": "shuffle", "sampling_rate": rate, "epochs": parameters.epochs}
-        return (*fixed, Event(GRADIENT, ITERATED, scale, bound, **steps_of, secret_order=secret))
+        return (*fixed, Event(GRADIENT, ITERATED, scale, bound, steps, "shuffle", rate, parameters.epochs, secret))
 
     if secret:
         scale = calibrate(events_at, problem.budget)
@@ -148,6 +147,8 @@ def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan,
     """
     center, scale = None, None
     if parameters.normalisation:
+        if data.sums is None:
+            raise ValueError("iterated_sgd: the sums of its normalisation are made with the training set, not sampled")
         center, scale = private_normalisation.release(data.sums, parameters.normalisation, problem, source)
     clip = parameters.clipping_norm if problem.clipped else math.inf
     records = data.records.mapped(RowMap(center=center, scale=scale, clip=clip))

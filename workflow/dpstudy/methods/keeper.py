@@ -7,6 +7,7 @@ lost with the killed process has left nowhere.
 
 import json
 import logging
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +32,7 @@ class Keeper:
         curve: rows that the caller collects along training; they are kept with the rest.
     """
 
-    def __init__(self, path: str | Path, made_by: object, minutes: float):
+    def __init__(self, path: str | os.PathLike, made_by: object, minutes: float):
         self.curve: list[tuple] = []
         self._path, self._made_by = Path(path), json.dumps(made_by, sort_keys=True)
         self._seconds, self._saved = 60 * minutes, time.monotonic()

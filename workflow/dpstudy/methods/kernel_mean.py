@@ -133,6 +133,7 @@ def _stage(parameters: Parameters, problem: Problem) -> Stage | None:
         budget = Budget(np.format_float_positional(share, trim="-"), budget.delta)
     own = replace(problem, budget=budget)
     loss = "softmax" if problem.positives == 1 else "sigmoid"
+    chosen: first_order.Parameters | feature_covariance.Parameters
     if parameters.projection == "dp-sgd":
         chosen = first_order.Parameters(
             loss=loss, learning_rate=16.0, clipping_norm=0.1, normalised=True, steps=40, batch_size="full", average=True
@@ -155,7 +156,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     stage = _stage(parameters, problem)
     if not problem.noised:
         noise = dict.fromkeys((SUMS, COUNTS), 0.0)
-        return Plan((), noise | (stage.plan.noise if stage else {}), stage.plan.facts if stage else {})
+        return Plan((), {**noise, **(stage.plan.noise if stage else {})}, stage.plan.facts if stage else {})
     if problem.budget.accounting != "certified":
         raise StudyError(f"{_METHOD}: its budget is divided exactly; set accounting: certified")
     records, rows = problem.unit_records, problem.positives + (problem.positives > 1)
@@ -169,11 +170,12 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     unit = [event.scaled(rest**-0.5) for event in unit]
     scale = calibrate(lambda scale: (*fixed, *(event.scaled(scale) for event in unit)), problem.budget)
     own = tuple(event.scaled(scale) for event in unit)
-    noise = {event.name: event.noise_multiplier * event.sensitivity for event in own}
+    noise = {event.name: event.deviation for event in own}
     facts = {f"noise_multiplier_{event.name}": event.noise_multiplier for event in own}
-    if stage:
-        noise, facts = stage.plan.noise | noise, {f"projection_{k}": v for k, v in stage.plan.facts.items()} | facts
-    return Plan((*fixed, *own), noise, facts)
+    if stage is None:
+        return Plan(own, noise, facts)
+    before = {f"projection_{k}": v for k, v in stage.plan.facts.items()}
+    return Plan((*fixed, *own), {**stage.plan.noise, **noise}, {**before, **facts})
 
 
 def prepare(batches, parameters: Parameters, problem: Problem, public: np.ndarray | None = None) -> TrainingSet:
@@ -182,16 +184,22 @@ def prepare(batches, parameters: Parameters, problem: Problem, public: np.ndarra
     Raises:
         StudyError: public points are needed and not there.
     """
-    if parameters.needs_public and public is None:
-        raise StudyError(
-            f"{_METHOD}: smoothing: public and extra_bandwidth read public points, and this feature set has none; give "
-            "it a fit on a public set"
-        )
+    if parameters.needs_public:
+        public = _needed(public)
     stage = _stage(parameters, problem)
     if stage is None:
         return TrainingSet(Records.read(batches, problem.classes, problem.positives), None, public)
     inner = PROJECTIONS[parameters.projection].prepare(batches, stage.parameters, stage.problem)
     return TrainingSet(inner.records.mapped(RowMap()), inner, public)
+
+
+def _needed(public: np.ndarray | None) -> np.ndarray:
+    if public is None:
+        raise StudyError(
+            f"{_METHOD}: smoothing: public and extra_bandwidth read public points, and this feature set has none; give "
+            "it a fit on a public set"
+        )
+    return public
 
 
 def prepared_by(parameters: Parameters) -> str:
@@ -223,7 +231,7 @@ def feature_map(
     drawn = draw_frequencies(parameters.frequencies, width, parameters.bandwidth, parameters.frequency_seed)
     marks = None
     if parameters.extra_bandwidth:
-        points = plain.points(data.public).numpy()
+        points = plain.points(_needed(data.public)).numpy()
         marks = Landmarks(points, parameters.neighbours, 1.0, parameters.bandwidth * parameters.extra_bandwidth)
         others = neighbour_distances(torch.from_numpy(points), parameters.neighbours).numpy()
         marks = replace(marks, threshold=max(float(np.percentile(others, parameters.percentile)), 1e-6))

@@ -15,6 +15,7 @@ import torch
 
 from dpstudy.methods.records import Records
 from dpstudy.models.kernel_density import NOWHERE, Points, blocks, log_mean, members
+from dpstudy.privacy.secure_sampling import AnyGenerator
 
 _BEGINNING = 4096  # records that the scale of the first projection is read off
 
@@ -44,7 +45,7 @@ def projected(records: Records, projection: torch.Tensor) -> torch.Tensor:
     return torch.cat([block.features @ projection.T for block in records.blocks()])
 
 
-def first_projection(records: Records, dim: int, generator: np.random.Generator) -> torch.Tensor:
+def first_projection(records: Records, dim: int, generator: AnyGenerator) -> torch.Tensor:
     """(p, d) random orthonormal rows, scaled so that projected records have a mean variance of 1 a dimension."""
     columns = np.linalg.qr(generator.standard_normal((records.dim, dim)))[0]
     projection = torch.from_numpy(columns.T.astype(np.float32)).to(records.device)
@@ -59,7 +60,7 @@ def train(
     projection: torch.Tensor,
     contrast: Contrast,
     smoothed: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
-    generator: np.random.Generator,
+    generator: AnyGenerator,
 ) -> Iterator[torch.Tensor]:
     """The (p, d) projection after each epoch.
 
@@ -87,7 +88,7 @@ def train(
         yield projection.detach().clone()
 
 
-def _references(n: int, count: int | None, generator: np.random.Generator) -> torch.Tensor:
+def _references(n: int, count: int | None, generator: AnyGenerator) -> torch.Tensor:
     if count is None or count >= n:
         return torch.arange(n)
     return torch.from_numpy(np.sort(generator.choice(n, count, replace=False)))
@@ -115,6 +116,8 @@ def point_gradients(
         rows = batch[part]
         loss = batch_loss(points, variances, labels, rows, references, groups, contrast)
         (loss / len(batch)).backward()
+    if points.grad is None:
+        raise ValueError("no row is judged: the loss has no gradient")
     return points.grad
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass, field
 
 import torch
@@ -21,7 +23,8 @@ class Formed:
     each: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def squared_norms(self) -> torch.Tensor:
-        return sum(value.reshape(len(value), -1).square().sum(1) for value in self.each.values())
+        squares = (value.reshape(len(value), -1).square().sum(1) for value in self.each.values())
+        return functools.reduce(operator.add, squares)
 
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
         found = {}
@@ -39,7 +42,7 @@ class Recomputed(Formed):
         layer: takes one tensor and gives one, its parameters directly its own.
     """
 
-    layer: nn.Module | None = None
+    layer: nn.Module = field(kw_only=True)
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> Recomputed:
         """The rule with this pass's tensors: inputs and gradients of the outputs, (n copies, ...) both."""
@@ -52,7 +55,7 @@ class Recomputed(Formed):
             each = torch.func.vmap(torch.func.grad(product), in_dims=(None, 0, 0))(
                 values, inputs.unflatten(0, (-1, copies)), gradients.unflatten(0, (-1, copies))
             )
-        return Recomputed(each, self.layer)
+        return Recomputed(each, layer=self.layer)
 
     def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
         """How many numbers it holds for the one record whose copies went in and came out."""

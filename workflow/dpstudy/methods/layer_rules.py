@@ -51,7 +51,7 @@ class OuterProducts:
         each: (n, outputs, inputs), the gradients themselves, where P > 1.
     """
 
-    layer: nn.Module
+    layer: nn.Linear | nn.Conv2d
     a: torch.Tensor | None = None
     g: torch.Tensor | None = None
     each: torch.Tensor | None = None
@@ -59,54 +59,65 @@ class OuterProducts:
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> OuterProducts:
         return OuterProducts(self.layer, *self._formed(inputs, gradients, copies))
 
-    def _formed(self, inputs, gradients, copies) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor | None]:
+    def _formed(
+        self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int
+    ) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor | None]:
         """a, where it is needed, g, and each; in a convolution of several groups a is not for use with g."""
         records, layer = len(inputs) // copies, self.layer
         if isinstance(layer, nn.Linear):  # positions, if any, stand between the record and the last axis
             a, g = (x.reshape(records, -1, x.shape[-1]) for x in (inputs, gradients))
             return a, g, torch.bmm(g.transpose(1, 2), a) if g.shape[1] > 1 else None
         g = gradients.permute(0, 2, 3, 1).reshape(records, -1, gradients.shape[1])
-        if self._large(gradients, copies):
+        if _large(layer, gradients, copies):
             return None, g, by_convolution(layer, inputs, gradients, copies)
         a = patches(inputs, layer).reshape(records, g.shape[1], -1)
         if layer.groups > 1:
             return a, g, _grouped(a, g, layer)
         return a, g, torch.bmm(g.transpose(1, 2), a) if g.shape[1] > 1 else None
 
-    def _large(self, outputs: torch.Tensor, copies: int) -> bool:
-        positions = copies * outputs[0, 0].numel() * self.layer.groups
-        enough = positions > _LONG * self.layer.out_channels and self._patches(outputs, copies) > _LARGE
-        return outputs.device.type == "cpu" and enough
-
-    def _patches(self, outputs: torch.Tensor, copies: int) -> int:
-        return copies * outputs[0, 0].numel() * self.layer.weight[0].numel() * self.layer.groups
-
     def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
         layer, copies = self.layer, len(inputs)
-        if isinstance(layer, nn.Linear) or self._large(outputs, copies):
+        if isinstance(layer, nn.Linear) or _large(layer, outputs, copies):
             return layer.weight.numel() if outputs[0].ndim > 1 else inputs.numel()
-        return self._patches(outputs, copies)
+        return _patches_held(layer, outputs, copies)
 
     def squared_norms(self) -> torch.Tensor:
         if self.each is not None:
             squares = torch.linalg.vector_norm(self.each, dim=(1, 2)).square()
         else:
-            squares = self.a.square().sum((1, 2)) * self.g.square().sum((1, 2))
-        return squares if self.layer.bias is None else squares + self.g.sum(1).square().sum(1)
+            squares = _taken(self.a).square().sum((1, 2)) * _taken(self.g).square().sum((1, 2))
+        return squares if self.layer.bias is None else squares + _taken(self.g).sum(1).square().sum(1)
 
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
         if self.each is not None:
             weight = (factors @ _finite(self.each, factors).flatten(1)).view(self.each.shape[1:])
         else:
-            scaled = _finite(self.g, factors) * factors[:, None, None]
-            weight = scaled.flatten(0, 1).T @ _finite(self.a, factors).flatten(0, 1)
+            scaled = _finite(_taken(self.g), factors) * factors[:, None, None]
+            weight = scaled.flatten(0, 1).T @ _finite(_taken(self.a), factors).flatten(0, 1)
         if isinstance(self.layer, nn.Conv2d):
             outputs, channels, *kernel = self.layer.weight.shape
             weight = weight.view(outputs, *kernel, channels).permute(0, 3, 1, 2)
         found = {"weight": weight.reshape(self.layer.weight.shape)}
         if self.layer.bias is not None:
-            found["bias"] = factors @ _finite(self.g, factors).sum(1)
+            found["bias"] = factors @ _finite(_taken(self.g), factors).sum(1)
         return found
+
+
+def _large(layer: nn.Conv2d, outputs: torch.Tensor, copies: int) -> bool:
+    positions = copies * outputs[0, 0].numel() * layer.groups
+    enough = positions > _LONG * layer.out_channels and _patches_held(layer, outputs, copies) > _LARGE
+    return outputs.device.type == "cpu" and enough
+
+
+def _patches_held(layer: nn.Conv2d, outputs: torch.Tensor, copies: int) -> int:
+    return copies * outputs[0, 0].numel() * layer.weight[0].numel() * layer.groups
+
+
+def _taken(value: torch.Tensor | None) -> torch.Tensor:
+    """A tensor of a pass."""
+    if value is None:
+        raise ValueError("a layer's rule holds nothing of a pass before it takes one")
+    return value
 
 
 @dataclass(frozen=True)
@@ -121,13 +132,14 @@ class StandardisedProducts(OuterProducts):
         scale: (outputs,), gain/length.
     """
 
+    layer: StandardisedConv2d
     gain: torch.Tensor | None = None
     scale: torch.Tensor | None = None
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> StandardisedProducts:
         layer = self.layer
         a, g, each = self._formed(layer.padded(inputs), gradients, copies)
-        each = torch.bmm(g.transpose(1, 2), a) if each is None else each
+        each = torch.bmm(g.transpose(1, 2), _taken(a)) if each is None else each
         filters, lengths, bend = layer.standardised()
         u = filters.permute(0, 2, 3, 1).flatten(1)
         basis = torch.stack([torch.full_like(u, u.shape[1] ** -0.5), u], 1)  # (outputs, 2, inputs), orthogonal
@@ -139,14 +151,14 @@ class StandardisedProducts(OuterProducts):
         return StandardisedProducts(layer, a, g, each, gain, (layer.gain / lengths).flatten())
 
     def squared_norms(self) -> torch.Tensor:
-        rows = torch.linalg.vector_norm(self.each, dim=2) * self.scale
-        squares = rows.square().sum(1) + self.gain.square().sum(1)
-        return squares if self.layer.bias is None else squares + self.g.sum(1).square().sum(1)
+        rows = torch.linalg.vector_norm(_taken(self.each), dim=2) * _taken(self.scale)
+        squares = rows.square().sum(1) + _taken(self.gain).square().sum(1)
+        return squares if self.layer.bias is None else squares + _taken(self.g).sum(1).square().sum(1)
 
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
         found = super().sums(factors)
-        found["weight"] *= self.scale[:, None, None, None]
-        return found | {"gain": (factors @ _finite(self.gain, factors)).view_as(self.layer.gain)}
+        found["weight"] *= _taken(self.scale)[:, None, None, None]
+        return found | {"gain": (factors @ _finite(_taken(self.gain), factors)).view_as(self.layer.gain)}
 
 
 def by_convolution(layer: nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> torch.Tensor:
@@ -178,6 +190,8 @@ def patches(inputs: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor:
     Of (n, C, H, W) inputs that lie channels last in memory, whole rows of the kernel are copied at once; torch's unfold
     copies one number after the other.
     """
+    if isinstance(layer.padding, str):
+        raise ValueError(f"a convolution with padding {layer.padding!r} has no rule: rule_of gives none")
     (down, across), (kernel_height, kernel_width) = layer.padding, layer.kernel_size
     x = functional.pad(inputs.permute(0, 2, 3, 1), (0, 0, across, across, down, down)).contiguous()
     n, height, width, channels = x.shape
@@ -213,30 +227,34 @@ class Elementwise:
     """Gradients of the gain and bias of a group normalisation: sums over positions of g x^ and of g."""
 
     layer: nn.GroupNorm
-    each: tuple[torch.Tensor, torch.Tensor] | None = None
+    gain: torch.Tensor | None = None
+    bias: torch.Tensor | None = None
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> Elementwise:
         standardised = functional.group_norm(inputs, self.layer.num_groups, eps=self.layer.eps)
         products = (standardised * gradients, gradients)
-        return Elementwise(self.layer, tuple(x.flatten(2).sum(2).unflatten(0, (-1, copies)).sum(1) for x in products))
+        each = (x.flatten(2).sum(2).unflatten(0, (-1, copies)).sum(1) for x in products)
+        return Elementwise(self.layer, *each)
 
     def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
         return inputs.numel()
 
     def squared_norms(self) -> torch.Tensor:
-        return sum(each.square().sum(1) for each in self.each)
+        return _taken(self.gain).square().sum(1) + _taken(self.bias).square().sum(1)
 
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
-        return dict(zip(("weight", "bias"), (factors @ _finite(each, factors) for each in self.each), strict=True))
+        each = {"weight": _taken(self.gain), "bias": _taken(self.bias)}
+        return {name: factors @ _finite(value, factors) for name, value in each.items()}
 
 
 def rule_of(layer: nn.Module) -> Rule | None:
     """The rule of a layer with parameters, or None: a class of its own may compute something else than its parent."""
-    kind = type(layer)
-    if kind is nn.Linear:
+    if type(layer) is nn.Linear:
         return OuterProducts(layer)
-    if kind in (nn.Conv2d, StandardisedConv2d, ScaledConv2d):
-        if layer.padding_mode != "zeros" or isinstance(layer.padding, str):
-            return None
-        return OuterProducts(layer) if kind is nn.Conv2d else StandardisedProducts(layer)
-    return Elementwise(layer) if kind is nn.GroupNorm else None
+    if type(layer) is nn.GroupNorm:
+        return Elementwise(layer)
+    if not isinstance(layer, nn.Conv2d) or layer.padding_mode != "zeros" or isinstance(layer.padding, str):
+        return None
+    if isinstance(layer, StandardisedConv2d) and type(layer) in (StandardisedConv2d, ScaledConv2d):
+        return StandardisedProducts(layer)
+    return OuterProducts(layer) if type(layer) is nn.Conv2d else None

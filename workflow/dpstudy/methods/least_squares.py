@@ -92,7 +92,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
     scale = calibrate(events_at, problem.budget)
     events = events_at(scale)
-    noise = {event.name: event.noise_multiplier * event.sensitivity for event in events}
+    noise = {event.name: event.deviation for event in events}
     facts = {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events}
     return Plan(events, noise, facts)
 
@@ -139,15 +139,15 @@ def release(statistics: Statistics, parameters: Parameters, plan: Plan, source: 
     """The noisy statistics: the only function here that sees private sums and whose result leaves."""
     noisy = {"gram": statistics.gram, "targets": statistics.targets}
     if parameters.per_class:
-        noisy["class_grams"] = statistics.class_grams
+        noisy["class_grams"] = class_grams = _class_grams(statistics)
     if not plan.events:
         return noisy
     symmetric = parameters.symmetric
     noisy["gram"] = source.released("gram", statistics.gram, plan.noise["gram"], symmetric=symmetric)
     noisy["targets"] = source.released("targets", statistics.targets, plan.noise["targets"])
     if parameters.per_class:
-        noisy["class_grams"] = np.empty_like(statistics.class_grams)
-        for index, matrix in enumerate(statistics.class_grams):
+        noisy["class_grams"] = np.empty_like(class_grams)
+        for index, matrix in enumerate(class_grams):
             noisy["class_grams"][index] = source.released(
                 "class_grams", matrix, plan.noise["class_grams"], tensor=str(index), symmetric=symmetric
             )
@@ -157,6 +157,12 @@ def release(statistics: Statistics, parameters: Parameters, plan: Plan, source: 
 def released_by(parameters: Parameters) -> tuple[str, bool]:
     """What `release` depends on besides the plan."""
     return parameters.variant, parameters.symmetric
+
+
+def _class_grams(statistics: Statistics) -> np.ndarray:
+    if statistics.class_grams is None:
+        raise ValueError("the statistics have no class Grams, which this variant releases")
+    return statistics.class_grams
 
 
 def solve(released: dict[str, np.ndarray], parameters: Parameters, plan: Plan) -> LinearModel:

@@ -26,7 +26,7 @@ def check_network(name: str, network: nn.Module, shape: tuple[int, ...], classes
     random = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for value in network.parameters():
-            value += _MOVED * torch.randn(value.shape, generator=random, dtype=torch.float64)
+            value.add_(_MOVED * torch.randn(value.shape, generator=random, dtype=torch.float64))
     records = torch.randn(_RECORDS * _COPIES, *shape, generator=random, dtype=torch.float64)
     labels = torch.arange(_RECORDS) % classes
     engine = RecordGradients(network)

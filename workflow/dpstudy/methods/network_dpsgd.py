@@ -23,7 +23,7 @@ from dpstudy.methods.checks import count, finite, one_of
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.network_run import NetworkRun
 from dpstudy.methods.network_start import TRAINED, read_start
-from dpstudy.methods.private_normalisation import ChannelSums
+from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.ranks import Dealt, current
 from dpstudy.methods.record_gradients import LOSSES, PRECISIONS
@@ -144,7 +144,7 @@ def prepare(
         raise StudyError("network_dpsgd: `normalisation` is of features; extract the images with extractor pixels")
     if (start is None) != (parameters.start is None):
         raise StudyError("network_dpsgd: `start` and a file of weights go together")
-    public = None if start is None else read_start(start, parameters.start)
+    public = None if start is None or parameters.start is None else read_start(start, parameters.start)
     ranks = current()
     dealt = ranks.size > 1 and not parameters.normalisation  # which sums over all records
     own = Dealt(batches, ranks) if dealt else batches
@@ -179,7 +179,10 @@ def fit(
     elif data.scaled:
         run.normalise(*data.scaled)
     elif parameters.normalisation:
-        run.normalise(*ranks.agreed(_released(data, parameters, problem, source) if ranks.first else None))
+        released = ranks.agreed(_released(data, parameters.normalisation, problem, source) if ranks.first else None)
+        if released is None:
+            raise RuntimeError("the first of the processes told no normalisation")
+        run.normalise(*released)
     steps, rate = parameters.total_steps(problem), parameters.rate(problem)
     stops, taken = parameters.stops(steps), run.done
     sampler = units_of_steps(parameters, problem, data.units, source)
@@ -196,9 +199,9 @@ def fit(
     return Fit(finite("network_dpsgd", run.model()))
 
 
-def _released(data: TrainingSet, parameters: Parameters, problem: Problem, source: NoiseSource):
+def _released(data: TrainingSet, normalisation: Normalisation, problem: Problem, source: NoiseSource):
     """The center and scale of a private normalisation."""
-    return private_normalisation.normalised(data.records, data.sums, parameters.normalisation, problem, source)[1:]
+    return private_normalisation.normalised(data.records, data.sums, normalisation, problem, source)[1:]
 
 
 def _note(plan: Plan, problem: Problem, images: float, taken: int, guaranteed: bool) -> Callable[[int], str]:

@@ -62,7 +62,8 @@ class NetworkRun:
         }
         decay = parameters.moving_average
         self._average = MovingAverage(decay, self._weights) if decay else None
-        self._center = self._scale = None
+        self._center: np.ndarray | None = None
+        self._scale: np.ndarray | None = None
         self._copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
         self._micro_batch = parameters.micro_batch
         if self._micro_batch == "auto":
@@ -107,7 +108,7 @@ class NetworkRun:
             chosen = augmentation.choose(taken, self._problem.shape, source.sampling(f"augmentation {self.done}"))
             chosen = self._ranks.agreed(chosen)
             choices = iter((chosen if own is None else chosen[own]).split(size))
-        if own is not None:
+        if own is not None and index is not None:
             index = index[own] // self._ranks.size if self._dealt else index[own]
         for block in self.records.blocks(size, index):
             images = block.features.unflatten(1, self._problem.shape)
@@ -138,7 +139,7 @@ class NetworkRun:
             tensors |= {f"{_OPTIMISER}{key}.{name}": _array(value) for key, value in optimiser.state.items()}
         if self._average:
             tensors |= {f"{_AVERAGE}{name}": _array(value) for name, value in self._average.mean.items()}
-        if self._center is not None:
+        if self._center is not None and self._scale is not None:
             tensors |= {"center": self._center, "scale": self._scale}
         averaged = self._average.count if self._average else 0
         return tensors, {"done": self.done, "averaged": averaged, "made": source.made()}

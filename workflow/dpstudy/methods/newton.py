@@ -27,8 +27,9 @@ steps over many classes want a smaller learning rate.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 import torch
@@ -73,7 +74,7 @@ class Parameters:
     steps: int = 1
     clipping_norm: float = 1.0
     learning_rate: float = 0.5
-    ridge: float | str = "known-noise"
+    ridge: float | Literal["known-noise"] = "known-noise"
     hessian_share: float = 0.3
     preconditioner: str = "per-class"
     floor: bool = True
@@ -123,7 +124,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     unit = _unit_events(parameters, problem)
     scale = calibrate(lambda scale: tuple(event.scaled(scale) for event in unit), problem.budget)
     events = tuple(event.scaled(scale) for event in unit)
-    noise = {event.name: event.noise_multiplier * event.sensitivity for event in events}
+    noise = {event.name: event.deviation for event in events}
     # of the later steps, where there are some: the smaller one
     return Plan(events, noise, facts | {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events})
 
@@ -220,10 +221,10 @@ def _gradient(data: TrainingSet, weights: torch.Tensor, head: Head, step: int) -
     total = clipped_sum(data.records, weights, head)
     if head.loss == "sigmoid":  # there it is the gradient of the mean over classes
         total *= len(total)
-    total = total.cpu().numpy()
+    found = total.cpu().numpy()
     if step == 1:
-        data.sums[head] = total
-    return total
+        data.sums[head] = found
+    return found
 
 
 def _noisy_hessians(data: TrainingSet, weights, parameters: Parameters, plan: Plan, source: NoiseSource, step: int):
@@ -246,6 +247,7 @@ def _noisy_hessians(data: TrainingSet, weights, parameters: Parameters, plan: Pl
     size = max(1, _BLOCK_BYTES // (4 * dim * dim))
     for start in range(0, classes, size):
         part = range(start, min(classes, start + size))
+        block: Iterable[np.ndarray]
         if step == 1:
             block = [_at_zero(data, at_zero)] * len(part)
         else:

@@ -54,7 +54,8 @@ class TailAverage:
 
     def __init__(self, steps: int):
         self.first = steps // 2 + 1
-        self.count, self.mean = 0, None
+        self.count = 0
+        self.mean: torch.Tensor | None = None
 
     def add(self, weights: torch.Tensor, step: int) -> torch.Tensor:
         """Take the iterate after `step` (from 1) in; the average so far, or the iterate itself before the tail."""

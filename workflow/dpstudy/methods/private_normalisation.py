@@ -145,15 +145,18 @@ def channel_sums(
     channels, rate = problem.shape[0], normalisation.sampling_rate
     mean, square = np.zeros(channels), np.zeros(channels)
     bounds = (normalisation.mean_clip, normalisation.square_clip) if problem.clipped else (np.inf, np.inf)
-    samples = [source.sampling(name) for name in (MEAN, SQUARE)] if normalisation.sampled else None
+    if normalisation.sampled and source is None:
+        raise ValueError("a sampled normalisation needs a noise source, which draws who takes part")
+    drawing = source if normalisation.sampled else None
+    samples = [drawing.sampling(name) for name in (MEAN, SQUARE)] if drawing else []
     for features in blocks:
         block = features.reshape(-1, channels, problem.dim // channels)
         finite = np.isfinite(block).all((1, 2))
         taken = [finite, finite]
-        if samples:
+        if drawing:
             drawn = [own.random(len(block)) < rate for own in samples]
             for name, part in zip((MEAN, SQUARE), drawn, strict=True):
-                source.took(name, int(part.sum()), len(block))
+                drawing.took(name, int(part.sum()), len(block))
             taken = [finite & part for part in drawn]
         first, second = (block if part.all() else block[part] for part in taken)
         mean += clip_rows(first.mean(2), bounds[0]).sum(0, dtype=np.float64)

@@ -1,11 +1,11 @@
 """What every method is told: the public facts of the problem, and what it gives back."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dpstudy.errors import StudyError
-from dpstudy.models.linear import LinearModel
+from dpstudy.models import Model
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 
@@ -72,13 +72,13 @@ class Plan:
     """
 
     events: tuple[Event, ...]
-    noise: dict[str, float]
-    facts: dict[str, float | int | str] = field(default_factory=dict)
+    noise: Mapping[str, float]
+    facts: Mapping[str, float | int | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Fit:
     """A trained model, and for stepped methods the public curve: (step, split, metric, value) rows."""
 
-    model: LinearModel
+    model: Model
     curve: Sequence[tuple[int, str, str, float]] = ()

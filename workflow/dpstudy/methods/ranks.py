@@ -8,12 +8,14 @@ parameters stay equal, and equal to those of one process up to the rounding of s
 import contextlib
 import datetime
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import distributed
 
+T = TypeVar("T")
 _PATIENCE = datetime.timedelta(days=2)  # the others wait while the first evaluates or writes
 
 
@@ -36,29 +38,29 @@ class Ranks:
         """Which of these rows are this process's: every size-th of all, from its rank on."""
         return index % self.size == self.rank
 
-    def agreed(self, value: object) -> object:
+    def agreed(self, value: T) -> T:
         """The first process's value."""
         if self.size == 1:
             return value
-        box = [value if self.first else None]
+        box = [value]  # of the first process; what the others put in is replaced
         distributed.broadcast_object_list(box)
         return box[0]
 
-    def summed(self, tensors: dict[str, torch.Tensor]) -> None:
+    def summed(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Add up tensors over processes, in place; the first has the sums, the others must not use theirs."""
         if self.size > 1:
             flat = torch.cat([value.flatten() for value in tensors.values()])
             distributed.reduce(flat, 0)
             _spread(flat, tensors)
 
-    def totalled(self, tensors: dict[str, torch.Tensor]) -> None:
+    def totalled(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Add up tensors over processes, in place; every process has the sums."""
         if self.size > 1:
             flat = torch.cat([value.flatten() for value in tensors.values()])
             distributed.all_reduce(flat)
             _spread(flat, tensors)
 
-    def same(self, tensors: dict[str, torch.Tensor]) -> None:
+    def same(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Give every process the first one's tensors, in place."""
         if self.size > 1:
             flat = torch.cat([value.detach().flatten() for value in tensors.values()])
@@ -87,7 +89,7 @@ class Dealt:
             yield features[first :: self._ranks.size], labels[first :: self._ranks.size]
 
 
-def _spread(flat: torch.Tensor, tensors: dict[str, torch.Tensor]) -> None:
+def _spread(flat: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> None:
     parts = flat.split([value.numel() for value in tensors.values()])
     for value, part in zip(tensors.values(), parts, strict=True):
         value.copy_(part.view_as(value))

@@ -6,7 +6,7 @@ weighted by their clipping factors, layer by layer (Goodfellow 2015; book-keepin
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -62,8 +62,9 @@ class RecordGradients:
         layers = dict(network.named_modules())
         for name, layer in layers.items():
             _check_layer(name, layer)
-        self._rules, self._direct, self._shared = {}, {}, False
-        self._calls = 0
+        self._rules: dict[str, Rule] = {}
+        self._direct: dict[str, torch.Tensor] = {}
+        self._shared, self._calls = False, 0
         for name, layer in layers.items():
             own = {key: value for key, value in layer.named_parameters(recurse=False) if value.requires_grad}
             if not own:
@@ -160,6 +161,8 @@ class RecordGradients:
             return {name: torch.zeros_like(value) for name, value in trained}
         labels = labels.repeat_interleave(copies, 0) if copies > 1 else labels
         done = self._forward(records)
+        if done.scores is None:
+            raise RuntimeError("a pass through the network left no scores")
         total = record_losses(done.scores.to(records.dtype), labels, loss).sum() / copies
         gradients = torch.autograd.grad(total, [*done.outputs.values(), *done.copies.values()])
         with torch.no_grad():
@@ -185,12 +188,12 @@ class RecordGradients:
         return _summed(rules, factors)
 
 
-def _summed(rules: dict[str, Rule | Expanded], factors: torch.Tensor) -> dict[str, torch.Tensor]:
+def _summed(rules: Mapping[str, Rule | Expanded], factors: torch.Tensor) -> dict[str, torch.Tensor]:
     sums = {f"{name}{key}": value for name, rule in rules.items() for key, value in rule.sums(factors).items()}
     return {name.removeprefix("."): value for name, value in sums.items()}
 
 
-def _hold(rules: dict[str, Rule | Expanded], factors: torch.Tensor, squares: torch.Tensor, norm: float) -> None:
+def _hold(rules: Mapping[str, Rule | Expanded], factors: torch.Tensor, squares: torch.Tensor, norm: float) -> None:
     """Measure what the record of the longest contribution adds, by a sum over it alone."""
     lengths = (squares.sqrt() * factors).nan_to_num(0.0)
     alone = torch.zeros_like(factors)

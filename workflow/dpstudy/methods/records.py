@@ -124,10 +124,10 @@ class Records:
     _stored: torch.Tensor | None = None  # held: as brought, float32, float16 or uint8
     _features: torch.Tensor | None = None  # held: mapped, unless that takes too much memory
     _norms: torch.Tensor | None = None
-    _source: Iterable | None = None  # not held: read anew for each pass
+    _source: Iterable = ()  # not held: read anew for each pass
 
     @classmethod
-    def read(cls, batches: Iterable, classes: int, positives: int = 1, hold: int = HOLD_BYTES) -> Records:
+    def read(cls, batches: Iterable, classes: int, positives: int = 1, hold: float = HOLD_BYTES) -> Records:
         """Take (features (n, d), labels (n,) or (n, m)) batches in; they are held unless they take too much memory.
 
         Args:
@@ -150,10 +150,10 @@ class Records:
         if not sum(map(len, labels)):
             raise StudyError("there are no training rows to learn from")
         where = device()
-        labels = torch.cat(labels).to(where)
+        said = torch.cat(labels).to(where)
         whole = (features[0] if len(features) == 1 else torch.cat(features)).to(where) if held else None
-        source = None if held else batches
-        return cls(len(labels), dim, classes, where, labels, RowMap(), whole, _source=source).mapped(RowMap())
+        source = () if held else batches
+        return cls(len(said), dim, classes, where, said, RowMap(), whole, _source=source).mapped(RowMap())
 
     @property
     def held(self) -> bool:
@@ -162,13 +162,14 @@ class Records:
 
     def mapped(self, rule: RowMap) -> Records:
         """The same records under another map of the values that they were brought with (not of an earlier map's)."""
-        if not self.held or 4 * self._stored.numel() > HOLD_BYTES:
+        stored = self._stored
+        if stored is None or 4 * stored.numel() > HOLD_BYTES:
             return replace(self, _map=rule, _features=None, _norms=None)  # block by block, as they are asked for
-        features = torch.empty(self._stored.shape, dtype=torch.float32, device=self.device)
+        features = torch.empty(stored.shape, dtype=torch.float32, device=self.device)
         norms = torch.empty(self.rows, device=self.device)
         for start in range(0, self.rows, self._rows()):
             part = slice(start, start + self._rows())
-            features[part], norms[part] = rule(self._stored[part])
+            features[part], norms[part] = rule(stored[part])
         return replace(self, _features=features, _norms=norms, _map=rule)
 
     def _rows(self) -> int:
@@ -193,7 +194,7 @@ class Records:
 
     def stored(self) -> Iterator[torch.Tensor]:
         """(rows, d) float32 blocks of the features as they were brought, without the map."""
-        for x in [self._stored] if self.held else (x for x, _ in self._source):
+        for x in (x for x, _ in self._source) if self._stored is None else [self._stored]:
             for start in range(0, len(x), self._rows()):
                 yield torch.as_tensor(x[start : start + self._rows()]).to(self.device, torch.float32)
 
@@ -203,8 +204,10 @@ class Records:
         def rows(values: torch.Tensor) -> torch.Tensor:
             return values[part] if isinstance(part, slice) else values.index_select(0, part)
 
-        if self._features is not None:
+        if self._features is not None and self._norms is not None:
             return rows(self._features), rows(self._norms)
+        if self._stored is None:
+            raise RuntimeError("these records are read anew for each pass: no rows of theirs are held")
         return self._map(rows(self._stored))
 
     def _chosen(self, index: torch.Tensor, size: int) -> Iterator[Block]:

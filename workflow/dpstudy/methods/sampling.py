@@ -10,6 +10,7 @@ from dpstudy.methods.problem import Problem
 from dpstudy.methods.schedule import GRADIENT, Schedule
 from dpstudy.methods.units import Units
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.secure_sampling import AnyGenerator
 
 
 def batches(
@@ -17,7 +18,7 @@ def batches(
     rate: float,
     steps: int,
     sampling: str,
-    generator: np.random.Generator | None,
+    generator: AnyGenerator | None,
     slots: int | None = None,
     largest: int | None = None,
     took: Callable[[int, int], None] | None = None,
@@ -29,10 +30,15 @@ def batches(
     of `slots` places (default: rows) into batches of round(slots x rate), dropping the remainder, so that a row takes
     part at most once an epoch. With slots the public n, records that de-duplication dropped keep their empty places:
     the number of batches in an epoch is what the accounting says, whatever was dropped.
+
+    Raises:
+        ValueError: a rate below 1 without a generator.
     """
     if rate == 1.0:
         for _ in range(steps):
             yield None
+    elif generator is None:
+        raise ValueError(f"a rate of {rate:g} needs a generator, which draws who takes part")
     elif sampling == "poisson":
         for _ in range(steps):
             taken = np.flatnonzero(generator.random(rows, dtype=np.float64) < rate)
@@ -47,7 +53,7 @@ def batches(
             yield index[index < rows]
 
 
-def _shuffled(rows: int, size: int, steps: int, generator: np.random.Generator) -> Iterator[torch.Tensor]:
+def _shuffled(rows: int, size: int, steps: int, generator: AnyGenerator) -> Iterator[torch.Tensor]:
     per_epoch = max(1, rows // size)
     for step in range(steps):
         if step % per_epoch == 0:

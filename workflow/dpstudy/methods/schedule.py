@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from dpstudy.errors import StudyError
 from dpstudy.methods import private_normalisation
@@ -45,7 +45,7 @@ class Schedule:
     clipping_norm: float
     optimiser: str = "momentum"
     learning_rate_batch: int | None = None
-    batch_size: int | str = "full"
+    batch_size: int | Literal["full"] = "full"
     epochs: float | None = None
     steps: int | None = None
     noise_multiplier: float | None = None
@@ -110,9 +110,11 @@ class Schedule:
         Raises:
             StudyError: the noise is given, and there is no budget to spend.
         """
-        if self.noise_multiplier is not None and self.steps is None:
-            return _affordable_steps(self, problem)
-        return self.steps or max(1, round(self.epochs / self.rate(problem)))
+        if self.steps is not None:
+            return self.steps
+        if self.epochs is not None:
+            return max(1, round(self.epochs / self.rate(problem)))
+        return _affordable_steps(self, problem)
 
     def step_size(self, problem: Problem) -> float:
         """The learning rate as applied."""
@@ -148,7 +150,7 @@ def plan(parameters: Schedule, problem: Problem) -> Plan:
     events = events_at(scale)
     if parameters.noise_multiplier is not None and parameters.steps is not None:
         _check_affordable(parameters, problem, events)
-    if parameters.sampling == "shuffle" and rate < 1.0:
+    if parameters.sampling == "shuffle" and parameters.batch_size != "full" and rate < 1.0:
         passes = math.ceil(steps / (problem.n // parameters.batch_size))
         events = (
             *fixed,
@@ -167,12 +169,10 @@ def _fixed_events(parameters: Schedule, problem: Problem) -> tuple[Event, ...]:
 
 
 def _gradients(parameters: Schedule, problem: Problem, scale: float, steps: int) -> Event:
-    rate = parameters.rate(problem)
-    sampling = "none" if rate == 1.0 else "poisson"
-    cut = {}
-    if parameters.largest_batch is not None:
-        sampling, cut = TRUNCATED, {"largest": parameters.largest_batch, "units": problem.n}
-    return Event(GRADIENT, "gaussian", scale, _bound(parameters, problem), steps, sampling, rate, **cut)
+    rate, bound, largest = parameters.rate(problem), _bound(parameters, problem), parameters.largest_batch
+    if largest is not None:
+        return Event(GRADIENT, "gaussian", scale, bound, steps, TRUNCATED, rate, largest=largest, units=problem.n)
+    return Event(GRADIENT, "gaussian", scale, bound, steps, "none" if rate == 1.0 else "poisson", rate)
 
 
 @lru_cache(maxsize=64)
@@ -183,6 +183,8 @@ def _affordable_steps(parameters: Schedule, problem: Problem) -> int:
             "`steps`"
         )
     fixed, scale = _fixed_events(parameters, problem), parameters.noise_multiplier
+    if scale is None:
+        raise ValueError(f"{parameters.METHOD}: without a noise multiplier any number of steps is affordable")
     return affordable(lambda steps: (*fixed, _gradients(parameters, problem, scale, steps)), problem.budget)
 
 

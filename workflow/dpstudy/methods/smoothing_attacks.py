@@ -76,10 +76,8 @@ def attacks(
                 if other == reading:
                     raise
                 continue
-            held_out, tested = (
-                tuple(_likelihood_ratios(world, worlds, size, source, steps) for world in worlds)
-                for size in (max(1, runs // 5), runs)
-            )
+            held_out = _in_both(worlds, max(1, runs // 5), source, steps)
+            tested = _in_both(worlds, runs, source, steps)
             statistic = f"likelihood ratio of the point of {name} at a fixed W; sensitivity read {_WORDS[other]}"
             found.append(
                 {
@@ -106,7 +104,14 @@ def _neighbours(points: torch.Tensor, target: int, copies: int) -> tuple[torch.T
         rest = points[target].repeat(copies - 1, 1)
     else:
         rest = points[[row for row in range(len(points)) if row not in (target, other)]]
-    return tuple(torch.cat([points[[row]], rest]) for row in (target, other))
+    first, second = (torch.cat([points[[row]], rest]) for row in (target, other))
+    return first, second
+
+
+def _in_both(worlds, runs: int, source: NoiseSource, steps: Iterator[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The likelihood ratios of points published in the first world, and of as many published in the second."""
+    first, second = (_likelihood_ratios(world, worlds, runs, source, steps) for world in worlds)
+    return first, second
 
 
 def _likelihood_ratios(world, worlds, runs: int, source: NoiseSource, steps: Iterator[int]) -> np.ndarray:
@@ -127,6 +132,6 @@ def _likelihood_ratios(world, worlds, runs: int, source: NoiseSource, steps: Ite
 
 def _log_likelihood(published: torch.Tensor, point: torch.Tensor, deviation: torch.Tensor) -> torch.Tensor:
     least = _ROUNDING * max(1e-6, float(torch.linalg.vector_norm(point)))
-    deviation = max(float(deviation), least)
-    squares = ((published - point).double() / deviation).square().sum(1)
-    return -0.5 * squares - len(point) * float(np.log(deviation))
+    std = max(float(deviation), least)
+    squares = ((published - point).double() / std).square().sum(1)
+    return -0.5 * squares - len(point) * float(np.log(std))

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -87,7 +88,8 @@ def add_up(paths: Sequence) -> Statistics:
             raise ValueError(f"statistics {_kind(first)} and {_kind(other)} do not add up")
         for name, value in _tensors(other).items():
             wide[name] += value
-    return replace(first, **{name: value.astype(np.float32) for name, value in wide.items()})
+    sums = {name: value.astype(np.float32) for name, value in wide.items()}
+    return replace(first, gram=sums["gram"], targets=sums["targets"], class_grams=sums.get("class_grams"))
 
 
 def _tensors(statistics: Statistics) -> dict[str, np.ndarray]:
@@ -104,6 +106,16 @@ def _kind(statistics: Statistics) -> dict:
         "clipping norm": statistics.clipping_norm,
         "positives": statistics.positives,
     }
+
+
+class _Sums(Protocol):
+    """Growing sums of some of the rows, on one thread or device."""
+
+    def add(self, features: np.ndarray, labels: np.ndarray) -> None:
+        """Add (n, d) features with checked labels."""
+
+    def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """gram, targets, class_grams as `Statistics` holds them."""
 
 
 def accumulate(
@@ -127,7 +139,8 @@ def accumulate(
     Raises:
         StudyError: no rows, unless that may be, or labels that `checked_labels` refuses.
     """
-    sums, rows = [], 0
+    sums: Sequence[_Sums] = ()
+    rows = 0
     large = getattr(batches, "nbytes", 0) > _LARGE
     with one_thread_each(threads > 1), ThreadPoolExecutor(threads) as pool:
         for features, labels in progress(batches, "statistics"):
@@ -139,8 +152,8 @@ def accumulate(
             rows += len(labels)
     if not rows and not (may_be_empty and sums):
         raise StudyError("there are no training rows to learn from")
-    parts = (Statistics(*own.totals(), clipping_norm, positives) for own in sums)
-    return functools.reduce(operator.add, parts)
+    made = (Statistics(*own.totals(), clipping_norm, positives) for own in sums)
+    return functools.reduce(operator.add, made)
 
 
 @contextlib.contextmanager
@@ -161,7 +174,7 @@ def one_thread_each(limited: bool) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _sums(dim: int, classes: int, clipping_norm: float, per_class: bool, threads: int, large: bool) -> list:
+def _sums(dim: int, classes: int, clipping_norm: float, per_class: bool, threads: int, large: bool) -> Sequence[_Sums]:
     """Where the sums are made; torch is imported only where a GPU's driver is installed, or it pays."""
     if shutil.which("nvidia-smi"):
         from dpstudy.methods.device_sums import DeviceSums
@@ -201,14 +214,14 @@ class _HostSums:
             if self._class_grams is None:
                 add_gram(self._gram, x)
             else:
-                self._add_class_grams(x, y)
+                self._add_class_grams(self._class_grams, x, y)
 
-    def _add_class_grams(self, x: np.ndarray, y: csr_matrix) -> None:
+    def _add_class_grams(self, class_grams: np.ndarray, x: np.ndarray, y: csr_matrix) -> None:
         single, y = (np.diff(y.indptr) == 1).all(), y.tocsc()
         for index in np.flatnonzero(np.diff(y.indptr)):
             rows = x[y.indices[y.indptr[index] : y.indptr[index + 1]]]
             part = rows.T @ rows
-            self._class_grams[index] += part
+            class_grams[index] += part
             if single:  # every record stands in one class: the Gram is the sum of the class Grams
                 self._gram += part
         if not single:

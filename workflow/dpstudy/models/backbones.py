@@ -46,15 +46,20 @@ def body(network: nn.Module, pool: str = "model") -> nn.Module:
     if isinstance(network, nn.Sequential):  # a Wide ResNet
         return network[:-1]
     if pool == "model":
-        network.reset_classifier(0)
+        _without_classifier(network)
     else:
         _pool(network, pool)
     return network
 
 
+def _without_classifier(network: nn.Module, **pooling: str) -> None:
+    """Of timm's networks, which all have this method."""
+    network.reset_classifier(0, **pooling)  # type: ignore[operator]  # torch has tensors and modules alone as attributes
+
+
 def _pool(network: nn.Module, pool: str) -> None:
     try:
-        network.reset_classifier(0, global_pool=POOLS[pool])
+        _without_classifier(network, global_pool=POOLS[pool])
     except (AssertionError, TypeError, ValueError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise StudyError(f"pool: the network does not take {pool!r} ({reason}); leave `pool` out") from None

@@ -64,7 +64,8 @@ def members(labels: torch.Tensor, classes: int) -> list[tuple[torch.Tensor, torc
     """
     if labels.ndim == 1:
         return [(torch.nonzero(labels == label).flatten(), None) for label in range(classes)]
-    return [tuple(torch.nonzero(labels[:, label] == sign).flatten() for sign in (1, 0)) for label in range(classes)]
+    rows = [[torch.nonzero(labels[:, label] == sign).flatten() for sign in (1, 0)] for label in range(classes)]
+    return [(ours, others) for ours, others in rows]
 
 
 def log_mean(logs: torch.Tensor, chosen: torch.Tensor, fewer: torch.Tensor | int = 0) -> torch.Tensor:

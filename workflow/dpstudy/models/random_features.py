@@ -169,6 +169,9 @@ class RandomFeatureModel:
         if "landmarks" in tensors:
             numbers = int(facts["neighbours"]), float(facts["threshold"]), float(facts["extra"])
             marks = Landmarks(tensors["landmarks"], *numbers)
-        projection = LinearModel(**inner, unit=facts["projection_unit"] == "True") if inner else None
+        projection = None
+        if inner:
+            lines = inner["weights"], inner["bias"], inner.get("center"), inner.get("scale")
+            projection = LinearModel(*lines, unit=facts["projection_unit"] == "True")
         mapping = FeatureMap(tensors["frequencies"], projection, facts["link"], marks)
         return cls(mapping, tensors["weights"], tensors.get("whole"), float(facts["floor"]), facts)

@@ -28,7 +28,7 @@ class Bottleneck(nn.Module):
         self.bn = nn.BatchNorm2d(inner)
         self.conv_expand = nn.Conv2d(inner, out, 1, bias=False)
         self.bn_expand = nn.BatchNorm2d(out)
-        projection = OrderedDict()
+        projection: OrderedDict[str, nn.Module] = OrderedDict()
         if channels != out:
             projection["shortcut_conv"] = nn.Conv2d(channels, out, 1, stride, bias=False)
             projection["shortcut_bn"] = nn.BatchNorm2d(out)
@@ -59,7 +59,7 @@ class ResNeXt29(nn.Module):
         channels = _STEM
         for stage in range(1, STAGES + 1):
             scale = 2 ** (stage - 1)
-            blocks = OrderedDict()
+            blocks: OrderedDict[str, nn.Module] = OrderedDict()
             for block in range(BLOCKS):
                 stride = 2 if stage > 1 and block == 0 else 1
                 out, inner = _STEM * scale * WIDEN, cardinality * width * scale

@@ -37,7 +37,8 @@ class SmallCNN(nn.Module):
             nn.Flatten(),
         )
         self.embedding = nn.Linear(2 * width * _GRID**2, embedding)
-        self.classifier = nn.Linear(embedding, classes)
+        self.classifier: nn.Module = nn.Linear(embedding, classes)
+        self.centre: torch.Tensor
         self.register_buffer("centre", torch.zeros(embedding))
 
     def embed(self, images: torch.Tensor) -> torch.Tensor:

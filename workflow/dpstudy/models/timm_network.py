@@ -9,6 +9,7 @@ Weights start at random; timm fetches nothing.
 
 import logging
 import math
+from typing import Any
 
 import torch
 from torch import nn
@@ -41,11 +42,13 @@ def build(architecture: str, shape: tuple[int, ...], classes: int, **overlay) ->
         _start_branches(network)
     elif found := NFNET.fullmatch(architecture):
         network = _create(f"dm_nfnet_f{found[1]}", shape, classes, **overlay)
-    else:
-        name, converted = TIMM.fullmatch(architecture).groups()
+    elif found := TIMM.fullmatch(architecture):
+        name, converted = found.groups()
         network = _create(name, shape, classes, **overlay)
         if converted:
             _without_batch_normalisation(architecture, network)
+    else:
+        raise StudyError(f"network {architecture!r}: there is none of that name")
     _standardise_ourselves(network)
     _check_images(architecture, network, shape)
     return network
@@ -57,7 +60,8 @@ def _create(name: str, shape: tuple[int, ...], classes: int, **options) -> nn.Mo
     if not timm.is_model(name):
         raise StudyError(f"network {name!r} is not one of timm {timm.__version__}'s")
     options |= {"num_classes": classes, "in_chans": shape[0], "drop_rate": 0.0, "drop_path_rate": 0.0}
-    for size in ({"img_size": shape[1:]}, {}):  # transformers are made for one size of images
+    sizes: tuple[dict[str, Any], ...] = ({"img_size": shape[1:]}, {})
+    for size in sizes:  # transformers are made for one size of images
         try:
             return timm.create_model(name, pretrained=False, **options, **size)
         except TypeError as error:
@@ -94,7 +98,8 @@ def _without_batch_normalisation(architecture: str, network: nn.Module) -> None:
         groups = nn.GroupNorm(math.gcd(_GROUPS, layer.num_features), layer.num_features)
         if type(layer) is nn.BatchNorm2d:
             return groups
-        return nn.Sequential(groups, layer.drop, layer.act)  # timm's normalisation with an activation
+        # timm's normalisation with an activation
+        return nn.Sequential(groups, layer.get_submodule("drop"), layer.get_submodule("act"))
 
     names = _replace(network, make)
     _log.info("network %s: batch became group normalisation in %s", architecture, ", ".join(names) or "no layer")
@@ -105,6 +110,8 @@ def _standardise_ourselves(network: nn.Module) -> None:
     from timm.layers.std_conv import ScaledStdConv2dSame
 
     def make(layer: nn.Module) -> nn.Module | None:
+        if not isinstance(layer, ScaledStdConv2d | ScaledStdConv2dSame):
+            return None
         if type(layer) not in (ScaledStdConv2d, ScaledStdConv2dSame):
             return None
         ours = ScaledConv2d(

@@ -48,7 +48,7 @@ def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Sequent
     """
     named = WIDE_RESNET.fullmatch(architecture)
     depth, width = (int(named[1]), int(named[2])) if named else (0, 0)
-    if not width or depth < 10 or (depth - 4) % 6:
+    if not named or not width or depth < 10 or (depth - 4) % 6:
         raise StudyError(f"network {architecture!r}: write wrn-D-W, with D = 10, 16, 22, ... layers and W at least 1")
     if len(shape) != 3 or min(shape[1:]) < 4:
         raise StudyError(f"network {architecture!r}: needs images (C, H, W) of at least 4x4, not {tuple(shape)}")
@@ -65,7 +65,8 @@ def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Sequent
     for layer in network.modules():
         if isinstance(layer, (nn.Conv2d, nn.Linear)):
             nn.init.normal_(layer.weight, std=layer.weight[0].numel() ** -0.5)
-            nn.init.zeros_(layer.bias)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
     return network
 
 

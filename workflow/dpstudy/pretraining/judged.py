@@ -54,9 +54,9 @@ def _by_neighbours(network, train: PublicRows, held_out: PublicRows, options: Ma
         labels.append(own)
         if sum(map(len, labels)) >= _COMPARED:
             break
-    labels = np.concatenate(labels)[:_COMPARED]
-    votes = KNeighborsClassifier(min(_NEIGHBOURS, len(labels)), metric="cosine")
-    votes.fit(np.concatenate(known)[:_COMPARED], labels)
+    said = np.concatenate(labels)[:_COMPARED]
+    votes = KNeighborsClassifier(min(_NEIGHBOURS, len(said)), metric="cosine")
+    votes.fit(np.concatenate(known)[:_COMPARED], said)
     return sum(
         int((votes.predict(features) == own).sum()) for features, own in _outputs(network, held_out, options, size)
     )

@@ -57,10 +57,12 @@ class PretrainingRun:
             group["lr"] = self._recipe.rate(self.done, steps)
         self._optimiser.zero_grad(set_to_none=False)
         self._add_gradients(pictures, labels, rows)
-        for value in self._weights.values():
+        gradients = {}
+        for name, value in self._weights.items():
             if value.grad is None:
                 value.grad = torch.zeros_like(value)
-        self._ranks.totalled({name: value.grad for name, value in self._weights.items()})
+            gradients[name] = value.grad
+        self._ranks.totalled(gradients)
         if self._recipe.clip_norm:
             nn.utils.clip_grad_norm_(self._weights.values(), self._recipe.clip_norm)
         self._optimiser.step()

@@ -57,32 +57,32 @@ def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Ce
         return Certificate(math.inf, "none", adjacency, by)
     chosen = any(event.mechanism == EXPONENTIAL for event in events)
     if any(event.trials for event in events) or (chosen and not unamplified(events)):
-        by["rdp"] = rdp_epsilon(events, delta)
-        return Certificate(by["rdp"], "RDP (dp-accounting)", adjacency, by)
+        by["rdp"] = epsilon = rdp_epsilon(events, delta)
+        return Certificate(epsilon, "RDP (dp-accounting)", adjacency, by)
     if chosen:
         mu = gaussian.composed_mu(event for event in events if event.mechanism != EXPONENTIAL)
-        by["exact"] = selection.epsilon_of(mu, selection.pure_epsilons(events), delta)
-        return Certificate(by["exact"], "exact pure and Gaussian DP" if mu else "pure DP", adjacency, by)
+        by["exact"] = epsilon = selection.epsilon_of(mu, selection.pure_epsilons(events), delta)
+        return Certificate(epsilon, "exact pure and Gaussian DP" if mu else "pure DP", adjacency, by)
     if unamplified(events):
-        by["exact"] = gaussian.epsilon_of(gaussian.composed_mu(events), delta)
+        by["exact"] = epsilon = gaussian.epsilon_of(gaussian.composed_mu(events), delta)
         by["zcdp"] = zcdp_epsilon(events, delta)
         by["rdp"] = _gaussian_rdp_epsilon(gaussian.composed_mu(events), delta)
         if complete and not shuffled:
             by["pld"] = pld_epsilon(events, delta)
         if any(event.mechanism == ITERATED for event in events):
-            return _certify_iterated(events, delta, by)
-        return Certificate(by["exact"], "exact Gaussian DP", adjacency, by)
+            return _certify_iterated(events, delta, epsilon, by)
+        return Certificate(epsilon, "exact Gaussian DP", adjacency, by)
     if shuffled:
         raise ValueError("shuffled and Poisson-sampled events have no common adjacency: they cannot be composed")
-    by["pld"] = pld_epsilon(events, delta)
+    by["pld"] = epsilon = pld_epsilon(events, delta)
     if complete and known_to_renyi(events):
         by["rdp"] = rdp_epsilon(events, delta)
-    return Certificate(by["pld"], "PLD (dp-accounting)", adjacency, by)
+    return Certificate(epsilon, "PLD (dp-accounting)", adjacency, by)
 
 
 def by_part(events: Sequence[Event]) -> list[tuple[Event, ...]]:
     """What touches the units of each part of the records: all of it, where no event names a part."""
-    parts = sorted({event.part for event in events if event.part}) or [None]
+    parts: list[str | None] = [*sorted({event.part for event in events if event.part})] or [None]
     return [tuple(replace(event, part=None) for event in events if event.part in (None, part)) for part in parts]
 
 
@@ -93,17 +93,24 @@ def _worst(found: Sequence[Certificate]) -> Certificate:
         max(certificate.epsilon for certificate in found),
         "; ".join(dict.fromkeys(certificate.accountant for certificate in found)),
         max(certificate.adjacency for certificate in found),
-        {name: None if None in values else max(values) for name, values in by.items()},
+        {name: _largest(values) for name, values in by.items()},
     )
 
 
-def _certify_iterated(events: tuple[Event, ...], delta: float, by: dict) -> Certificate:
+def _largest(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return max(known) if len(known) == len(values) else None
+
+
+def _certify_iterated(
+    events: tuple[Event, ...], delta: float, worst: float, by: dict[str, float | None]
+) -> Certificate:
     """What the worst protected record has; with a secret order every record has the mean over positions."""
     secret = sum(event.secret_order for event in events) == 1 == sum(event.mechanism == ITERATED for event in events)
     if not secret:  # several orders: the worst position in each is a bound too
-        return Certificate(by["exact"], "Gaussian DP by iteration, worst record", "zero-out", by)
-    by["exact"] = iteration.secret_order_epsilon(events, delta)
-    return Certificate(by["exact"], "Gaussian DP by iteration, secret order", "zero-out", by)
+        return Certificate(worst, "Gaussian DP by iteration, worst record", "zero-out", by)
+    by["exact"] = mean = iteration.secret_order_epsilon(events, delta)
+    return Certificate(mean, "Gaussian DP by iteration, secret order", "zero-out", by)
 
 
 def zcdp_epsilon(events: Sequence[Event], delta: float) -> float:
@@ -166,10 +173,10 @@ def _best_run_rdp(run: tuple[Event, ...], orders: tuple[float, ...]) -> list[flo
     from dp_accounting.dp_event import RepeatAndSelectDpEvent
     from dp_accounting.rdp import RdpAccountant
 
-    trials = {event.trials for event in run}
-    if len(trials) != 1:
+    means = {event.trials for event in run}
+    if len(means) != 1:
         raise ValueError("events of several runs: they are not one run, repeated")
-    [trials] = trials
+    [trials] = means
     once = [dp_accounting.SelfComposedDpEvent(_dp_event(event, truncated=False), event.count) for event in run]
     best = RepeatAndSelectDpEvent(dp_accounting.ComposedDpEvent(once), trials, _GEOMETRIC)
     return [float(value) for value in RdpAccountant(orders).compose(best).rdp]
@@ -230,7 +237,7 @@ def _dp_event(event: Event, truncated: bool = True):
     release = dp_accounting.GaussianDpEvent(event.noise_multiplier)
     if event.sampling == "poisson" or (event.sampling == TRUNCATED and not truncated):
         return dp_accounting.PoissonSampledDpEvent(event.sampling_rate, release)
-    if event.sampling == TRUNCATED:
+    if event.units is not None:  # TRUNCATED
         # The size is that of the larger of two neighbours, hence units + 1. Smaller data sets lose less, as long as
         # batches are not cut below their expected size, which Event demands.
         return dp_accounting.TruncatedSubsampledGaussianDpEvent(

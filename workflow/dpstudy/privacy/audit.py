@@ -78,10 +78,11 @@ def _upper_bounds(false_alarms, absent: int, misses, present: int, confidence: f
     from scipy.stats import beta
 
     level = 1 - (1 - confidence) / 2
-    return tuple(
-        np.where(errors >= runs, 1.0, beta.ppf(level, errors + 1, np.maximum(runs - errors, 1)))
-        for errors, runs in ((false_alarms, absent), (misses, present))
-    )
+
+    def bound(errors: np.ndarray, runs: int) -> np.ndarray:
+        return np.where(errors >= runs, 1.0, beta.ppf(level, errors + 1, np.maximum(runs - errors, 1)))
+
+    return bound(false_alarms, absent), bound(misses, present)
 
 
 def distinguished(
@@ -125,7 +126,8 @@ def _gaussian_mus(false_alarms, absent: int, misses, present: int, confidence: f
         return np.maximum(np.nan_to_num(ndtri(1 - alpha) - ndtri(missed), nan=0.0), 0.0)
 
 
-def _errors(runs: tuple[np.ndarray, np.ndarray], thresholds: np.ndarray):
+def _errors(runs: tuple[np.ndarray, np.ndarray], thresholds: np.ndarray) -> tuple[np.ndarray, int, np.ndarray, int]:
+    """(false alarms, runs without the target, misses, runs with it), errors (thresholds,) each."""
     present, absent = (np.sort(part) for part in runs)
     alarms = len(absent) - np.searchsorted(absent, thresholds, side="right")
     return alarms, len(absent), np.searchsorted(present, thresholds, side="right"), len(present)

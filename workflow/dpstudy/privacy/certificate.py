@@ -124,11 +124,11 @@ def _bounds(known: tuple, delta: float) -> tuple:
     elif any(event["sampling"] == "shuffle" for event in events):
         return tuple(found.items())
     if all(event["sampling"] in ("none", *_SAMPLED) for event in events):
-        found["pld"] = _pld(events, delta)
+        found["pld"] = pld = _pld(events, delta)
         if all(event["sampling"] != "truncated-poisson" for event in events):
             found["rdp"] = _rdp(events, delta)
-    if sampled and all(event["sampling"] in ("none", "poisson") for event in events):
-        found["prv"] = _prv(events, delta, found["pld"])
+            if sampled:
+                found["prv"] = _prv(events, delta, pld)
     return tuple(found.items())
 
 
@@ -138,7 +138,8 @@ def _touching(events: Sequence[Mapping], part: str) -> tuple:
 
 
 def _larger(values: Sequence[float | None]) -> float | None:
-    return None if None in values else max(values)
+    known = [value for value in values if value is not None]
+    return max(known) if len(known) == len(values) else None
 
 
 def _choice_bounds(events: Sequence[Mapping], choices: Sequence[float], delta: float) -> dict[str, float]:

@@ -74,7 +74,8 @@ class Event:
             raise ValueError(f"event {self.name!r}: epochs goes with shuffle sampling, and only with it")
         if (self.sampling == TRUNCATED) != (self.largest is not None) or (self.largest is None) != (self.units is None):
             raise ValueError(f"event {self.name!r}: largest and units go with {TRUNCATED} sampling, and only with it")
-        if self.largest is not None and self.largest < self.sampling_rate * self.units * (1 - 1e-9):
+        cut, units = self.largest, self.units
+        if cut is not None and units is not None and cut < self.sampling_rate * units * (1 - 1e-9):
             raise ValueError(f"event {self.name!r}: batches are cut below their expected size, where no bound is known")
         if self.mechanism == ITERATED and not self._whole_epochs():
             raise ValueError(
@@ -93,7 +94,7 @@ class Event:
 
     def _whole_epochs(self) -> bool:
         """Whether the releases are `epochs` passes over ceil(n/B) batches."""
-        if self.sampling != "shuffle" or self.count % self.epochs:
+        if self.epochs is None or self.count % self.epochs:
             return False
         batches = self.count // self.epochs
         return (batches - 1) * self.sampling_rate < 1 <= batches * self.sampling_rate * (1 + 1e-9)
@@ -105,9 +106,20 @@ class Event:
         Steps of an iterated mechanism that come after a unit's own hide it: it counts as (epochs - 1)/m + 1 of them,
         m the batches of an epoch, if its batch is the last (privacy/iteration.py).
         """
-        if self.mechanism == ITERATED:
-            return (self.epochs - 1) * self.epochs / self.count + 1
-        return self.epochs if self.sampling == "shuffle" else self.count
+        if self.epochs is None:
+            return self.count
+        return (self.epochs - 1) * self.epochs / self.count + 1 if self.mechanism == ITERATED else self.epochs
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise, in the units of the release.
+
+        Raises:
+            ValueError: the noise is scaled by what the records at hand could change.
+        """
+        if self.sensitivity is None:
+            raise ValueError(f"event {self.name!r}: without a global sensitivity its noise has no one deviation")
+        return self.noise_multiplier * self.sensitivity
 
     def scaled(self, factor: float) -> "Event":
         """The same event with its noise multiplied by `factor`."""

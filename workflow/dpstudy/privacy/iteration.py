@@ -40,10 +40,16 @@ from dpstudy.privacy.events import ITERATED, Event
 
 def batch_shares(event: Event) -> np.ndarray:
     """(m,) shares of the n slots that the batches hold, in order: B/n each but for the last, which has what is left."""
-    batches = event.count // event.epochs
+    batches = event.count // _epochs(event)
     shares = np.full(batches, event.sampling_rate)
     shares[-1] = 1 - event.sampling_rate * (batches - 1)
     return shares
+
+
+def _epochs(event: Event) -> int:
+    if event.epochs is None:
+        raise ValueError(f"event {event.name!r}: only fixed batches, visited in each epoch, amplify by iteration")
+    return event.epochs
 
 
 def squared_shifts(batches: int, epochs: int) -> np.ndarray:
@@ -65,7 +71,7 @@ def record_mus(events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray]:
     shares = batch_shares(iterated)
     if iterated.noise_multiplier == 0:
         return np.full(len(shares), math.inf), shares
-    squares = squared_shifts(len(shares), iterated.epochs) / iterated.noise_multiplier**2
+    squares = squared_shifts(len(shares), _epochs(iterated)) / iterated.noise_multiplier**2
     return np.sqrt(others**2 + squares), shares
 
 
@@ -92,7 +98,7 @@ def for_a_share(events: Sequence[Event], share: float) -> tuple[Event, ...]:
     def worth(event: Event) -> Event:
         reached = np.cumsum(batch_shares(event))
         worst = int(np.argmax(reached >= share - 1e-9))
-        square = squared_shifts(len(reached), event.epochs)[worst]
+        square = squared_shifts(len(reached), _epochs(event))[worst]
         return Event(event.name, "gaussian", event.noise_multiplier / math.sqrt(square), event.sensitivity)
 
     return tuple(worth(event) if event.mechanism == ITERATED else event for event in events)

@@ -72,7 +72,7 @@ def build_ledger(
         open_questions.insert(0, CLAIMED)
     if noise == "seeded":
         open_questions.append(SEEDED)
-    proved = not math.isinf(epsilon) and no_guarantee is None
+    proved = certificate if not math.isinf(epsilon) and no_guarantee is None else None
     return {
         "scope": "one seed",
         "adjacency": certificate.adjacency if certificate else "add-remove-one",
@@ -81,9 +81,9 @@ def build_ledger(
         "delta": budget.delta,
         "target_epsilon": budget.epsilon,
         "epsilon": epsilon if proved else None,
-        "accountant": certificate.accountant if proved else "none",
+        "accountant": proved.accountant if proved else "none",
         "epsilon_by": (
-            {name: _finite(value) for name, value in certificate.epsilon_by.items()}
+            {name: _finite(value) for name, value in proved.epsilon_by.items()}
             if proved
             else dict.fromkeys(("exact", "pld", "rdp", "zcdp"))
         ),
@@ -130,7 +130,7 @@ def check_releases(events: Sequence[Event], drawn: Mapping[str, int]) -> None:
         RuntimeError: a release without an event, or as many draws as the events do not say. The run's output
             must then not be written.
     """
-    declared = Counter()
+    declared: Counter[str] = Counter()
     for event in events:
         declared[event.name] += event.count
     if declared != Counter(drawn):
@@ -149,10 +149,10 @@ def check_noise(events: Sequence[Event], deviations: Mapping[str, Mapping[float,
         RuntimeError: a release had less.
     """
     for name in {event.name for event in events if event.sensitivity is not None}:  # LOCAL scales its noise afterwards
-        accounted = Counter()
+        accounted: Counter[float] = Counter()
         for event in events:
             if event.name == name:
-                accounted[event.noise_multiplier * event.sensitivity] += event.count
+                accounted[event.deviation] += event.count
         made = Counter(deviations[name])
         for least, std in zip(sorted(accounted.elements()), sorted(made.elements()), strict=True):
             if std < least * (1 - _ROUNDING):
@@ -254,7 +254,7 @@ def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float) 
 
     from dpstudy.privacy.accounting import RDP_ORDERS, rdp_curve
 
-    runs = Counter()
+    runs: Counter[tuple[Event, ...]] = Counter()
     for ledger, seeds in proved:
         runs[_nameless(ledger)] += seeds
     if any(event.sampling == "shuffle" or not known_to_renyi([event]) for run in runs for event in run):

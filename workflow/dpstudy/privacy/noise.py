@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dpstudy.privacy.secure_noise import MARGIN, grid_gaussian
-from dpstudy.privacy.secure_sampling import SecureGenerator
+from dpstudy.privacy.secure_sampling import AnyGenerator, SecureGenerator
 from dpstudy.privacy.selection import choose
 
 MODES = ("seeded", "secure")
@@ -188,13 +188,13 @@ class NoiseSource:
         """
         self.untouched = False
         self.drawn += other.drawn
-        for name, counts in (other.deviations() | (deviations or {})).items():
+        for name, counts in {**other.deviations(), **(deviations or {})}.items():
             self._earlier.setdefault(name, Counter()).update(counts)
         self.sizes |= other.sizes
         for name, (taken, units) in other.took_part.items():
             self.took(name, taken, units)
 
-    def sampling(self, name: str) -> np.random.Generator | SecureGenerator:
+    def sampling(self, name: str) -> AnyGenerator:
         """The generator that decides who takes part in the releases called `name`."""
         self.untouched = False
         if self.mode == "secure":

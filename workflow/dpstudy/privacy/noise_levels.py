@@ -42,8 +42,7 @@ def noise_level(
     secret = algorithm == "iteration-secret"
 
     def iterated(s: float) -> tuple[Event, ...]:
-        steps = {"count": batches * epochs, "sampling": "shuffle", "sampling_rate": rate, "epochs": epochs}
-        return (Event("gradient", ITERATED, s, 1.0, **steps, secret_order=secret),)
+        return (Event("gradient", ITERATED, s, 1.0, batches * epochs, "shuffle", rate, epochs, secret),)
 
     if secret:
         return calibrate(iterated, budget)
@@ -58,9 +57,9 @@ def _published_iteration(epsilon: str, delta: float, batches: int, epochs: int) 
     The paper states none of the three. They give its crossing with DP-SGD at epsilon above 40; the one at 0.2 is where
     DP-SGD's curve ends, because the orders in use reach no smaller epsilon than ln(1/delta)/62.
     """
-    steps = {"count": batches * epochs, "sampling": "shuffle", "sampling_rate": 1 / batches, "epochs": epochs}
 
     def iterated(s: float) -> tuple[Event, ...]:
-        return for_a_share((Event("gradient", ITERATED, s / 2, 2.0, **steps),), PROTECTED_SHARE)
+        step = Event("gradient", ITERATED, s / 2, 2.0, batches * epochs, "shuffle", 1 / batches, epochs)
+        return for_a_share((step,), PROTECTED_SHARE)
 
     return calibrate(iterated, Budget(epsilon, delta, "mehta2023"))

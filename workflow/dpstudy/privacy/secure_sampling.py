@@ -7,8 +7,10 @@ their output: a few batches that somebody knows, or guesses, would give away all
 
 import math
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from dpstudy.privacy.secure_noise import BLOCK, words
 
@@ -16,7 +18,13 @@ from dpstudy.privacy.secure_noise import BLOCK, words
 class SecureGenerator:
     """What methods ask a `numpy.random.Generator` for, drawn so that no draw tells another."""
 
-    def random(self, size=None, dtype=np.float64) -> np.ndarray | float:
+    @overload
+    def random(self, size: None = None, dtype: DTypeLike = np.float64) -> float: ...
+
+    @overload
+    def random(self, size: int | Sequence[int], dtype: DTypeLike = np.float64) -> np.ndarray: ...
+
+    def random(self, size=None, dtype=np.float64):
         """Multiples of 2^-53 in [0, 1), uniform."""
         drawn = _uniform(math.prod(_shape(size)))
         return float(drawn[0]) if size is None else drawn.reshape(_shape(size)).astype(dtype, copy=False)
@@ -50,12 +58,12 @@ class SecureGenerator:
             if not (ranked[1:] == ranked[:-1]).any():  # of equal keys the order would not be random
                 return order
 
-    def choice(self, values: Sequence | int, size: int, replace: bool = False) -> np.ndarray:
+    def choice(self, values: Sequence | np.ndarray | int, size: int, replace: bool = False) -> np.ndarray:
         """So many different ones of the values, or of 0 .. values - 1."""
-        values = np.arange(values) if isinstance(values, int) else np.asarray(values)
-        if replace or size > len(values):
-            raise ValueError(f"{size} of {len(values)} values, each once at most")
-        return values[self.permutation(len(values))[:size]]
+        all_of_them = np.arange(values) if isinstance(values, int) else np.asarray(values)
+        if replace or size > len(all_of_them):
+            raise ValueError(f"{size} of {len(all_of_them)} values, each once at most")
+        return all_of_them[self.permutation(len(all_of_them))[:size]]
 
     def geometric(self, chance: float) -> int:
         """How many attempts it takes until one succeeds."""
@@ -67,6 +75,9 @@ class SecureGenerator:
     def standard_normal(self, size) -> np.ndarray:
         """For a random start, which is no secret: numpy's, begun anew."""
         return np.random.default_rng([int(word) for word in words(4)]).standard_normal(size)
+
+
+AnyGenerator = np.random.Generator | SecureGenerator  # what `NoiseSource.sampling` gives
 
 
 def _shape(size) -> tuple[int, ...]:

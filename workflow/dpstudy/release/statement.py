@@ -75,10 +75,11 @@ def guarantee_lines(ledger: Mapping) -> list[str]:
 
 
 def _attacked(audit: Mapping | None) -> str:
-    if audit is None:
+    found = highest(audit["audits"]) if audit else None
+    if audit is None or found is None:
         return "This cell was not attacked."
     return (
-        f"Attacks on the training's own releases show that ε is at least {rounded_down(highest(audit['audits']))} "
+        f"Attacks on the training's own releases show that ε is at least {rounded_down(found)} "
         f"({audit['audits'][0]['runs']} runs with a canary and as many without it): {audit['verdict']}"
     )
 

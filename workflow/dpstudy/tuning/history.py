@@ -41,7 +41,9 @@ class History:
         self._distributions = {name: _distribution(space[name]) for name in sorted(space)}
         _drop_half_a_line(Path(path))
         try:
-            storage = JournalStorage(JournalFileBackend(str(path), lock_obj=_NoLock()))
+            lock = _NoLock()
+            file = JournalFileBackend(str(path), lock_obj=lock)  # type: ignore[arg-type]  # the base class is private
+            storage = JournalStorage(file)
             self._journal = optuna.create_study(
                 storage=storage, study_name=_NAME, direction="maximize", load_if_exists=True
             )
@@ -94,9 +96,13 @@ def _drop_half_a_line(path: Path) -> None:
 def _distribution(axis: Mapping) -> optuna.distributions.BaseDistribution:
     if "choices" in axis:
         return optuna.distributions.CategoricalDistribution(axis["choices"])
-    kind = optuna.distributions.IntDistribution if axis["integer"] else optuna.distributions.FloatDistribution
-    return kind(*bounds(axis), log=axis["log"])
+    low, high = bounds(axis)
+    if axis["integer"]:
+        return optuna.distributions.IntDistribution(int(low), int(high), log=axis["log"])
+    return optuna.distributions.FloatDistribution(low, high, log=axis["log"])
 
 
 def _trial(found: optuna.trial.FrozenTrial) -> Trial:
+    if found.value is None:
+        raise StudyError(f"trial {found.number} of the search has no score; delete the search and run the study again")
     return Trial(dict(found.params), found.value, found.user_attrs["seconds"], found.user_attrs["failure"])

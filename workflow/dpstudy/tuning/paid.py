@@ -48,6 +48,8 @@ class PaidTuning:
         self.tuning = request.options["tuning"]
         self.chosen: list[dict[str, Value]] = []
         self.seconds: float | None = None
+        if inputs.validation is None:
+            raise StudyError("tuning.pay: settings are scored on a validation split, and there is none")
         self._name = request.options["method"]
         self._fixed = hyperparameters(request.options)
         first = replace(inputs, train=inputs.train[:1], statistics=inputs.statistics[:1])

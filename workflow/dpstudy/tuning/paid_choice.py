@@ -51,7 +51,7 @@ class Tuning(PaidTuning):
             self._divide(problem)
         self._plan = self._common_plan(self._problem)
         self._second = self._common_plan(self._again) if self._all else None
-        facts = {"candidates": len(self.candidates)} | self._plan.facts
+        facts = {"candidates": len(self.candidates), **self._plan.facts}
         if not problem.noised:
             return Plan((), self._plan.noise, facts)
         events = touching(self._plan, part="train")
@@ -79,7 +79,7 @@ class Tuning(PaidTuning):
 
     def _common_plan(self, problem: Problem) -> Plan:
         """The plan that all settings share."""
-        first = None
+        first: tuple[tuple, Plan] | None = None
         for setting in self.candidates:
             parameters = self.parameters(setting)
             plan = self.method.plan(parameters, problem)
@@ -91,6 +91,8 @@ class Tuning(PaidTuning):
                     f"tuning.pay: choice takes settings of one noisy release, and {setting} needs another one than "
                     f"{self.candidates[0]}; leave that hyper-parameter out, or set pay: repeats"
                 )
+        if first is None:
+            raise StudyError("tuning.pay: choice has no setting to choose; give `space` one at least")
         return first[1]
 
     def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource) -> Fit:
@@ -105,7 +107,7 @@ class Tuning(PaidTuning):
             index = choose(scores, math.inf, 0)
         self.chosen.append(dict(self.candidates[index]))
         plan = self._plan
-        if self._second:
+        if self._second and self._all:
             again, plan = source.part("retrain"), self._second
             everything = training_data(self.method, settings[index], self._again, self._all)
             released = self.method.release(everything, settings[index], plan, again)

@@ -20,6 +20,7 @@ import numpy as np
 
 from dpstudy.errors import StudyError
 from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.models import Model
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.events import Event, known_to_renyi, unproved
 from dpstudy.privacy.gaussian import epsilon_of
@@ -39,7 +40,7 @@ _FAR = 30.0
 class _Run:
     noisy_score: float
     setting: dict[str, Value]
-    model: object | None
+    model: Model | None
     curve: list[tuple]
     source: NoiseSource
     seconds: float
@@ -60,9 +61,10 @@ class Tuning(PaidTuning):
         Raises:
             StudyError: settings cost differently, or nothing is left for a trial.
         """
+        self._once: tuple[Event, ...] = ()
         settings = self._grid or corners(self.tuning["space"])
         if not problem.noised:
-            self._problem, self._std, self._once, self._in_units = self.on_train(problem), 0.0, (), False
+            self._problem, self._std, self._in_units = self.on_train(problem), 0.0, False
             return Plan((), {}, {"mean_trials": self._mean})
         target, delta = problem.budget.target, problem.budget.delta
         multiplier = self._score_multiplier(target, delta)
@@ -131,10 +133,10 @@ class Tuning(PaidTuning):
             StudyError: the best trial failed, as far as noise lets that be known.
         """
         number = int(source.part("trials").sampling("number").geometric(1 / self._mean))
-        best = None
-        for trial in range(number):
+        best = self._run(source.part("trial", 0), monitor)
+        for trial in range(1, number):
             run = self._run(source.part("trial", trial), monitor)
-            if best is None or run.noisy_score > best.noisy_score:
+            if run.noisy_score > best.noisy_score:
                 best = run
         self.chosen.append(best.setting)
         self.seconds = best.seconds
@@ -154,18 +156,20 @@ class Tuning(PaidTuning):
             setting = draw(self.tuning["space"], generator)
         extra = {"monitor": watching} if monitor else {}
         trained, plan = self._planned(setting)  # no record has a part in whether that succeeds
-        model, right = None, 0.0
+        model: Model | None = None
+        right = 0.0
         try:
             with failures_of_the_trial():
                 data = self.prepared.of(trained, self._problem)
-                model = self.method.fit(data, trained, self._problem, plan, source, **extra).model
-                right = self.score(model)
+                trained_model = self.method.fit(data, trained, self._problem, plan, source, **extra).model
+                right = self.score(trained_model)
+                model = trained_model
         except TrialError:
-            model = None
+            pass
         noisy = float(source.released(SCORE, np.array([right]), self._std)[0]) if self._once else right
         if model is not None:
             check_run((*plan.events, *self._once[-1:]), source)
-        curve = watching.rows if monitor else []
+        curve = watching.rows if watching else []
         seconds = time.monotonic() - started
         return _Run(noisy, dict(setting), model, curve, source, seconds, _in_units(plan) if self._in_units else None)
 

@@ -4,9 +4,8 @@ import itertools
 import math
 from collections.abc import Mapping
 
-import numpy as np
-
 from dpstudy.errors import StudyError
+from dpstudy.privacy.secure_sampling import AnyGenerator
 
 Value = str | int | float | bool
 
@@ -57,17 +56,17 @@ def grid(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
     return [dict(zip(space, combination, strict=True)) for combination in values]
 
 
-def draw(space: Mapping[str, Mapping], generator: np.random.Generator) -> dict[str, Value]:
+def draw(space: Mapping[str, Mapping], generator: AnyGenerator) -> dict[str, Value]:
     """A setting, uniform over choices and over ranges, or over the logarithm where an axis says so."""
     return {name: _draw(axis, generator) for name, axis in space.items()}
 
 
-def _draw(axis: Mapping, generator: np.random.Generator) -> Value:
+def _draw(axis: Mapping, generator: AnyGenerator) -> Value:
     if "choices" in axis:
         return axis["choices"][int(generator.integers(len(axis["choices"])))]
     low, high = bounds(axis)
     if axis["integer"] and not axis["log"]:
-        return int(generator.integers(low, high, endpoint=True))
+        return int(generator.integers(int(low), int(high), endpoint=True))
     value = math.exp(generator.uniform(math.log(low), math.log(high))) if axis["log"] else generator.uniform(low, high)
     value = min(max(value, low), high)  # rounding may leave the range
     return round(value) if axis["integer"] else float(value)
@@ -95,4 +94,7 @@ def from_cell(axis: Mapping, cell: Value) -> Value:
     Raises:
         KeyError: it is none of the choices.
     """
-    return {str(choice): choice for choice in axis["choices"]}[cell] if "choices" in axis else cell
+    if "choices" not in axis:
+        return cell
+    choices: dict[Value, Value] = {str(choice): choice for choice in axis["choices"]}
+    return choices[cell]
