@@ -300,3 +300,12 @@ def test_missing_weights_are_named_with_what_to_put_where(monkeypatch, tmp_path)
     (tmp_path / "nets" / "a.safetensors").touch()
     check_locations(config)
     check_locations(load(changed("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random"})))
+
+
+@pytest.mark.parametrize("weights", ["hub", "random"])
+def test_a_start_is_a_file_and_no_word_that_features_know(weights, monkeypatch, tmp_path):
+    monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
+    start = {"weights": weights, "trained_on": "unmatched"}
+    config = {"datasets": {}, "public": {}, "features": {}, "methods": {"tuned": {"network": "cnn", "start": start}}}
+    with pytest.raises(StudyError, match=f"methods.tuned.start.weights: '{weights}' names no file; give a safetensors"):
+        check_locations(config)

@@ -164,7 +164,7 @@ def write_tensors(
 def _checksum(tensors: dict[str, np.ndarray]) -> str:
     value = 0
     for name in sorted(tensors):
-        value = zlib.crc32(memoryview(tensors[name]).cast("B") if tensors[name].size else b"", value)
+        value = zlib.crc32(tensors[name].data.cast("B") if tensors[name].size else b"", value)
     return f"{value:08x}"
 
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ def progress(
 
 
 def _length(items: Iterable) -> int | None:
-    return len(items) if hasattr(items, "__len__") else None
+    return len(items) if isinstance(items, Sized) else None
 
 
 def _with_lines(items: Iterable[T], what: str, total: int | None, note: Callable[[int], str] | None) -> Iterator[T]:

@@ -40,7 +40,7 @@ def _run(command: list[str], environment: dict[str, str]) -> tuple[int, list[str
     """The exit status, and what was said on standard error but progress, which is passed on at once."""
     said = []
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        for line in process.stderr:
+        for line in process.stderr or ():
             if line.startswith(LINE):
                 sys.stderr.write(line)
             else:

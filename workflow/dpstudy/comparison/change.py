@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from dpstudy.errors import StudyError
 
@@ -50,7 +51,7 @@ class Change:
         return abs(self.difference) > 2 * self.error
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Whether a value is a number (True and False are none)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -35,7 +35,7 @@ def mean_changes(place: str, a: list[dict], b: list[dict], paths: tuple[str, str
     groups = [[row.get("groups", {}) for row in rows] for rows in (a, b)]
     for name in dict.fromkeys(name for rows in groups for row in rows for name in row):
         entries = [[row[name] for row in rows if name in row] for rows in groups]
-        yield from _changes(place, GROUP, f"{name} ", *entries, paths)
+        yield from _changes(place, GROUP, f"{name} ", entries[0], entries[1], paths)
 
 
 def standard_error(entries: Sequence[dict], metric: str) -> float | None:
@@ -59,8 +59,9 @@ def _changes(place: str, part: str, prefix: str, a: list[dict], b: list[dict], p
         before, after = ([[entry.get(metric + end) for end in ("", *_ENDS)] for entry in side] for side in sides)
         if before != after:
             means = [mean_median_std([entry[metric] for entry in side])[0] if side else None for side in sides]
-            errors = [standard_error(side, metric) for side in sides]
-            yield Change(place, part, prefix + metric, *means, None if None in errors else math.hypot(*errors))
+            errors = [error for side in sides if (error := standard_error(side, metric)) is not None]
+            joined = math.hypot(*errors) if len(errors) == len(sides) else None
+            yield Change(place, part, prefix + metric, means[0], means[1], joined)
 
 
 def _is_metric(key: str) -> bool:

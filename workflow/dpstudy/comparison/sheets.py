@@ -73,7 +73,8 @@ def _read(path: str | os.PathLike) -> tuple[list[str], list[_Row]]:
 
 
 def _by_name(rows: list[_Row], keys: list[str]) -> dict[str, _Row]:
-    found, seen = {}, Counter()
+    found: dict[str, _Row] = {}
+    seen: Counter[str] = Counter()
     for row in rows:
         name = "/".join(row[key] or "-" for key in keys)
         seen[name] += 1

@@ -97,7 +97,7 @@ def _line(change: Change, row: str = "") -> tuple[str, ...]:
 def _error(change: Change) -> str:
     if change.part != METRIC:
         return ""
-    if change.beyond is None:
+    if change.error is None or change.beyond is None:
         return "not known"
     return f"{2 * change.error:.2g}, {'beyond' if change.beyond else 'within'}"
 

@@ -11,8 +11,9 @@ from dpstudy.files import read_json
 _DEPTH = 4  # of a cell's folder below results/cells: data set, features, entry, epsilon
 _DOCUMENTS = ("metrics.json", "ledger.json")
 _AXES = ("dataset", "features", "entry", "epsilon")
-_METRICS = {"seeds": list, "hyperparameters": dict, "made_by": dict}  # what a comparison reads of metrics.json
-_LEDGER = {"events": list, "not_accounted": list}
+# What a comparison reads of metrics.json and ledger.json.
+_METRICS: dict[str, type] = {"seeds": list, "hyperparameters": dict, "made_by": dict}
+_LEDGER: dict[str, type] = {"events": list, "not_accounted": list}
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def read_cell(tree: str | os.PathLike, name: str) -> Cell:
     _check(folder / "ledger.json", ledger, _LEDGER)
     if not metrics["seeds"] or not all(map(_is_seed, metrics["seeds"])):
         raise StudyError(f"{folder}/metrics.json: damaged, 'seeds' lists no seeds; delete it and run that study again")
-    own = cell_name(*(metrics.get(axis) for axis in _AXES))
+    own = cell_name(*(str(metrics.get(axis)) for axis in _AXES))
     if own != name:
         raise StudyError(f"{folder}/metrics.json: is of the cell {own}; delete the folder and run that study again")
     return Cell(name, f"{folder}/metrics.json", metrics, ledger)
@@ -83,5 +84,7 @@ def _check(path: Path, content: object, needed: dict[str, type]) -> None:
 
 
 def _is_seed(row: object) -> bool:
-    groups = row.get("groups", {}) if isinstance(row, dict) else None
-    return isinstance(groups, dict) and "seed" in row and all(isinstance(entry, dict) for entry in groups.values())
+    if not isinstance(row, dict) or "seed" not in row:
+        return False
+    groups = row.get("groups", {})
+    return isinstance(groups, dict) and all(isinstance(entry, dict) for entry in groups.values())

@@ -32,7 +32,7 @@ def check_entries(entries: list[Entry], place: str) -> None:
     Raises:
         StudyError: naming the entry.
     """
-    seen = {}
+    seen: dict[str, int] = {}
     for number, entry in enumerate(entries):
         first = seen.setdefault(group_name(entry), number)
         if first != number:

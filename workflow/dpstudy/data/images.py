@@ -85,6 +85,7 @@ def decode_all(
 
     Raises:
         StudyError: as for `decode`, or an image's shape differs from the first one's.
+        ValueError: there is none.
     """
     images = None
     for row, (path, place) in enumerate(zip(paths, where, strict=True)):
@@ -97,6 +98,8 @@ def decode_all(
                 " give `size` and `channels` to bring them to one shape"
             )
         images[row] = image
+    if images is None:
+        raise ValueError("there is no image to decode")
     return images
 
 

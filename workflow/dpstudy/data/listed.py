@@ -89,6 +89,10 @@ def age_bands(ages: Iterable[str]) -> np.ndarray:
     for text in ages:
         found = _AGE.fullmatch(str(text).strip())
         years = int(found[1] or 0) if found else None
-        known = "under 40" if (years or 0) < 40 else "40-59" if years < 60 else "60-79" if years < 80 else "80 and over"
-        bands.append("unknown" if years is None or years > 120 else known)
+        if years is None or years > 120:
+            bands.append("unknown")
+        else:
+            bands.append(
+                "under 40" if years < 40 else "40-59" if years < 60 else "60-79" if years < 80 else "80 and over"
+            )
     return np.array(bands, dtype=object)

@@ -45,7 +45,7 @@ class _Reconstruct:
 
     __slots__ = ()
 
-    def __call__(self, kind: object, shape: tuple, code: bytes) -> np.ndarray:
+    def __call__(self, kind: object, shape: tuple, code: bytes) -> object:
         if not isinstance(kind, _ArrayType) or shape != (0,):
             raise _RefusedError("an array that numpy does not write so")
         return _reconstruct(np.ndarray, (0,), b"b")
@@ -105,7 +105,7 @@ def _check_steps(content: bytes) -> None:
     for number, (opcode, argument, _) in enumerate(pickletools.genops(content)):
         step = opcode.name
         if step in _PUTS:
-            place = memory if step == "MEMOIZE" else argument
+            place = memory if step == "MEMOIZE" else argument or 0  # the others always have one
             if place > number:
                 raise _RefusedError(f"place {place} of its memory after {number} steps")
             memory += 1

@@ -21,7 +21,7 @@ def at_most(records: Records, most: int) -> Records:
     labels = records.labels.copy()
     for row in np.flatnonzero(labels.sum(1) > most):
         found = np.flatnonzero(labels[row])
-        labels[row, sorted(found, key=lambda label: _place(records.ids[row], label))[most:]] = 0
+        labels[row, sorted(found.tolist(), key=lambda label: _place(records.ids[row], label))[most:]] = 0
     return replace(records, labels=labels)
 
 
@@ -31,7 +31,9 @@ def refuse_more(records: Records, most: int) -> None:
     Raises:
         StudyError: naming the first.
     """
-    over = np.flatnonzero(records.labels.sum(1) > most) if records.multi_label else ()
+    if not records.multi_label:
+        return
+    over = np.flatnonzero(records.labels.sum(1) > most)
     if len(over):
         row = over[0]
         raise StudyError(

@@ -164,13 +164,15 @@ def _learned_from(reader: Reader, splits: dict[str, Parts], options: dict) -> in
     """How many units, records or subjects, train and validation have together."""
     parts = [part for name, found in splits.items() if name != "test" for part in found]
     if options.get("unit") == "subject":
-        return len({subject for pool, indices in parts for subject in reader.rows(pool).subjects[indices]})
+        return len({subject for pool, indices in parts for subject in reader.rows(pool).known_subjects[indices]})
     return sum(len(indices) for _, indices in parts)
 
 
 def _read(reader: Reader, parts: Parts, start: int, stop: int, tolerated: float) -> Records:
     """Rows `start` to `stop` - 1 of the parts put end to end, their labels checked; without the unreadable ones."""
-    batches, first, lost = [], 0, []
+    batches: list[Records] = []
+    lost: list[str] = []
+    first = 0
     for pool, indices in parts:
         chosen = indices[max(0, start - first) : max(0, stop - first)]
         if len(chosen):

@@ -28,6 +28,17 @@ class Rows:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def known_subjects(self) -> np.ndarray:
+        """(n,) `subjects`, for those who have made sure that they are known.
+
+        Raises:
+            ValueError: they are not.
+        """
+        if self.subjects is None:
+            raise ValueError("no subject is known of these rows")
+        return self.subjects
+
 
 class Reader(Protocol):
     """One opened data set. Reader modules define `open(options: dict, data_root: Path) -> Reader`.
@@ -40,7 +51,9 @@ class Reader(Protocol):
 
     classes: list[str]
     multi_label: bool
-    pools: tuple[str, ...]
+
+    @property
+    def pools(self) -> tuple[str, ...]: ...
 
     def rows(self, pool: str) -> Rows:
         """The ids (and subjects) of `pool`, in the source's order; decodes no image."""

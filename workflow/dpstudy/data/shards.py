@@ -81,14 +81,17 @@ def write_manifest(
         if not table.schema.equals(schema, check_metadata=True):
             raise StudyError(f"{shard}: its columns or image shape differ from those of {shard_paths[0]}")
         ids = table.column("id").to_pylist()
-        twice = next((name for name in ids if name in seen or seen.add(name)), None)
-        if twice is not None:
-            raise StudyError(f"{shard}: the id {twice!r} stands twice in {dataset}/{split}; ids must be unique")
+        for name in ids:
+            if name in seen:
+                raise StudyError(f"{shard}: the id {name!r} stands twice in {dataset}/{split}; ids must be unique")
+            seen.add(name)
         if look is not None:
             look(table)
         if "subject" in table.column_names:
             subjects.update(table.column("subject").to_pylist())
         shards.append({"file": shard.name, "rows": len(ids), "sha256": hashlib.sha256(content).hexdigest()})
+    if schema is None:
+        raise ValueError(f"{dataset}/{split}: there is no shard to describe")
     columns = {column.name: str(column.type) for column in schema}
     manifest = {
         "dataset": dataset,

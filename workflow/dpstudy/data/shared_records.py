@@ -28,12 +28,12 @@ def check_files(rows: Rows) -> None:
     """
     if rows.files is None or rows.subjects is None:
         return
-    by_size = {}
+    by_size: dict[int, list[int]] = {}
     for row, file in enumerate(rows.files):
         if file.is_file():  # whether one may be missing, its reader says
             by_size.setdefault(file.stat().st_size, []).append(row)
     for equal in by_size.values():
-        seen = {}
+        seen: dict[bytes, int] = {}
         for row in equal if len({rows.subjects[row] for row in equal}) > 1 else ():
             other = seen.setdefault(_digest(rows.files[row]), row)
             if rows.subjects[other] != rows.subjects[row]:
@@ -45,8 +45,9 @@ def check_files(rows: Rows) -> None:
 class SeenImages:
     """Decoded images, shard by shard, each of which one subject may have."""
 
-    def __init__(self, reader: str):
-        self._reader, self._seen = reader, {}
+    def __init__(self, reader: str | None):
+        self._reader = reader
+        self._seen: dict[bytes, tuple[str, str]] = {}
 
     def look(self, shard: pa.Table) -> None:
         """Take note of a shard's images, where it has images and subjects.

@@ -125,7 +125,7 @@ def check_unique(ids: np.ndarray, where: str) -> None:
     Raises:
         StudyError: naming the id and both rows.
     """
-    first = {}
+    first: dict[str, int] = {}
     for row, name in enumerate(ids):
         if first.setdefault(name, row) != row:
             raise StudyError(f"{where}: rows {first[name]} and {row} have the same id {name!r}; ids must be unique")

@@ -76,7 +76,7 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str, per_subject: 
 
 def _hash_parts(rows_by_pool: dict[str, Rows], fractions: Fractions, salt: str) -> dict[str, Parts]:
     test, validation = fractions.test or 0, fractions.validation
-    parts = {"train": []}
+    parts: dict[str, Parts] = {"train": []}
     if validation:
         parts["validation"] = []
     if test:
@@ -126,10 +126,11 @@ def _at_most(rows_by_pool: dict[str, Rows], parts: Parts, per_subject: int, salt
     """Of the rows of a split, at most so many of each subject, in all pools together."""
     places = [(pool, index) for pool, indices in parts for index in indices.tolist()]
     hashes = [_uniform(rows_by_pool[pool].ids[indices], f"{salt}, per subject") for pool, indices in parts]
-    seen, kept = {}, {pool: [] for pool, _ in parts}
+    seen: dict[str, int] = {}
+    kept: dict[str, list[int]] = {pool: [] for pool, _ in parts}
     for place in np.argsort(np.concatenate(hashes), kind="stable"):
         pool, index = places[place]
-        subject = rows_by_pool[pool].subjects[index]
+        subject = rows_by_pool[pool].known_subjects[index]
         seen[subject] = seen.get(subject, 0) + 1
         if seen[subject] <= per_subject:
             kept[pool].append(index)
@@ -156,7 +157,7 @@ def _check_ids(rows_by_pool: dict[str, Rows]) -> None:
 
 
 def _check_subjects(rows_by_pool: dict[str, Rows]) -> None:
-    shared = set(rows_by_pool["train"].subjects) & set(rows_by_pool["test"].subjects)
+    shared = set(rows_by_pool["train"].known_subjects) & set(rows_by_pool["test"].known_subjects)
     if shared:
         raise StudyError(
             f"the subject {min(shared)!r} stands in both train and test of this data set; give `splits.test`, and the"

@@ -45,7 +45,7 @@ class TextTable:
             close = suggestion(name, self.columns)
             raise StudyError(f"{self.path}: no column {name!r}{close}; there are {', '.join(self.columns)}")
         values = self.columns[name]
-        missing = [] if empty else np.flatnonzero(values == "")
+        missing: list[int] = [] if empty else np.flatnonzero(values == "").tolist()
         if len(missing):
             raise StudyError(f"{self.where(missing[0])}: no value in the column {name!r}")
         return values

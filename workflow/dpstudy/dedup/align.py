@@ -55,11 +55,11 @@ def fine(public: torch.Tensor, private: torch.Tensor, starts: torch.Tensor, leas
         least: pairs that do not come near such a correlation at half resolution get -1: they are not followed further.
     """
     side = private.shape[-1]
-    small = [_softened(pictures) for pictures in (public, private)]
+    small_public, small_private = _softened(public), _softened(private)
     poses, scores = [], []
     for start in starts.T:
         pose, mirrored = _pose(start, side)
-        pose, score = _improve(*small, pose, mirrored, _STEPS)
+        pose, score = _improve(small_public, small_private, pose, mirrored, _STEPS)
         poses.append(pose)
         scores.append(score)
     best = torch.stack(scores).argmax(0)

@@ -59,13 +59,18 @@ def fit_basis(descriptions: list[str | os.PathLike], path: str | os.PathLike) ->
 
     Args:
         descriptions: of its shards, in order; as many are read as the sample needs.
+
+    Raises:
+        ValueError: there is none.
     """
-    sample = None
+    sample: Description | None = None
     for each in descriptions:
         part = Description.read(each)
         sample = part if sample is None else Description.together([sample, part])
         if len(sample) >= SAMPLE:
             break
+    if sample is None:
+        raise ValueError("a basis needs the description of a shard")
     sample.take(np.arange(min(SAMPLE, len(sample)))).write(path, private=False)
 
 

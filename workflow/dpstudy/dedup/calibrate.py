@@ -12,6 +12,7 @@ from dpstudy.dedup.describe import DEFAULT_EMBEDDING, Description, describe_all
 from dpstudy.dedup.distort import changed, changes
 from dpstudy.dedup.rule import Rule
 from dpstudy.dedup.thumbnails import grey
+from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
 from dpstudy.files import write_json
 from dpstudy.progress import progress
@@ -45,11 +46,13 @@ def calibrate(
     are either copies or mistakes. These counts describe private records.
 
     Raises:
-        StudyError: a file is missing or damaged, or a threshold is out of range.
+        StudyError: a file is missing or damaged, the data set brings no images, or a threshold is out of range.
     """
-    options, rule, measured = embedding or DEFAULT_EMBEDDING, Rule(**(rule or {})), read_basis(basis)
+    options, thresholds, measured = embedding or DEFAULT_EMBEDDING, Rule(**(rule or {})), read_basis(basis)
     manifest = shards.read_manifest(folder)
     records = shards.read_shard(folder, manifest["shards"][0]["file"], manifest)
+    if records.images is None:
+        raise StudyError(f"{manifest['dataset']}: it brings no images to compare")
     rows = np.sort(np.random.default_rng(0).permutation(len(records))[:sample])
     images, private = records.images[rows], Description.read(private_description).take(rows)
     public = Description.read(public_description)
@@ -59,11 +62,11 @@ def calibrate(
     for seed, (name, change) in enumerate(progress(changes().items(), "calibrating", total=len(changes()))):
         pictures = changed(images, change, seed)
         copies = describe_all(_like(pictures, public.shape), extractor, options, private=False)
-        found = compare(Description.together([public, copies]), private, measured, rule)
+        found = compare(Description.together([public, copies]), private, measured, thresholds)
         planted = found.public >= len(public)
         own = found.public - len(public) == found.private
         counts[name] = {"found": int(own.sum()), "mistaken": len(np.unique(found.private[planted & ~own]))}
-    unplanted = len(np.unique(compare(public, private, measured, rule).private))
+    unplanted = len(np.unique(compare(public, private, measured, thresholds).private))
     content = {"dataset": manifest["dataset"], "sample": len(rows), "changes": counts, "unplanted": unplanted}
     write_json(path, content | {"among": len(public)}, private=True)
 

@@ -8,6 +8,7 @@ images.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,17 +54,21 @@ class Description:
 
     def take(self, rows: np.ndarray) -> "Description":
         """Those rows."""
-        parts = {name: None if value is None else value[rows] for name, value in self._arrays().items()}
+        arrays = self._arrays()
+        parts: dict[str, Any] = {name: None if value is None else value[rows] for name, value in arrays.items()}
         return Description(**parts, shape=self.shape)
 
     @classmethod
     def together(cls, parts: Sequence["Description"]) -> "Description":
         """One after the other: images of the same shape, described in the same way."""
         arrays = [part._arrays() for part in parts]
-        whole = {n: None if v is None else np.concatenate([each[n] for each in arrays]) for n, v in arrays[0].items()}
+        whole: dict[str, Any] = {
+            name: None if first is None else np.concatenate([each[name] for each in arrays])
+            for name, first in arrays[0].items()
+        }
         return cls(**whole, shape=parts[0].shape)
 
-    def _arrays(self) -> dict[str, np.ndarray | None]:
+    def _arrays(self) -> dict[str, Any]:  # of them `colour` alone may be None
         return {name: getattr(self, name) for name in ("exact", "levels", "hashes", "grey", "colour", "thumbnails")}
 
     def write(self, path: str | os.PathLike, private: bool) -> None:
@@ -79,8 +84,9 @@ class Description:
             StudyError: the file is missing or damaged.
         """
         tensors = read_tensors(path)
-        shape = tuple(int(size) for size in tensors.pop("shape"))
-        return cls(**({"colour": None} | tensors), shape=shape)
+        height, width, channels = (int(size) for size in tensors.pop("shape"))
+        arrays: dict[str, Any] = {"colour": None, **tensors}
+        return cls(**arrays, shape=(height, width, channels))
 
 
 def describe_all(

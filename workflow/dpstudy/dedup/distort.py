@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def _shift(image: np.ndarray, random: np.random.Generator) -> np.ndarray:
     height, width = image.shape[:2]
     reach = max(1, _SHIFT * min(height, width) // 32)
     down, right = random.integers(0, 2 * reach + 1, 2)
-    mode = "edge" if random.random() < 0.5 else "constant"
+    mode: Literal["edge", "constant"] = "edge" if random.random() < 0.5 else "constant"
     return np.pad(image, ((reach, reach), (reach, reach), (0, 0)), mode)[down : down + height, right : right + width]
 
 

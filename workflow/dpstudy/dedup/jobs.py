@@ -99,7 +99,7 @@ def align_shard(
     Raises:
         StudyError: a file is missing or damaged, or a threshold is out of range.
     """
-    rule, own = Rule(**(rule or {})), Description.read(private.description)
+    thresholds, own = Rule(**(rule or {})), Description.read(private.description)
     candidates, same = _candidates(searched, name)
     offsets = np.cumsum([0] + [shard.rows() for _, shard in public])
     wanted = np.unique(np.concatenate([candidates.public, same[:, 0]]))
@@ -117,7 +117,7 @@ def align_shard(
         gathered = Description.together(theirs)
         near = Candidates(np.searchsorted(wanted, candidates.public), candidates.private, candidates.nearness)
         pairs = [(int(np.searchsorted(wanted, row)), int(column)) for row, column in same]
-        found = judge(gathered, own, near, pairs, read_basis(basis), rule)
+        found = judge(gathered, own, near, pairs, read_basis(basis), thresholds)
         part = _matched(found, names, place, private.ids(), gathered, own)
     write_table(path, part, private=True)
 
@@ -184,16 +184,16 @@ def merge(
     Raises:
         StudyError: a file is missing or damaged, or an option is out of range.
     """
-    sides = [{place: _rows(folder, not drawn) for place, folder in side.items()} for side in (public, private)]
+    theirs, own = ({place: _rows(folder, not drawn) for place, folder in side.items()} for side in (public, private))
     tables = [read_table(part) for part in parts]
     found = pa.concat_tables(tables) if tables else match_table([]).append_column("picture", pa.array([], pa.binary()))
     matches = found.drop_columns(["picture"])
-    kept = resolve(matches, *sides, drop)
+    kept = resolve(matches, theirs, own, drop)
     write_table(matches_path, matches, private=True)
     write_table(kept_path, kept, private=True)
     _draw(found, picture_path)
     told = {"method": "aligned", **asdict(Rule(**(rule or {}))), "drawn": drawn}
-    content = report(matches, *sides, drop, told) | {"calibration": [read_json(path) for path in calibrations]}
+    content = report(matches, theirs, own, drop, told) | {"calibration": [read_json(path) for path in calibrations]}
     write_json(report_path, content, private=True)
 
 

@@ -75,10 +75,15 @@ def deduplicate(
         StudyError: a folder is damaged, or an option is out of range.
     """
     threshold = SQUARES_THRESHOLD if threshold is None else threshold
-    sides = [{place: shards.load(folder) for place, folder in side.items()} for side in (public, private)]
-    matches = match(*sides, threshold)
-    kept = resolve(matches, *sides, drop)
+    theirs, own = ({place: shards.load(folder) for place, folder in side.items()} for side in (public, private))
+    matches = match(theirs, own, threshold)
+    their_rows, own_rows = _rows(theirs), _rows(own)
+    kept = resolve(matches, their_rows, own_rows, drop)
     write_table(matches_path, matches, private=True)
     write_table(kept_path, kept, private=True)
-    sides = [{place: Rows(each.ids, each.images is not None) for place, each in side.items()} for side in sides]
-    write_json(report_path, report(matches, *sides, drop, {"method": "squares", "threshold": threshold}), private=True)
+    rule = {"method": "squares", "threshold": threshold}
+    write_json(report_path, report(matches, their_rows, own_rows, drop, rule), private=True)
+
+
+def _rows(side: Mapping[Place, Records]) -> dict[Place, Rows]:
+    return {place: Rows(records.ids, records.images is not None) for place, records in side.items()}

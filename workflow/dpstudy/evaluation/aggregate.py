@@ -21,7 +21,8 @@ def aggregate(seed_rows: list[dict]) -> tuple[dict[str, float], dict[str, float]
     if any([name for name in METRICS if name in row] != names for row in seed_rows):
         raise ValueError("every seed must have the same metrics")
     columns = {name: mean_median_std([row[name] for row in seed_rows]) for name in names}
-    return tuple({name: values[i] for name, values in columns.items()} for i in range(3))
+    mean, median, std = ({name: values[i] for name, values in columns.items()} for i in range(3))
+    return mean, median, std
 
 
 def mean_interval(entries: Sequence[Mapping], metric: str) -> tuple[float, float] | None:

@@ -50,7 +50,7 @@ def judge(
         for name in metrics
         for end, value in _ends(_under(name, scores, labels, classes, weights)[1:])
     }
-    groups = {}
+    groups: dict[str, dict[str, float]] = {}
     sizes = options["smallest_group"], options["small_groups"]
     for column, values in (columns or {}).items():
         masks = members({column: values}, *sizes, subjects)
@@ -72,7 +72,7 @@ def _labels(scores, labels, classes: Sequence[str], metrics: list[str], weights:
         member = labels[:, number] != 0 if labels.ndim == 2 else labels == number
         if member.sum() < smallest:
             continue
-        entry = {"n": int(member.sum())}
+        entry: dict[str, float] = {"n": int(member.sum())}
         exclusive = labels.ndim == 1 and len(classes) == 2  # ranked by the difference, as in the mean over labels
         own = scores[:, number] - scores[:, 1 - number] if exclusive else scores[:, number]
         for metric in metrics:
@@ -104,7 +104,7 @@ def _under(name: str, scores, labels, classes: Sequence[str], weights, counted: 
     if name in AREAS:
         pairs = enumerate(_against_rest(scores, labels, classes))
         chosen = [pair for place, pair in pairs if counted is None or place in counted]
-        return _mean([AREAS[name](*pair, weights) for pair in chosen] or [np.full(len(weights), np.nan)])
+        return _mean([AREAS[name](own, member, weights) for own, member in chosen] or [np.full(len(weights), np.nan)])
     right = ranks(scores, labels) < (5 if name == "top5" else 1)
     if name != "balanced_accuracy":
         return 100 * weighted.mean(right, weights)

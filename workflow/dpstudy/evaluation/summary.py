@@ -46,7 +46,7 @@ def check_made_by(metrics: dict, expected: dict) -> None:
     made_by = metrics.get("made_by", {})
     for key, value in expected.items():
         if made_by.get(key) != value:
-            name = cell_name(*(metrics.get(axis) for axis in _AXES))
+            name = cell_name(*(str(metrics.get(axis)) for axis in _AXES))
             raise StudyError(
                 f"cell {name}: stale, its {key} is not the present one; "
                 f"delete results/cells/{name} and run snakemake again"
@@ -130,7 +130,7 @@ def values_by_cell(summary: list[dict], metric: str, split: str = "test") -> dic
 
 def _rows(metrics: dict) -> list[dict]:
     cell = {key: metrics[key] for key in ("dataset", "features", "entry", "method", "epsilon")}
-    rows = []
+    rows: list[dict] = []
     for run in metrics["seeds"]:
         for group, values in {"": run, **run.get("groups", {})}.items():
             rows.extend(

@@ -73,7 +73,8 @@ def draw(reads: Mapping[str, set[str]], lines: Mapping[str, str]) -> Drawing:
         reads: as of `ordered`.
         lines: rule -> what stands below its name.
     """
-    kept, depth = reduced(reads), {}
+    kept = reduced(reads)
+    depth: dict[str, int] = {}
     for rule, sources in kept.items():
         depth[rule] = 1 + max((depth[source] for source in sources), default=-1)
     chains = [_chain(source, rule, depth) for rule in kept for source in sorted(kept[rule])]

@@ -1,6 +1,7 @@
 """How evenly the cells of a study serve subgroups: of each the gap between the best and the worst group."""
 
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.files import read_json
@@ -59,7 +60,8 @@ def _grouped(results: Results) -> Iterator[tuple[str, str, str]]:
 
 def _cell(scores: list[Score], metric: str) -> dict | None:
     gap = next((score for score in scores if score.group == GAP), None)
-    told = sorted((s for s in scores if s.group not in (GAP, WHOLE) and s.mean is not None), key=lambda s: s.mean)
+    groups = [score for score in scores if score.group not in (GAP, WHOLE)]
+    told = sorted(((s.mean, s.group) for s in groups if s.mean is not None), key=itemgetter(0))
     if gap is None or len(told) < 2:
         return None
     digits = decimals(gap.std, metric)
@@ -67,5 +69,5 @@ def _cell(scores: list[Score], metric: str) -> dict | None:
     return {
         "order": repr(gap.mean),
         "value": f"{gap.mean:.{digits}f}" + (f" ± {gap.std:.{digits}f}" if gap.seeds > 1 else ""),
-        "told": f"worst: {worst.group} {worst.mean:.{digits}f}, best: {best.group} {best.mean:.{digits}f}",
+        "told": f"worst: {worst[1]} {worst[0]:.{digits}f}, best: {best[1]} {best[0]:.{digits}f}",
     }

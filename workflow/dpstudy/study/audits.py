@@ -63,6 +63,8 @@ def deep(game: Game) -> bool:
 def verdict(audits: list[dict], certified: float | None) -> str:
     """What came of attacking a certified epsilon, as a sentence of audit.json."""
     found = highest(audits)
+    if found is None:
+        raise ValueError("no attack gave a bound on what the cell publishes")
     if certified is None:
         return f"nothing is proved: epsilon is at least {rounded_down(found)}."
     if found > certified:

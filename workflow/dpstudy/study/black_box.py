@@ -59,10 +59,10 @@ def _arena(request: CellRequest, inputs: CellInputs, options: dict) -> Arena:
     problem = _posed_on(posed, len(labels))
     source = NoiseSource("seeded", request.cell.dataset, "canaries")  # the same z for every epsilon
     shown, name = inputs.held_out_rows(), request.options["method"]
-    canaries = {
-        canary: make_canary(canary, shown.features, shown.labels, shown.classes, source.sampling(canary))
-        for canary in options["space"]["canaries"]
-    }
+    canaries = {}
+    for canary in options["space"]["canaries"]:
+        rng = source.sampling(canary)  # numpy's, since the source is seeded, which its hint cannot tell
+        canaries[canary] = make_canary(canary, shown.features, shown.labels, shown.classes, rng)  # type: ignore[arg-type]
     return Arena(
         methods.load(name),
         methods.parameters(name, hyperparameters(request.options)),

@@ -72,7 +72,10 @@ def _file_of(module: str, root: Path = _ROOT) -> Path | None:
 
 def _outside(module: str) -> Path:
     """The file of a module of another package."""
-    return Path(importlib.util.find_spec(module).origin).resolve()
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"{module}: no file of this module is installed", name=module)
+    return Path(spec.origin).resolve()
 
 
 def _parents(path: Path) -> Iterable[Path]:

@@ -3,6 +3,7 @@
 import copy
 import functools
 import math
+from typing import Any
 
 from dpstudy.data.bands import check_entries
 from dpstudy.errors import StudyError
@@ -59,7 +60,7 @@ def load(raw: dict) -> dict:
     return config
 
 
-def _text_keys(value: object) -> object:
+def _text_keys(value: Any) -> Any:
     """A copy whose keys are all text: YAML reads a key such as 10 as a number, which cannot be sorted among others."""
     if isinstance(value, dict):
         return {str(key): _text_keys(item) for key, item in value.items()}

@@ -60,7 +60,15 @@ def check_locations(config: dict) -> None:
             )
     for name, entry in config["methods"].items():
         start = entry.get("start")
-        if isinstance(start, dict) and not (path := weights_file(config, start)).exists():
+        if not isinstance(start, dict):
+            continue
+        path = weights_file(config, start)
+        if path is None:
+            raise StudyError(
+                f"methods.{name}.start.weights: {start['weights']!r} names no file; give a safetensors file below "
+                "data_root, or leave `start` out for random weights"
+            )
+        if not path.exists():
             raise StudyError(
                 f"methods.{name}.start.weights: {path} does not exist; put weights of {entry['network']!r} there, as "
                 "safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"

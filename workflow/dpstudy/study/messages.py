@@ -30,8 +30,8 @@ def explain(error: ValidationError, prefix: str = "") -> str:
     if error.validator in ("additionalProperties", "unevaluatedProperties"):
         return _unknown_key(error, place)
     place = place or "the config"
-    if error.validator == "required":
-        missing = re.match(r"'(.+?)' is a required property", error.message).group(1)
+    if error.validator == "required" and (found := re.match(r"'(.+?)' is a required property", error.message)):
+        missing = found[1]
         node = error.schema.get("properties", {}).get(missing, {})
         return f"{place}: the key {missing!r} is missing{_described(node)}"
     if error.validator == "enum":
@@ -69,7 +69,7 @@ def within_mapping(error: ValidationError) -> ValidationError:
     """Of a mapping that fits no shape of an anyOf with one mapping among them: what is wrong with it as that one."""
     if error.validator != "anyOf" or not isinstance(error.instance, dict):
         return error
-    by_option = {}
+    by_option: dict[object, list[ValidationError]] = {}
     for found in error.context:
         by_option.setdefault(found.schema_path[0], []).append(found)
     options = [

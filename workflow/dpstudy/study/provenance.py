@@ -5,7 +5,7 @@ import hashlib
 import importlib.metadata
 import json
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from dpstudy.files import sha256
 
@@ -18,7 +18,7 @@ def config_hash(options: Mapping) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def cell_fingerprint(options: Mapping, dataset: Mapping, seeds: list, noise: str, evaluation: Mapping) -> str:
+def cell_fingerprint(options: Mapping, dataset: Mapping, seeds: Sequence[int], noise: str, evaluation: Mapping) -> str:
     """The config hash of a cell: all that its result depends on besides data and code."""
     return config_hash(
         {"options": options, "dataset": dataset, "seeds": list(seeds), "noise": noise, "evaluation": evaluation}

@@ -206,9 +206,11 @@ def _check_published(place: str, spec: dict, config: dict) -> None:
     for dataset in spec.get("datasets", [spec["dataset"]] if "dataset" in spec else config["datasets"]):
         for parts in _parts(spec, dataset):
             where = combine(spec, dataset, *parts)
+            if where is None:
+                continue
             find = find_all if spec.get("style") == "best" else lookup
             epsilons = next(([part["epsilon"]] for part in parts if "epsilon" in part), None)
-            for epsilon in epsilons or spec.get("epsilons", config["epsilons"]) if where else ():
+            for epsilon in epsilons or spec.get("epsilons", config["epsilons"]):
                 try:
                     find({"metric": metric, **where}, epsilon)
                 except StudyError as error:

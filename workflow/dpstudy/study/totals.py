@@ -36,7 +36,7 @@ def write_totals(
         if ledgers:
             mine.update(past)
             unit = ledgers[0][0]["unit"]
-            datasets[name] = total(ledgers, float(delta)) | _spent([book[place] for place in past], delta, unit)
+            datasets[name] = total(ledgers, float(delta)) | _spent([book[place] for place in past], float(delta), unit)
     others = defaultdict(list)
     for place, entry in enumerate(book):
         if place not in mine:
@@ -49,11 +49,11 @@ def _of(entry: dict, dataset: str, records: str | None) -> bool:
     return entry["records"] == records if entry.get("records") and records else entry["dataset"] == dataset
 
 
-def _spent(entries: Iterable[dict], delta: str, unit: str) -> dict:
+def _spent(entries: Iterable[dict], delta: float, unit: str) -> dict:
     """What stands in the book for the unit that is protected; who protects persons protects each record too."""
     ledgers = [entry["ledger"] for entry in entries]
     counted = [(ledger, 1) for ledger in ledgers if unit == "record" or ledger["unit"] == unit]
-    found = {"spent": total(counted, float(delta)) if counted else None}
+    found = {"spent": total(counted, delta) if counted else None}
     return found | ({"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {})
 
 

@@ -5,6 +5,7 @@ import logging
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ _log = logging.getLogger("dpstudy")
 class _Outcome:
     rows: list[dict] = field(default_factory=list)
     curve: list[tuple] = field(default_factory=list)
-    first_model: object = None
+    first_model: Any = None  # each method has a class of its own
     repeatable: bool = False  # no randomness was used: every seed gives the same
 
     def repeat(self, seed: int) -> None:
@@ -267,7 +268,7 @@ def _write_curve(path: str, rows: list[tuple], method, plan: Plan, problem: Prob
     from dpstudy.privacy.accounting import certify
 
     steps = sorted({row[1] for row in rows})
-    spent = {step: None for step in steps}
+    spent: dict[int, float | None] = dict.fromkeys(steps)
     if plan.events and not unproved(plan.events):
         spent = {step: certify(method.spent(plan, step), problem.budget.delta).epsilon for step in steps}
     columns = list(zip(*rows, strict=True))

@@ -36,7 +36,7 @@ class Line:
         """Ours minus published."""
         if self.cell is None or self.published is None or self.published.value is None:
             return None
-        return self.cell.ours - self.published.value
+        return self.cell.number - self.published.value
 
 
 def build_best_table(
@@ -66,12 +66,12 @@ def lay_best(name: str, spec: dict, results: Results) -> tuple[Table, list[Line]
         for column, epsilon in enumerate(column.epsilon for column in table.columns):
             rows = [(row, row.cells[column]) for row in table.rows if row.dataset == dataset]
             able = [(row, cell) for row, cell in rows if cell.competes]
-            row, cell = max(able, key=lambda pair: pair[1].ours, default=(None, None))
+            row, cell = max(able, key=lambda pair: pair[1].number, default=(None, None))
             printed_there = find_all({"metric": table.metric, **where}, epsilon) if where else []
             previous = next((found for found in printed_there if found.source), None)
             published = max(
                 (found for found in printed_there if not found.source and found.value is not None),
-                key=lambda found: found.value,
+                key=lambda found: found.value or 0.0,
                 default=None,
             )
             lines.append(Line(dataset, epsilon, row, cell, previous, published))
@@ -105,21 +105,20 @@ def _sheet(table: Table, lines: list[Line]) -> Sheet:
 
 def _texts(found: Line, table: Table, beside: bool, first: bool) -> tuple[str, ...]:
     row, cell, previous, published = found.row, found.cell, found.previous, found.published
-    ours = ("–", "", "", "")
-    if cell is not None:
+    ours, difference = ("–", "", "", ""), ""
+    if row is not None and cell is not None:
         digits = table.digits_of(cell)
         value = f"{cell.ours:.{digits}f}" + (f" ± {cell.std:.{digits}f}" if cell.seeds > 1 else "")
         ours = (value, row.label, _text(row.epochs), row.group or row.features)
-    difference = ""
-    if found.difference is not None:
-        difference = f" ({signed(found.difference, table.digits_of(cell))})".replace("-", "−")
-    texts = (found.dataset if first else "", "∞" if found.epsilon == "inf" else found.epsilon)
-    texts += (previous.text if previous else "",) if beside else ()
+        if found.difference is not None:
+            difference = f" ({signed(found.difference, digits)})".replace("-", "−")
+    texts = [found.dataset if first else "", "∞" if found.epsilon == "inf" else found.epsilon]
+    texts += [previous.text if previous else ""] if beside else []
     texts += ours
     if beside:
         by = " ".join(part for part in (published.method, published.epochs) if part) if published else ""
         texts += (published.text + difference, by, published.pretraining) if published else ("", "", "")
-    return texts
+    return tuple(texts)
 
 
 def _text(value: object) -> str:
@@ -146,8 +145,8 @@ def _notes(table: Table, lines: list[Line]) -> list[str]:
 
 def _csv_row(found: Line, table: Table) -> tuple:
     row, cell, published = found.row, found.cell, found.published
-    ours = (None,) * 10
-    if cell is not None:
+    ours: tuple = (None,) * 10
+    if row is not None and cell is not None:
         ours = (cell.ours, cell.std, cell.seeds, cell.certified, cell.guarantee, table.statistic)
         ours += (row.entry, row.label, row.epochs, row.features)
     beside = (published.method, published.epochs, published.pretraining) if published else (None,) * 3

@@ -125,4 +125,7 @@ def published_ceiling(method: str, epochs: int, n: int, classes: int, epsilon: s
     budget = Budget(epsilon, delta, "de2022" if method == "DP-Adam" else "mehta2023")
     scale = calibrate(lambda scale: [event.scaled(scale) for event in releases[method]], budget)
     events = [event.scaled(scale).to_json() for event in releases[method]]
-    return cell_ceiling({"guarantee": "claimed", "n": n, "events": events}, classes, clipping_norm=1.0)
+    ceiling = cell_ceiling({"guarantee": "claimed", "n": n, "events": events}, classes, clipping_norm=1.0)
+    if ceiling is None:
+        raise ValueError(f"{method} releases nothing that bears labels")
+    return ceiling

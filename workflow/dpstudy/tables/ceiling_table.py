@@ -118,7 +118,14 @@ def lay_controls(name: str, spec: dict, results: Results) -> list[Control]:
                 ceiling = results.ceiling(honest)
                 found.append(
                     Control(
-                        dataset, control["features"], *entries, epsilon, _run(runs[shared]), _run(runs[honest]), ceiling
+                        dataset,
+                        control["features"],
+                        control["entry"],
+                        control["independent"],
+                        epsilon,
+                        _run(runs[shared]),
+                        _run(runs[honest]),
+                        ceiling,
                     )
                 )
     return found
@@ -143,12 +150,12 @@ def _control_row(control: Control) -> tuple:
 
 def _printed_sheet(name: str, spec: dict, cells: list[Printed]) -> Sheet:
     epsilons = sorted({cell.epsilon for cell in cells})
-    blocks = {}
+    blocks: dict[tuple[str, str], dict[int, list[Printed]]] = {}
     for cell in cells:
         blocks.setdefault((cell.dataset, cell.method), {}).setdefault(cell.epochs, []).append(cell)
     counted = [cell for cell in cells if cell.accuracy is not None]
     above = [cell for cell in counted if cell.above]
-    far = sum(cell.accuracy > cell.ceiling + _FAR for cell in above)
+    far = sum(cell.accuracy is not None and cell.accuracy > cell.ceiling + _FAR for cell in above)
     notes = (
         f"* above the ceiling: {len(above)} of {len(counted)} printed accuracies, {far} of them by more than "
         f"{_FAR:g} points.",
@@ -178,7 +185,7 @@ def _text(cell: Printed) -> str:
 
 def _control_sheet(name: str, controls: list[Control]) -> Sheet:
     epsilons = sorted({control.epsilon for control in controls}, key=float)
-    blocks = {}
+    blocks: dict[tuple[str, str, str, str], dict[str, Control]] = {}
     for control in controls:
         key = (control.dataset, control.features, control.entry, control.independent_entry)
         blocks.setdefault(key, {})[control.epsilon] = control

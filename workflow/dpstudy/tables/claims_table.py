@@ -1,7 +1,8 @@
 """A paper's claims, each with a verdict and the numbers that it rests on."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
@@ -14,7 +15,7 @@ from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 
 CSV_HEADER = ("paper", "section", "claim", "verdict", "decided_by", "printed", "here")
-PAPERS = {
+PAPERS: dict[str, Mapping[tuple[str, str], Callable[[Any], Finding]]] = {  # each by evidence of its own kind
     "mehta2023": mehta2023.CLAIMS,
     "tramer2021": tramer2021.CLAIMS,
     "de2022": de2022.CLAIMS,

@@ -86,8 +86,8 @@ def _read(where: str, panel: str, line: dict, x: str, metric: str, files) -> Cur
         raise StudyError(f"{where}: the curve of {cell_name(**cell)} has no {metric!r}")
     if x == "epsilon" and None in spent.values():
         raise StudyError(f"{where}: {cell_name(**cell)} adds no noise, so it has no epsilon to plot against")
-    place = {"step": lambda step: step, "epoch": lambda step: step * rate, "epsilon": spent.get}[x]
-    points = tuple((step, float(place(step)), *mean_median_std(v)[::2], len(v)) for step, v in sorted(values.items()))
+    place = {step: {"step": step, "epoch": step * rate, "epsilon": spent[step]}[x] for step in values}
+    points = tuple((step, float(place[step]), *mean_median_std(v)[::2], len(v)) for step, v in sorted(values.items()))
     return Curve(panel, line.get("label", line["entry"]), cell, points)
 
 
@@ -125,7 +125,7 @@ def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> 
 
 def _styles(curves: list[Curve], axes: Mapping[str, Sequence[str]]) -> dict[str, dict]:
     """Label -> Matplotlib keywords; several lines of one entry differ in dashes."""
-    entries = {}
+    entries: dict[str, str] = {}
     for curve in curves:
         entries.setdefault(curve.label, curve.cell["entry"])
     found = colours(list(entries.values()), axes)

@@ -75,7 +75,7 @@ def lay_disparities(name: str, spec: dict, results: Results, kind: str = "table"
     dataset = datasets_of(name, spec, results.axes, kind)[0]
     epsilons = spec.get("epsilons", results.axes["epsilons"])
     check_names(where, "epsilon", epsilons, results.axes["epsilons"])
-    found = []
+    found: list[Score] = []
     for row in spec["rows"]:
         check_names(where, "features", [row["features"]], results.axes["features"])
         check_names(where, "entry", [row["entry"]], results.axes["entries"])
@@ -130,7 +130,8 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
         mine = [score for score in scores if score.place[1:3] == (row["features"], row["entry"])]
         if not mine:
             continue
-        groups, block = dict.fromkeys(score.group for score in mine), []
+        groups = dict.fromkeys(score.group for score in mine)
+        block: list[tuple[str, ...]] = []
         for group in groups:
             size = next((str(score.n) for score in mine if score.group == group and score.n is not None), "")
             label = marked(row.get("label", row["entry"]), row["entry"], axes) if not block else ""
@@ -140,7 +141,7 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
     header = ("Method", spec["column"].replace("_", " "), "n", *(f"ε = {'∞' if e == 'inf' else e}" for e in epsilons))
     counted = "the group's test records" + (", those that bear the label" if spec["column"] == LABEL else "")
     what = METRICS[metric][0].upper() + METRICS[metric][1:]
-    notes = (
+    notes: tuple[str, ...] = (
         f"{what} on the test split, without noise that would protect its records: means over seeds, with "
         f"95 % intervals over seeds and test records together where there are any. n: {counted}.",
     )

@@ -6,6 +6,7 @@ A point is one group at one epsilon: the mean over seeds, with its 95 % interval
 import os
 import textwrap
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.style
 from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ _WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.4, 3
 _GROUPS_ABREAST = 16  # groups side by side before a panel goes below the others
 _SPREAD = 0.6  # of the room between two groups, taken by the points of one
 _LETTER, _TURNED = 0.07, 0.6  # inches that a letter of a group's name takes, and that turned names need
-_OPEN = {"color": "black", "marker": "o", "markerfacecolor": "white", "markeredgecolor": "black"}
+_OPEN: dict[str, Any] = {"color": "black", "marker": "o", "markerfacecolor": "white", "markeredgecolor": "black"}
 
 
 def build_disparity_figure(
@@ -107,13 +108,14 @@ def _draw_points(panel: Axes, scores: list[Score], groups: list[str], shift: flo
         return
     epsilon = scores[0].place[3]
     number = [each for each in epsilons if each != "inf"].index(epsilon) if epsilon != "inf" else 0
-    filled = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
+    filled: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
     style = _OPEN if epsilon == "inf" else filled | {"markeredgecolor": "white"}
-    x, mean = [groups.index(score.group) + shift for score in scores], [score.mean for score in scores]
+    points = [(groups.index(s.group) + shift, s.mean, s.low, s.high) for s in scores if s.mean is not None]
+    x, means = [point[0] for point in points], [point[1] for point in points]
     bars = [  # no bar where there is no interval; one that ends at the mean is as long as nothing
-        [max(0.0, s.mean - s.low) if s.low is not None else 0.0 for s in scores],
-        [max(0.0, s.high - s.mean) if s.high is not None else 0.0 for s in scores],
+        [max(0.0, mean - low) if low is not None else 0.0 for _, mean, low, _ in points],
+        [max(0.0, high - mean) if high is not None else 0.0 for _, mean, _, high in points],
     ]
-    known = any(score.low is not None for score in scores)
-    keywords = {"linestyle": "none", "capsize": 1.5, "elinewidth": 0.7, "markeredgewidth": 0.6}
-    panel.errorbar(x, mean, bars if known else None, label=_name(epsilon), **keywords, **style)
+    known = any(low is not None for _, _, low, _ in points)
+    keywords: dict[str, Any] = {"linestyle": "none", "capsize": 1.5, "elinewidth": 0.7, "markeredgewidth": 0.6}
+    panel.errorbar(x, means, bars if known else None, label=_name(epsilon), **keywords, **style)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib
 import matplotlib.style
@@ -173,7 +174,7 @@ def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, titl
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
     if any(line.published for line in series):
         handles["published"] = Line2D([], [], color="0.25", marker="o", linestyle="none", markerfacecolor="none")
-    place = {"loc": "outside right upper"}
+    place: dict[str, Any] = {"loc": "outside right upper"}
     if len(datasets) > 1:
         place = {"loc": "outside lower center", "ncols": legend_columns(handles, figure.get_figwidth())}
     figure.legend(handles.values(), handles.keys(), frameon=False, handlelength=2.8, **place)
@@ -235,10 +236,12 @@ def _mark_epsilons(panel: Axes, positions: dict[str, float]) -> None:
     if "inf" in positions and len(positions) > 1:
         between = (positions["inf"] * sorted(positions.values())[-2]) ** 0.5
         panel.axvline(between, color="0.75", linewidth=0.6, linestyle=(0, (4, 3)))
-        slashes = {"marker": [(-0.5, -1), (0.5, 1)], "markersize": 6, "color": "0.2", "markeredgewidth": 0.6}
+        slashes: dict[str, Any] = {"marker": [(-0.5, -1), (0.5, 1)], "markersize": 6, "markeredgewidth": 0.6}
         for factor in (0.985, 1.015):
             x = between * factor
-            panel.plot([x], [0], transform=panel.get_xaxis_transform(), clip_on=False, linestyle="none", **slashes)
+            panel.plot(
+                [x], [0], transform=panel.get_xaxis_transform(), clip_on=False, linestyle="none", color="0.2", **slashes
+            )
 
 
 def _finish(panel: Axes, measure: str | None, title: str) -> None:

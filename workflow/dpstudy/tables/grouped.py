@@ -145,7 +145,10 @@ def notes(table: Table) -> list[str]:
     if table.sources:
         sources = escape("; ".join(table.sources))
         sentences.append(f"Published: {sources}; in brackets ours minus published; underlined: highest published.")
-    add(lambda cell: cell.published and cell.published.at_most, r"A published - is at most 20\,\%, without a number.")
+    add(
+        lambda cell: cell.published is not None and cell.published.at_most is not None,
+        r"A published - is at most 20\,\%, without a number.",
+    )
     add(
         lambda cell: cell.above_ceiling,
         rf"{_ABOVE} Above the ceiling that the released signal-to-noise sets, by more than two standard errors.",

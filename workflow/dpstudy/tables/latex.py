@@ -154,8 +154,10 @@ def _notes(table: Table) -> list[str]:
 
 def printed(published: Published | None) -> float | str | None:
     """A published number as a CSV field: its value, or its bound."""
-    if published is None or published.value is not None:
-        return published and published.value
+    if published is None:
+        return None
+    if published.value is not None:
+        return published.value
     return f"<={published.at_most:g}"
 
 

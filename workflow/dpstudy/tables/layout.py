@@ -5,7 +5,7 @@
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dpstudy.errors import StudyError
@@ -49,6 +49,17 @@ class Cell:
         return cell_name(self.dataset, self.features, self.entry, self.epsilon)
 
     @property
+    def number(self) -> float:
+        """`ours`, for those who have made sure that the cell is there.
+
+        Raises:
+            ValueError: it is not.
+        """
+        if self.ours is None:
+            raise ValueError(f"the study has no cell {self.name}")
+        return self.ours
+
+    @property
     def keeps_target(self) -> bool:
         """Whether it may be compared with others at its epsilon: proved, at no more than that. All may at inf."""
         if self.epsilon == "inf":
@@ -63,7 +74,7 @@ class Cell:
     @property
     def above_ceiling(self) -> bool:
         """Whether it exceeds its ceiling by more than two standard errors over seeds."""
-        if self.ours is None or self.ceiling is None:
+        if self.ours is None or self.std is None or self.ceiling is None:
             return False
         return self.ours > self.ceiling + 2 * self.std / math.sqrt(self.seeds)
 
@@ -169,7 +180,7 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
     values = values_by_cell(results.summary, metric)
     rows = []
     for dataset, group, row in _row_specs(name, spec, results.axes, values):
-        features, entry = group.get("features", row.get("features")), row["entry"]
+        features, entry = group["features"] if "features" in group else row["features"], row["entry"]
         where = combine(spec, dataset, *([group, row] if group else [row]))
         cells = tuple(
             cell_at((dataset, features, entry, epsilon), values, results, where, metric, statistic)
@@ -196,7 +207,7 @@ def marked(label: str, entry: str, axes: Mapping[str, Sequence[str]]) -> str:
     return f"{label} (ε claimed)" if entry in axes.get("claimed", ()) else label
 
 
-def check_names(where: str, what: str, names: list[str], known: list[str]) -> None:
+def check_names(where: str, what: str, names: Iterable[str], known: Collection[str]) -> None:
     """Refuse a name that the study does not have.
 
     Raises:
@@ -207,7 +218,7 @@ def check_names(where: str, what: str, names: list[str], known: list[str]) -> No
             raise StudyError(f"{where}: {what} {name!r} is not in the study; there are {', '.join(known)}")
 
 
-def datasets_of(name: str, spec: dict, axes: Mapping[str, list[str]], kind: str = "table") -> list[str]:
+def datasets_of(name: str, spec: Mapping, axes: Mapping[str, list[str]], kind: str = "table") -> list[str]:
     """The data sets of a table or figure (`kind`): its `datasets`, its `dataset`, or all.
 
     Raises:
@@ -242,7 +253,14 @@ def _row_specs(name: str, spec: dict, axes: Mapping, values: dict) -> Iterator[t
                     yield dataset, {}, {"features": features, "entry": entry}
 
 
-def cell_at(key: tuple, values: dict, results: Results, where: dict | None, metric: str, statistic: str) -> Cell:
+def cell_at(
+    key: tuple[str, str, str, str],
+    values: Mapping[str, Sequence[float]],
+    results: Results,
+    where: Mapping[str, str] | None,
+    metric: str,
+    statistic: str,
+) -> Cell:
     """One cell of the study, or what stands beside the place where it would be.
 
     Args:

@@ -15,12 +15,12 @@ def leader(cells: Iterable[Cell], statistic: str = "mean") -> Cell | None:
 
     The cells' errors count as independent. On one test split they rather go together, so this errs towards None.
     """
-    ranked = sorted(cells, key=lambda cell: cell.ours, reverse=True)
-    errors = [standard_error(cell, statistic) for cell in ranked]
-    if len(ranked) < 2 or None in errors:
+    ranked = sorted(cells, key=lambda cell: cell.number, reverse=True)
+    errors = [error for cell in ranked if (error := standard_error(cell, statistic)) is not None]
+    if len(ranked) < 2 or len(errors) < len(ranked):
         return None
     rivals = zip(ranked[1:], errors[1:], strict=True)
-    ahead = all(ranked[0].ours - cell.ours > 2 * math.hypot(errors[0], error) for cell, error in rivals)
+    ahead = all(ranked[0].number - cell.number > 2 * math.hypot(errors[0], error) for cell, error in rivals)
     return ranked[0] if ahead else None
 
 
@@ -29,7 +29,7 @@ def standard_error(cell: Cell, statistic: str = "mean") -> float | None:
 
     None where nothing tells it: of a single seed, and where all seeds give one value and there is no interval.
     """
-    if cell.seeds < 2 or (not cell.std and cell.over_records is None):
+    if cell.seeds < 2 or cell.std is None or (not cell.std and cell.over_records is None):
         return None
     over_seeds = cell.std / math.sqrt(cell.seeds) * (_MEDIAN if statistic == "median" else 1)
     low, high = cell.over_records or (0.0, 0.0)

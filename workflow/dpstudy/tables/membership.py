@@ -21,8 +21,10 @@ _METRICS = {  # key of black-box.json -> metric of results.csv
 }
 _SETTING = ("canary", "learning_rate", "clipping_norm", "steps")
 _FACTS = ("records", "delta", "epsilon_certified", "runs", "confidence")
-CSV_HEADER = ("dataset", "features", "entry", "epsilon", *_FACTS, *_SETTING)
-CSV_HEADER += tuple(column for key in _METRICS for column in (key, f"published_{key}"))
+CSV_HEADER = (
+    *("dataset", "features", "entry", "epsilon", *_FACTS, *_SETTING),
+    *(column for key in _METRICS for column in (key, f"published_{key}")),
+)
 _HEADER = ("|D|", "ε", "ε at least", "paper", "AUC", "paper", "advantage", "paper", "at most", "paper")
 
 

@@ -20,8 +20,10 @@ from dpstudy.tables.palette import COLOURS, LINES
 
 NEIGHBOURS = 5  # where the spec names no number
 BINS = 40
-CSV_HEADER = ("dataset", "features", "neighbours", "class", "n", "mean", "std", "bins_from", "bin_width")
-CSV_HEADER += tuple(f"bin_{number}" for number in range(1, BINS + 1))
+CSV_HEADER = (
+    *("dataset", "features", "neighbours", "class", "n", "mean", "std", "bins_from", "bin_width"),
+    *(f"bin_{number}" for number in range(1, BINS + 1)),
+)
 _WIDTH, _HEIGHT, _LINE_HEIGHT = 6.3, 3.1, 0.15  # inches; the last of a line of the legend
 _LINES_TOLD_APART = len(COLOURS) * len(LINES)
 
@@ -122,7 +124,7 @@ def draw(spec: dict, found: list[Spacing], counts: list[np.ndarray], edges: np.n
     figure = Figure(figsize=(_WIDTH, max(_HEIGHT, _LINE_HEIGHT * (len(found) + 2))), layout="constrained")
     panel = figure.subplots()
     for number, (each, count) in enumerate(zip(found, counts, strict=True)):
-        if not len(each.distances):
+        if each.mean is None:
             continue
         line = LINES[number // len(COLOURS)]
         density = count / (count.sum() * np.diff(edges))

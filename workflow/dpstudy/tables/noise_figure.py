@@ -100,7 +100,8 @@ def draw(lines: list[Series], spec: dict) -> Figure:
         known = [point for point in line.points if point[3]]
         x = [float(point[0]) if spec["x"] == "epsilon" else point[2] for point in known]
         dots = "none" if line.constant is not None else "-"
-        panel.plot(x, [point[3] for point in known], label=line.label, color=colour, marker=marker, linestyle=dots)
+        levels = [level for _, _, _, level in line.points if level]
+        panel.plot(x, levels, label=line.label, color=colour, marker=marker, linestyle=dots)
         if line.constant is not None:
             fit = f"{line.constant:.1f} $\\sqrt{{B/n}}$"
             panel.plot(x, [_fitted(line, rate) for rate in x], label=fit, color=colour, linestyle="--")

@@ -76,9 +76,11 @@ def _sentence(tex_path: Path, log: str) -> str:
     error = _ERROR.search(log)
     said = next((line for line in log.splitlines() if line.startswith("! ")), "! no reason given")
     # A file that is not there stops LaTeX with a reason that has no place, and then a place that has no reason.
-    stopped = error is None or error["what"].strip().startswith("Emergency stop")
-    what = (said.removeprefix("! ") if stopped else error["what"]).removeprefix("LaTeX Error: ")
-    what = " ".join(what.split()).rstrip(". ")
+    if error is None or error["what"].strip().startswith("Emergency stop"):
+        what = said.removeprefix("! ")
+    else:
+        what = error["what"]
+    what = " ".join(what.removeprefix("LaTeX Error: ").split()).rstrip(". ")
     if package := _PACKAGE.search(what):
         return (
             f"{tex_path}: LaTeX has no package {package['name']!r}; install it (Debian: texlive-latex-recommended; TeX "

@@ -12,8 +12,10 @@ RESULTS = Path(__file__).parents[2] / "published" / "results.csv"
 ARCHITECTURES, CLAIMS, HYPERPARAMETERS = (
     RESULTS.with_name(f"{name}.csv") for name in ("architectures", "claims", "hyperparameters")
 )
-_KEYS = ("paper", "table", "dataset", "pretraining", "model", "method", "epochs", "delta", "metric", "statistic")
-_KEYS += ("source", "split", "note")
+_KEYS = (
+    *("paper", "table", "dataset", "pretraining", "model", "method", "epochs", "delta", "metric", "statistic"),
+    *("source", "split", "note"),
+)
 _COPIED = ("statistic", "note", "source", "paper", "table", "pretraining", "method", "epochs")
 _AT_MOST_20 = "le20"  # mehta2023 prints such cells as a bound, without a number
 

@@ -8,6 +8,7 @@ import os
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib.style
 from matplotlib.axes import Axes
@@ -25,7 +26,7 @@ from dpstudy.tables.searches import pooled
 CSV_HEADER = ("panel", "by", "search", "dataset", "epsilon", "value", "trials", "failed", "median", "max")
 BY_LABEL = "label"  # a panel over what tells cells apart (a normalisation), instead of over what was searched
 _WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.3, 2
-_MEDIAN = {"linestyle": "--", "markerfacecolor": "none"}
+_MEDIAN: dict[str, Any] = {"linestyle": "--", "markerfacecolor": "none"}
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def _points(by: str, search: dict, trials: Mapping[str, str | os.PathLike]) -> t
     return tuple(points)
 
 
-def _text(value: object) -> str:
+def _text(value: str | float) -> str:
     """A value with one spelling: cells may write 1 and 1.0."""
     try:
         return significant(float(value))
@@ -166,7 +167,7 @@ def draw(spec: dict, views: list[View], names: Mapping[str, Sequence[str]]) -> F
     for panel in axes[len(panels) :]:
         panel.set_axis_off()
     handles = [Line2D([], [], color=own[id(search)], label=search["label"]) for search in spec["searches"]]
-    grey = {"color": "0.25", "marker": MARKERS[0]}
+    grey: dict[str, Any] = {"color": "0.25", "marker": MARKERS[0]}
     handles += [Line2D([], [], label="maximum", **grey), Line2D([], [], label="median", **grey | _MEDIAN)]
     columns = min(5, len(handles))
     figure.legend(handles=handles, frameon=False, loc="outside lower center", ncols=columns, handlelength=3)
@@ -179,6 +180,7 @@ def _draw_view(panel: Axes, view: View, ordered: list[str], colour: str, joined:
     """Values on an axis of equal steps, whatever they are; points that have no order are not joined."""
     points = [point for point in view.points if point.values]
     x = [ordered.index(point.value) for point in points]
-    loose = {} if joined else {"linestyle": "none"}
-    panel.plot(x, [point.best for point in points], color=colour, marker=MARKERS[0], **loose)
-    panel.plot(x, [point.median for point in points], color=colour, marker=MARKERS[0], **_MEDIAN | loose)
+    loose: dict[str, Any] = {} if joined else {"linestyle": "none"}
+    best, medians = ([of(point.values) for point in points] for of in (max, statistics.median))
+    panel.plot(x, best, color=colour, marker=MARKERS[0], **loose)
+    panel.plot(x, medians, color=colour, marker=MARKERS[0], **_MEDIAN | loose)

@@ -3,7 +3,7 @@ Figure 8). Values are on the validation split: a search never sees the test spli
 
 import os
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dpstudy.errors import StudyError
@@ -39,7 +39,8 @@ class Found:
         if name == "mad":
             middle = statistics.median(self.values)
             return statistics.median(abs(value - middle) for value in self.values)
-        return {"min": min, "max": max, "median": statistics.median}[name](self.values)
+        others: dict[str, Callable[[tuple[float, ...]], float]] = {"min": min, "max": max, "median": statistics.median}
+        return others[name](self.values)
 
 
 def build_search_table(
@@ -98,7 +99,9 @@ def lay_searches(name: str, spec: dict, results: Results) -> list[Found]:
         published = {
             statistic: value.value
             for statistic in STATISTICS
-            if "published" in row and (value := lookup({**row["published"], "statistic": statistic}, row["epsilon"]))
+            if "published" in row
+            and (value := lookup({**row["published"], "statistic": statistic}, row["epsilon"]))
+            and value.value is not None
         }
         failed = len(trials) - len(values)
         found.append(Found(row["label"], row["dataset"], row["epsilon"], values, failed, published))

@@ -97,7 +97,7 @@ def _text(cell: Cell, digits: int) -> str:
 
 def _mark(cell: Cell) -> str:
     """What is less than proved is marked; that nothing is guaranteed at epsilon = inf goes without saying."""
-    return "" if cell.ours is None or cell.epsilon == "inf" else _MARKS.get(cell.guarantee, "")
+    return "" if cell.ours is None or cell.epsilon == "inf" else _MARKS.get(cell.guarantee or "", "")
 
 
 def _certified(table: Table, heads: tuple[str, ...]) -> list[str]:
@@ -110,6 +110,10 @@ def _certified(table: Table, heads: tuple[str, ...]) -> list[str]:
     ]
     if not proved:
         return []
-    beyond = [f"{place} (ε ≤ {upper_bound(cell.certified)})" for place, cell in proved if not cell.keeps_target]
+    beyond = [
+        f"{place} (ε ≤ {upper_bound(cell.certified)})"
+        for place, cell in proved
+        if cell.certified is not None and not cell.keeps_target
+    ]
     kept = "At a finite ε, cells without a mark are proved, and certified at no more than their row's ε"
     return [f"{kept}{'; but for ' + '; '.join(beyond) if beyond else ''}."]

@@ -21,8 +21,10 @@ from dpstudy.files import read_json
 from dpstudy.tables.figures import RC, save
 from dpstudy.tables.palette import colours, dashes, marker
 
-CSV_HEADER = ("line", "dataset", "features", "entry", "epsilon", "n", "delta", "certified_epsilon")
-CSV_HEADER += ("metric", "mean", "std", "seeds")
+CSV_HEADER = (
+    *("line", "dataset", "features", "entry", "epsilon", "n", "delta", "certified_epsilon"),
+    *("metric", "mean", "std", "seeds"),
+)
 _WIDTH, _HEIGHT = 6.3, 3.1
 
 

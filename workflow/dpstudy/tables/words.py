@@ -1,5 +1,7 @@
 """Ledgers, audits and totals in plain words, for the report."""
 
+from collections.abc import Mapping
+
 from dpstudy.privacy.audit import rounded_down
 from dpstudy.tables.numbers import significant, upper_bound
 
@@ -82,7 +84,6 @@ def event_in_words(event: dict) -> str:
 
 
 def _sampling(event: dict) -> str:
-    rate = event.get("sampling_rate")
     if event["sampling"] == "none":
         part = event.get("params", {}).get("part")
         return f"each time on all records{f' of the {part} split' if part else ''}"
@@ -94,7 +95,8 @@ def _sampling(event: dict) -> str:
     kind = event["sampling"].replace("-", " ").replace("poisson", "Poisson")
     cut = f", cut to {event['params']['largest_batch']} where there are more" if kind.startswith("truncated") else ""
     part = event.get("params", {}).get("part")
-    return f"each time on a {kind} sample{f' of the {part} split' if part else ''} with rate {significant(rate)}{cut}"
+    rate = significant(event["sampling_rate"])
+    return f"each time on a {kind} sample{f' of the {part} split' if part else ''} with rate {rate}{cut}"
 
 
 def ledger_in_words(ledger: dict) -> dict:
@@ -134,13 +136,13 @@ def ledger_in_words(ledger: dict) -> dict:
     }
 
 
-def certificate_in_words(certificate: dict) -> str:
+def certificate_in_words(certificate: Mapping) -> str:
     """What accountants that had no part in a cell say of its ledger, as a sentence; "" where nothing is certified."""
     by = [f"{_accountant(name)} {upper_bound(bound)}" for name, bound in certificate["bounds"].items() if bound]
     return f"Certified anew from the ledger alone: {', '.join(by)}." if by else ""
 
 
-def total_in_words(total: dict) -> str:
+def total_in_words(total: Mapping) -> str:
     """What one data set would spend if every seed of every cell were published, as a sentence.
 
     Args:

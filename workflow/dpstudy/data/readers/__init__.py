@@ -30,7 +30,7 @@ READERS = {
 CROPPING = ("imagenet", "places365")  # where the option `resize` is absent
 
 
-def open_reader(name: str, options: dict, data_root: Path) -> Reader:
+def open_reader(name: str | None, options: dict, data_root: Path) -> Reader:
     """Open a data set with the reader called `name`, enlarged by the source `extra` where its entry has one.
 
     Args:

@@ -58,14 +58,17 @@ def _list(folder: Path, name: str, findings: list[str], views: str, uncertain: s
         kept &= (labels >= 0).all(1)
     labels = np.where(labels < 0, int(uncertain == "ones"), labels).astype(np.int8)
     rows = np.flatnonzero(kept)
+    places = [table.where(row) for row in rows.tolist()]
     paths = table.column("Path")
-    ids = np.array([_path(folder, str(paths[row]), table.where(row)) for row in rows], dtype=object)
+    ids = np.array(
+        [_path(folder, str(path), place) for path, place in zip(paths[rows], places, strict=True)], dtype=object
+    )
     if entries:
         groups = groups_of(table, entries)
     else:
         groups = {"sex": table.column("Sex"), "age": age_bands(table.column("Age")), "view": view}
     groups = {name: values[rows].astype(object) for name, values in groups.items()}
-    patients = np.array([_patient(path, table.where(row)) for path, row in zip(ids, rows, strict=True)], dtype=object)
+    patients = np.array([_patient(path, place) for path, place in zip(ids, places, strict=True)], dtype=object)
     return Listing(ids, folder, labels_of(labels[rows]), str(table.path), patients, groups)
 
 

@@ -127,12 +127,12 @@ class _Cifar:
             pixels, labels = table[:, self._variant.label_bytes :], table[:, self._variant.label_bytes - 1]
         else:
             content = read_batch(path)
-            pixels, labels = content.get("data"), content.get(self._variant.label_key)
-            if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.shape[1:] != (_PIXELS,):
+            data, listed = content.get("data"), content.get(self._variant.label_key)
+            if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.shape[1:] != (_PIXELS,):
                 raise StudyError(f"{path}: its key `data` is not a uint8 array of shape (rows, {_PIXELS})")
-            if not isinstance(labels, list) or any(type(label) is not int for label in labels):
+            if not isinstance(listed, list) or any(type(label) is not int for label in listed):
                 raise StudyError(f"{path}: its key `{self._variant.label_key}` is not a list of integers")
-            if len(labels) != len(pixels) or not labels:
-                raise StudyError(f"{path}: {len(labels)} labels for {len(pixels)} images")
-            labels = np.array(labels)
+            if len(listed) != len(data) or not listed:
+                raise StudyError(f"{path}: {len(listed)} labels for {len(data)} images")
+            pixels, labels = data, np.array(listed)
         return pixels, single_labels(labels, self.classes, str(path))

@@ -29,7 +29,7 @@ def draw(random: np.random.Generator, size: tuple[int, int], channels: int) -> n
 
     pattern = dead_leaves.draw(random, size, channels)
     extent = np.array(size[::-1]) * _OVERSAMPLING  # x, y
-    canvas = Image.new("L", tuple(int(side) for side in extent), 0)
+    canvas = Image.new("L", (int(extent[0]), int(extent[1])), 0)
     ImageDraw.Draw(canvas).polygon([tuple(point) for point in extent / 2 * (1 + _outline(random))], fill=255)
     inside = np.asarray(canvas.resize(size[::-1], Image.Resampling.BOX), np.float32) / 255
     return (pattern * inside[..., None]).astype(np.uint8)

@@ -39,7 +39,7 @@ def draw(random: np.random.Generator, size: tuple[int, int], channels: int) -> n
         outline = _outline(random, radius) + random.uniform(-0.1, 1.1, 2) * (width, height)
         fill = tuple(int(value) for value in np.clip(colour, 0, 1) * 255)
         pen.polygon([tuple(point) for point in outline], fill=fill)
-    picture = np.asarray(canvas.resize(size[::-1], Image.Resampling.BOX), np.float32)
+    picture: np.ndarray = np.asarray(canvas.resize(size[::-1], Image.Resampling.BOX), np.float32)
     picture = picture * random.uniform(0.5, 1) + random.normal(0, 15) + random.normal(0, 3, picture.shape)
     if channels == 1:
         picture = picture.mean(2, keepdims=True)

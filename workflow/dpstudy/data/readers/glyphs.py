@@ -200,7 +200,8 @@ def _masters() -> tuple[np.ndarray, dict[tuple[str, str], int]]:
     """Signed distances to each drawing's edge in pixels, positive inside, (drawings, canvas, canvas) float32."""
     from scipy.ndimage import distance_transform_edt
 
-    drawings, places = [], {}
+    drawings: list[np.ndarray] = []
+    places: dict[tuple[str, str], int] = {}
     for font in FONTS:
         for digit in range(10):
             for form, _ in _FORMS.get(digit, ((str(digit), 1.0),)):

@@ -54,14 +54,14 @@ class _Table:
         subject = options.get("subject_column")
         self._subjects = None if subject is None else table.column(subject)
         self._groups = groups_of(table, options.get("group_columns") or [])
-        self._paths = _paths(folder, table, options, self._subjects)
-        self._ids = numbered_ids("row", table.rows) if self._paths is None else self._paths
+        paths = _paths(folder, table, options, self._subjects)
+        self._ids = numbered_ids("row", table.rows) if paths is None else paths  # without a mosaic there are paths
         self._mosaic = self._files = None
         if options.get("mosaic"):
             self._mosaic = Mosaic([inside(folder, str(options["mosaic"]), "mosaic")], _tile(options))
             self._mosaic.check_rows(table.rows, str(table.path))
         else:
-            self._files = [folder / path for path in self._paths]
+            self._files = [folder / path for path in self._ids]
             if not options.get("unreadable"):
                 _check_there(self._files, table, options["path_column"])
 
@@ -80,7 +80,7 @@ class _Table:
     def _images(self, indices: np.ndarray) -> np.ndarray:
         if self._mosaic is not None:
             return self._mosaic.read(indices)
-        paths = [self._folder / self._paths[index] for index in indices]
+        paths = [self._folder / self._ids[index] for index in indices]
         return decode_all(
             paths, [self._table.where(index) for index in indices], self._size, self._channels, self._crop
         )
@@ -98,7 +98,8 @@ def _paths(folder: Path, table: TextTable, options: dict, subjects: np.ndarray |
         if options.get("mosaic"):
             return None
         raise StudyError("reader 'image_table': the key `path_column` is missing")
-    first, paths = {}, []
+    first: dict[str, int] = {}
+    paths = []
     for row, text in enumerate(table.column(options["path_column"])):
         path = inside(folder, text, table.where(row)).relative_to(folder).as_posix()
         other = first.setdefault(path, row)

@@ -32,10 +32,12 @@ def open(options: dict, data_root: Path) -> Reader:
     folder = location(options, data_root)
     classes = class_names(options, file=folder / "classes.txt")
     pools = ("all",) if _file(folder, "all") else ("train", "test")
-    files = {pool: _file(folder, pool) for pool in pools}
-    for pool, file in files.items():
+    files = {}
+    for pool in pools:
+        file = _file(folder, pool)
         if file is None:
             raise StudyError(f"{folder / pool}_labels.npy: no such file, nor {pool}.parquet")
+        files[pool] = file
     return _Labels({pool: _read(file, pool, classes) for pool, file in files.items()}, classes, folder)
 
 

@@ -26,7 +26,7 @@ def draw(random: np.random.Generator, size: tuple[int, int], channels: int) -> n
     from PIL import Image, ImageDraw
 
     extent = np.array(size[::-1]) * _OVERSAMPLING  # x, y
-    canvas = Image.new("L", tuple(int(side) for side in extent), 0)
+    canvas = Image.new("L", (int(extent[0]), int(extent[1])), 0)
     pen = ImageDraw.Draw(canvas)
     for _ in range(random.integers(1, 4)):
         control = np.clip(extent / 2 + random.normal(0, 0.2, (4, 2)) * extent, 0.15 * extent, 0.85 * extent)

@@ -92,7 +92,7 @@ def _bounds(scores: Scores) -> Iterator[tuple[str, Value, Value]]:
         bound = error_bound(run.epsilon, options.get("margin", _MARGIN), options.get("noise_delta", DELTA))
         bound = options.get("error_bound", bound)
         if bound < 1:
-            error = Value(100 - run.accuracy.mean, run.accuracy.error)
+            error = Value(100 - run.accuracy.number, run.accuracy.error)
             yield f"{run.dataset} {number(run.epsilon)}", Value(100 * bound), error
 
 
@@ -100,7 +100,7 @@ def _unsmoothed(scores: Scores) -> Iterator[tuple[str, Value, Value]]:
     for place in places(scores, CIFAR10):
         found = scores.get(place, SMOOTHING, math.inf) or scores.get(place, FREE, math.inf)
         if found is not None:
-            yield place, Value(100 * error_bound(math.inf)), Value(100 - found.mean, found.error)
+            yield place, Value(100 * error_bound(math.inf)), Value(100 - found.number, found.error)
 
 
 def more_smoothing(evidence: Evidence) -> Finding:

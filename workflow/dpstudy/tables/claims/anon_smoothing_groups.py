@@ -41,15 +41,15 @@ def label_gap(run: Run, metric: str) -> Value | None:
     if len(by_label) < 2:
         return None
     seeds = range(len(next(iter(by_label.values()))))
-    gaps = [gap({name: scores[seed] for name, scores in by_label.items()}) for seed in seeds]
-    return value_of([found[0] for found in gaps], metric)
+    gaps = [found[0] for seed in seeds if (found := gap({name: scores[seed] for name, scores in by_label.items()}))]
+    return value_of(gaps, metric)
 
 
 def _best(scores: Scores, place: str, role: str, epsilon: float, metric: str) -> Run | None:
     """The cell that stands for a role, of those with labels' scores."""
     found = [run for run in scores.of_role(role) if (run.dataset, run.epsilon) == (place, epsilon)]
     found = [run for run in found if label_scores(run, metric)]
-    return max(found, key=lambda run: run.accuracy.mean, default=None)
+    return max(found, key=lambda run: run.accuracy.number, default=None)
 
 
 def _compared(scores: Scores, data: str, metric: str) -> Iterator[tuple[str, Mapping[str, Run | None]]]:
@@ -65,8 +65,12 @@ def _compared(scores: Scores, data: str, metric: str) -> Iterator[tuple[str, Map
 
 def _gaps(evidence: Evidence, role: str) -> list[tuple[str, Value | None, Value | None]]:
     """(place and epsilon, gap of a role, gap of smoothing)."""
+
+    def gap_of(run: Run | None) -> Value | None:
+        return label_gap(run, evidence.metric) if run else None
+
     return [
-        (name, *(label_gap(run, evidence.metric) if run else None for run in (cells[role], cells[SMOOTHING])))
+        (name, gap_of(cells[role]), gap_of(cells[SMOOTHING]))
         for name, cells in _compared(evidence.ours, CHEXPERT, evidence.metric)
     ]
 
@@ -80,16 +84,17 @@ def _sizes(run: Run) -> dict[str, int]:
 def _smallest(evidence: Evidence) -> Iterator[tuple[str, Value | None, Value | None]]:
     """(place, epsilon and label, what smoothing costs the rarest label, what it costs the others on average)."""
     for name, cells in _compared(evidence.ours, CHEXPERT, evidence.metric):
-        if cells[FREE] is None or cells[SMOOTHING] is None:
+        unprotected, smoothed = cells[FREE], cells[SMOOTHING]
+        if unprotected is None or smoothed is None:
             continue
-        free, private = (label_scores(cells[role], evidence.metric) for role in (FREE, SMOOTHING))
+        free, private = (label_scores(run, evidence.metric) for run in (unprotected, smoothed))
         costs = {
             label: value_of(free[label], evidence.metric) - value_of(private[label], evidence.metric)
             for label in free
             if label in private
         }
         if len(costs) > 1:
-            sizes = _sizes(cells[SMOOTHING])
+            sizes = _sizes(smoothed)
             rarest = min(costs, key=sizes.__getitem__)
             others = average(cost for label, cost in costs.items() if label != rarest)
             yield f"{name}, {rarest} ({sizes[rarest]})", costs[rarest], others
@@ -121,9 +126,10 @@ def compact_classes(evidence: Evidence) -> Finding:
     )
     shown = []
     for name, cells in _compared(evidence.ours, CIFAR10, evidence.metric):
-        if cells[SMOOTHING] is not None:
-            by_label = label_scores(cells[SMOOTHING], evidence.metric)
-            means = {label: value_of(scores, evidence.metric).mean for label, scores in by_label.items()}
+        run = cells[SMOOTHING]
+        if run is not None:
+            by_label = label_scores(run, evidence.metric)
+            means = {label: value_of(scores, evidence.metric).number for label, scores in by_label.items()}
             if found := gap(means):
                 _, best, worst = found
                 shown.append(f"{name}: best {best} {means[best]:.1f}, worst {worst} {means[worst]:.1f}")

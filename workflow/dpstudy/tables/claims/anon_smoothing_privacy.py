@@ -31,7 +31,7 @@ def audited(evidence: Evidence) -> str:
     runs = [run for run in evidence.ours.of_any_size(SMOOTHING) if run.audit.get("audits")]
     if not runs:
         return _NO_AUDITS
-    found = [(run, highest(run.audit["audits"])) for run in runs]
+    found = [(run, lower) for run in runs if (lower := highest(run.audit["audits"])) is not None]
     above = sum(refuted(run.audit["audits"], run.epsilon) for run in runs)
     bounds: dict[str, dict[float, float]] = {}
     for run, lower in found:

@@ -20,7 +20,7 @@ _WITHOUT_PRIVACY = {"wrn-16-4": 94.0, "wrn-40-4": 95.0}  # that Zagoruyko and Ko
 def _better(scores: Scores, epsilon: float) -> Value | None:
     """The better of the two Wide ResNets on CIFAR-10."""
     found = [value for role in WRNS if (value := scores.get(CIFAR10, role, epsilon))]
-    return max(found, key=lambda value: value.mean, default=None)
+    return max(found, key=lambda value: value.number, default=None)
 
 
 def _epsilons(scores: Scores) -> list[float]:
@@ -30,7 +30,7 @@ def _epsilons(scores: Scores) -> list[float]:
 def _earlier(scores: Scores, epsilon: float, roles: Sequence[str] = (PRIOR, SCATTERNET)) -> Value | None:
     """The best that others had with no more epsilon."""
     found = [value for role in roles if (value := scores.best(CIFAR10, role, epsilon))]
-    return max(found, key=lambda value: value.mean, default=None)
+    return max(found, key=lambda value: value.number, default=None)
 
 
 def new_best(evidence: Evidence) -> Finding:
@@ -86,7 +86,7 @@ def _capacity() -> str:
 
 def prose_and_table(evidence: Evidence) -> Finding:
     """Section 3.2 and Table 3 give different numbers for WRN-16-4 at epsilon 8."""
-    table = evidence.printed.get(CIFAR10, "wrn-16-4", 8.0).mean
+    table = evidence.printed.values[CIFAR10, "wrn-16-4", 8.0].number
     ours = evidence.ours.get(CIFAR10, "wrn-16-4", 8.0)
     here = f"WRN-16-4 at ε = 8: {ours.mean:.1f}" if ours else ""
     return decided(table != _PROSE, PRINTED, f"Section 3.2 has {_PROSE}, Table 3 {table}", here)
@@ -111,7 +111,7 @@ def _named(scores: Scores) -> list[tuple[str, float]]:
 
 def imagenet(evidence: Evidence) -> Finding:
     """NF-ResNet-50 at epsilon 8, far above ResNet-18 at 13.2."""
-    target = evidence.printed.get(IMAGENET, "scratch-imagenet", 8.0)
+    target = evidence.printed.values[IMAGENET, "scratch-imagenet", 8.0]
 
     def parts(scores: Scores) -> list[Part]:
         found = scores.get(IMAGENET, "scratch-imagenet", 8.0)
@@ -135,7 +135,7 @@ def without_privacy(evidence: Evidence) -> Finding:
             for run in evidence.ours.of_role("nonprivate-wrn")
             if run.dataset == CIFAR10 and run.metrics["hyperparameters"].get("network", "").startswith(network)
         ]
-        best = max((run.accuracy for run in runs), key=lambda value: value.mean, default=None)
+        best = max((run.accuracy for run in runs), key=lambda value: value.number, default=None)
         parts.append(
             Part.of(f"{network.upper()} over {goal:g} %", [(network, best, level(evidence.ours, CIFAR10, Value(goal)))])
         )

@@ -1,6 +1,6 @@
 """Claims of de2022 about depth without extra data (appendix B.2, Figure 9)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dpstudy.tables.claims.de2022_techniques import copies
 from dpstudy.tables.claims.finding import Finding, Part, number, on_cells
@@ -17,17 +17,21 @@ def _early(run: Run) -> Value | None:
     return run.accuracy if run.epsilon == _EARLY else curve_value(run, _EARLY)
 
 
+def _copied(size: int) -> Callable[[Run], bool]:
+    return lambda run: copies(run) == size
+
+
 def _groups(scores: Scores, augmented: bool) -> list[list[Run]]:
     """Runs from the shallowest network to the deepest that have as many copies: none, or more than one."""
     sizes = {copies(run) for run in scores.of_role("depths")}
     wanted = [size for size in sizes if (size > 1 if augmented else size == 0)]
-    groups = [group for size in wanted for group in scores.in_order("depths", lambda run, k=size: copies(run) == k)]
+    groups = [group for size in wanted for group in scores.in_order("depths", _copied(size))]
     return [group for group in groups if len(group) > 1]
 
 
 def _best(runs: Sequence[Run], early: bool) -> Value | None:
     found = [value for run in runs if (value := _early(run) if early else run.accuracy)]
-    return max(found, key=lambda value: value.mean, default=None)
+    return max(found, key=lambda value: value.number, default=None)
 
 
 def _name(run: Run) -> str:

@@ -48,7 +48,7 @@ def is_deep(run: Run) -> bool:
 def by_number(scores: Scores, role: str, value: Callable[[Run], float | None], wanted=lambda run: True):
     """The runs of a role in the order of a number, a list for each data set and epsilon; those without it left out."""
     groups = scores.in_order(role, lambda run: value(run) is not None and wanted(run))
-    return [sorted(group, key=value) for group in groups]
+    return [sorted(group, key=lambda run: value(run) or 0.0) for group in groups]
 
 
 def up(groups: Sequence[Sequence[Run]]) -> list[tuple[str, Value, Value]]:

@@ -71,7 +71,7 @@ class Part:
         part = cls(text)
         for name, left, right in triples:
             sign = compare(left, right)
-            if sign is None:
+            if left is None or right is None or sign is None:
                 continue
             part.wins += sign > 0
             part.ties += sign == 0
@@ -91,7 +91,7 @@ class Part:
         for name, left, right in triples:
             if left is None or right is None or (difference := left - right) is None:
                 continue
-            sign = compare(replace(left, mean=left.mean + margin), right)
+            sign = compare(replace(left, mean=left.number + margin), right) or 0  # never None: both are numbers
             part.wins += sign >= 0 and difference.error is not None
             part.ties += sign >= 0 and difference.error is None
             if sign < 0:

@@ -60,7 +60,7 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
             continue
         mean, _, std = mean_median_std(runs[path])
         count = len(runs[path])
-        if key not in values or values[key].mean < mean:
+        if key not in values or values[key].number < mean:
             values[key] = Value(mean, std / math.sqrt(count) if count > 1 else None)
     ours = Grid(values, tuple(spec.get("pretraining", ())), classes)
     return Evidence(printed_grid(rows), ours, rows, published_rows(HYPERPARAMETERS, spec["paper"]), cells)

@@ -21,6 +21,17 @@ class Value:
     error: float | None = 0.0
     at_most: float | None = None
 
+    @property
+    def number(self) -> float:
+        """The mean, for those who have made sure that there is one.
+
+        Raises:
+            ValueError: only a bound is printed.
+        """
+        if self.mean is None:
+            raise ValueError(f"no number is printed, only a bound: at most {self.at_most}")
+        return self.mean
+
     def __sub__(self, other: "Value") -> "Value | None":
         """The difference of two independent numbers; None where one is only a bound."""
         if self.mean is None or other.mean is None:
@@ -30,7 +41,8 @@ class Value:
 
 def _pooled(values: Iterable[Value]) -> float | None:
     errors = [value.error for value in values]
-    return None if None in errors else math.sqrt(sum(error**2 for error in errors))
+    known = [error for error in errors if error is not None]
+    return math.sqrt(sum(error**2 for error in known)) if len(known) == len(errors) else None
 
 
 def average(values: Iterable[Value | None]) -> Value | None:
@@ -39,7 +51,7 @@ def average(values: Iterable[Value | None]) -> Value | None:
     if not there:
         return None
     error = _pooled(there)
-    return Value(sum(value.mean for value in there) / len(there), None if error is None else error / len(there))
+    return Value(sum(value.number for value in there) / len(there), None if error is None else error / len(there))
 
 
 def compare(left: Value | None, right: Value | None) -> int | None:
@@ -48,15 +60,15 @@ def compare(left: Value | None, right: Value | None) -> int | None:
     if left is None or right is None:
         return None
     if left.mean is None or right.mean is None:
-        if left.mean is not None and left.mean > right.at_most:
+        if left.mean is not None and right.at_most is not None and left.mean > right.at_most:
             return 1
-        if right.mean is not None and right.mean > left.at_most:
+        if right.mean is not None and left.at_most is not None and right.mean > left.at_most:
             return -1
         return None
-    difference = left - right
-    if difference.error is None or abs(difference.mean) <= 2 * difference.error + _ROUNDING:
+    difference, error = left.mean - right.mean, _pooled([left, right])
+    if error is None or abs(difference) <= 2 * error + _ROUNDING:
         return 0
-    return 1 if difference.mean > 0 else -1
+    return 1 if difference > 0 else -1
 
 
 @dataclass(frozen=True)
@@ -130,4 +142,4 @@ class Grid:
             and (method, steps) not in without
         ]
         numbers = [value for value in found if value.mean is not None]
-        return max(numbers, key=lambda value: value.mean) if numbers else found[0] if found else None
+        return max(numbers, key=lambda value: value.number) if numbers else found[0] if found else None

@@ -115,18 +115,17 @@ def epochs_cost(evidence: Evidence) -> Finding:
     """Many epochs of Adam cost accuracy at small epsilon and help without privacy."""
 
     def parts(grid: Grid) -> list[Part]:
-        few = {"methods": [ADAM], "without": [(ADAM, 100)]}
+        def few(place: Place, epsilon: float) -> Value | None:
+            return grid.best(place, epsilon, methods=[ADAM], without=[(ADAM, 100)])
+
         return [
             Part.of(
                 f"At ε ≤ {COSTLY:g}, Adam with 1 or 10 epochs over 100",
-                (
-                    (name, grid.best(p, e, **few), grid.get(p, ADAM, 100, e))
-                    for name, p, e in cells(grid, high=COSTLY * 1.001)
-                ),
+                ((name, few(p, e), grid.get(p, ADAM, 100, e)) for name, p, e in cells(grid, high=COSTLY * 1.001)),
             ),
             Part.of(
                 "Without privacy, 100 epochs over 1 or 10",
-                ((p, grid.get(p, ADAM, 100, math.inf), grid.best(p, math.inf, **few)) for p in grid.places),
+                ((p, grid.get(p, ADAM, 100, math.inf), few(p, math.inf)) for p in grid.places),
             ),
         ]
 
@@ -146,11 +145,11 @@ def noise_and_classes(evidence: Evidence) -> Finding:
             if grid.classes.get(small) == grid.classes.get(large):
                 continue
             for name, place, epsilon in cells(grid.at(dataset=large)):
-                leads = [
+                here, there = (
                     gap(grid.best(p, epsilon, [LS]), grid.best(p, epsilon, [NEWTON]))
                     for p in (place, Place(small, place.pretraining))
-                ]
-                triples.append((f"{name} against {small}", *leads))
+                )
+                triples.append((f"{name} against {small}", here, there))
         return [Part.of("Lead of LS over Newton with more classes over that with fewer", triples)]
 
     noise = ", ".join(f"sqrt({m}) = {math.sqrt(m):.1f}" for m in (10, 100, 1000))

@@ -24,7 +24,7 @@ def _table_1(evidence: Evidence, own: bool) -> dict[tuple[str, float], float]:
 
 def _printed(evidence: Evidence, dataset: str, method: str, epochs: int, epsilon: float) -> float:
     """A cell of Tables 2-4 on JFT-3B features."""
-    return evidence.printed.get(Place(dataset, "JFT-3B"), method, epochs, epsilon).mean
+    return evidence.printed.values[Place(dataset, "JFT-3B"), method, epochs, epsilon].number
 
 
 def headline(evidence: Evidence) -> Finding:
@@ -58,7 +58,7 @@ def summary_differs_once(evidence: Evidence) -> Finding:
     differing = []
     for (dataset, epsilon), value in _table_1(evidence, own=True).items():
         grid = evidence.printed.at(dataset=dataset)
-        best = max(grid.best(place, epsilon).mean for place in grid.places)
+        best = max(found.number for place in grid.places if (found := grid.best(place, epsilon)))
         if best != value:
             differing.append(f"{dataset} ε = {number(epsilon)}: {value} in Table 1, {best} in the detailed one")
     return decided(len(differing) == 1, PRINTED, "; ".join(differing) or "No cell differs")
@@ -88,8 +88,8 @@ def private_is_close(evidence: Evidence) -> Finding:
 
 def _winner(grid: Grid, place: Place, epsilon: float, wins: list[tuple[str, int]]) -> tuple:
     """(best of the rows `wins`, best of all others): whether a caption names the best rows."""
-    best = [grid.get(place, *row, epsilon) for row in wins]
-    best = max((v for v in best if v and v.mean is not None), key=lambda v: v.mean, default=None)
+    rows = [grid.get(place, *row, epsilon) for row in wins]
+    best = max((v for v in rows if v and v.mean is not None), key=lambda v: v.number, default=None)
     return best, grid.best(place, epsilon, without=wins)
 
 

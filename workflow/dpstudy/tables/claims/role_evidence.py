@@ -70,7 +70,7 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     values: dict[tuple[str, str, float], Value] = {}
     for run in whole:
         key = (run.dataset, run.role, run.epsilon)
-        if key not in values or values[key].mean < run.accuracy.mean:
+        if key not in values or values[key].number < run.accuracy.number:
             values[key] = run.accuracy
     beside = {dataset for dataset, found in sizes.items() if min(found) >= paper.fewest.get(dataset, 0)}
     values |= {key: value for key, value in printed.values.items() if key[1] in paper.cited and key[0] in beside}

@@ -89,8 +89,9 @@ class Scores:
 
     def best(self, dataset: str, role: str, most: float = math.inf) -> Value | None:
         """The highest number of a role at finite epsilons up to `most`."""
-        found = [self.get(dataset, role, e) for e in self.epsilons(dataset, role) if e <= most and not math.isinf(e)]
-        return max(found, key=lambda value: value.mean, default=None)
+        epsilons = [e for e in self.epsilons(dataset, role) if e <= most and not math.isinf(e)]
+        found = [self.values[dataset, role, epsilon] for epsilon in epsilons]
+        return max(found, key=lambda value: value.number, default=None)
 
     def pairs(
         self, left: str, right: str, datasets: Sequence[str] = (), private: bool = True

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from operator import itemgetter
 
 from dpstudy.tables.claims.finding import (
     CELLS,
@@ -62,15 +63,16 @@ def budget_on_cifar(evidence: Evidence) -> Finding:
     runs = [run for run in runs if run.curve[-1].spent is not None]
     if not runs:
         return undecided("The study has no training curve of a private linear model on CIFAR-10", printed)
-    reached = [point for run in runs for point in run.curve if point.accuracy.mean >= goal]
+    points = [(point.spent, point.accuracy) for run in runs for point in run.curve if point.spent is not None]
+    reached = [(spent, accuracy) for spent, accuracy in points if accuracy.number >= goal]
     if reached:
-        first = min(reached, key=lambda point: point.spent)
-        here = f"{goal} % is first reached at a certified ε = {first.spent:.2f}; e^({before} - {first.spent:.2f}) = "
-        here += f"{math.exp(before - first.spent):.0f}"
-        if first.accuracy.error is None:
+        spent, accuracy = min(reached, key=itemgetter(0))
+        here = f"{goal} % is first reached at a certified ε = {spent:.2f}; e^({before} - {spent:.2f}) = "
+        here += f"{math.exp(before - spent):.0f}"
+        if accuracy.error is None:
             return undecided(f"{here}, by a single seed", printed)
-        return Finding(HOLDS if first.spent < before else FAILS, CELLS, printed, here)
-    last = max((run.curve[-1].accuracy for run in runs), key=lambda value: value.mean)
+        return Finding(HOLDS if spent < before else FAILS, CELLS, printed, here)
+    last = max((run.curve[-1].accuracy for run in runs), key=lambda value: value.number)
     here = f"{goal} % is not reached: the last point has {last.mean:.2f} %"
     if compare(last, Value(goal)) == 0:
         return undecided(f"{here}, which is within the noise", printed)
@@ -174,7 +176,9 @@ def poisson_and_shuffle(evidence: Evidence) -> Finding:
         triples = []
         for model in MODELS:
             poisson = f"{model}-poisson" if any(key[1] == f"{model}-poisson" for key in scores.values) else model
-            triples += [(f"{name} {model}", *pair) for name, *pair in scores.pairs(poisson, f"{model}-shuffle")]
+            triples += [
+                (f"{name} {model}", left, right) for name, left, right in scores.pairs(poisson, f"{model}-shuffle")
+            ]
         return [
             Part.not_below(f"Poisson no more than {_ALIKE} points below shuffled batches", triples, _ALIKE),
             Part.not_below(

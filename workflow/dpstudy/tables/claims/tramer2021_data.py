@@ -83,9 +83,7 @@ def pseudo_labels(evidence: Evidence) -> Finding:
 
 def transfer_reaches(evidence: Evidence) -> Finding:
     """Figure 5's contents: what is printed at epsilon 2 is reached."""
-    triples = [
-        (role, *(scores.get(CIFAR, role, 2.0) for scores in (evidence.ours, evidence.printed))) for role in _ROLES
-    ]
+    triples = [(role, evidence.ours.get(CIFAR, role, 2.0), evidence.printed.get(CIFAR, role, 2.0)) for role in _ROLES]
     return on_cells([Part.not_below("At ε = 2 not below what section 5.2 prints", triples)], _SOURCES)
 
 
@@ -115,9 +113,10 @@ def better_sources(evidence: Evidence) -> Finding:
 
     def parts(scores: Scores) -> list[Part]:
         better, worse = reversed(_ROLES)
-        private = scores.get(CIFAR, better, 2.0), scores.get(CIFAR, worse, 2.0)
-        free = (scores.get(CIFAR, f"nonprivate-{role}", math.inf) for role in (better, worse))
-        return [Part.of("From ImageNet over from CIFAR-100", [("ε = 2", *private), ("ε = ∞", *free)])]
+        private, private_worse = (scores.get(CIFAR, role, 2.0) for role in (better, worse))
+        free, free_worse = (scores.get(CIFAR, f"nonprivate-{role}", math.inf) for role in (better, worse))
+        triples = [("ε = 2", private, private_worse), ("ε = ∞", free, free_worse)]
+        return [Part.of("From ImageNet over from CIFAR-100", triples)]
 
     return on_both(evidence, parts, missing=_SOURCES)
 

@@ -24,27 +24,27 @@ def printed_scores(rows: Sequence[Mapping[str, str]]) -> Scores:
     values: dict[tuple[str, str, float], Value] = {}
     searches: dict[tuple[str, str], dict[str, float]] = {}
     for row in rows:
-        model = _MODELS.get(row["model"])
         if row["table"] == "3":
-            searches.setdefault((row["dataset"], model), {})[row["statistic"]] = float(row["value"])
+            searches.setdefault((row["dataset"], _MODELS[row["model"]]), {})[row["statistic"]] = float(row["value"])
             continue
         error = float(row["std"]) / math.sqrt(_PRINTED_RUNS) if row["std"] else 0.0
-        for role in _printed_roles(row, model):
+        for role in _printed_roles(row):
             values.setdefault((row["dataset"], role, float(row["epsilon"])), Value(float(row["value"]), error))
     return Scores(values, (), {key: Search(statistics) for key, statistics in searches.items()})
 
 
-def _printed_roles(row: Mapping[str, str], model: str | None) -> tuple[str, ...]:
+def _printed_roles(row: Mapping[str, str]) -> tuple[str, ...]:
     """The roles that a printed number is in; a later number never replaces an earlier one."""
     table, method = row["table"], row["method"]
     if table == "1":
-        return (PRIOR,) if row["source"] else (model,)
+        return (PRIOR,) if row["source"] else (_MODELS[row["model"]],)
     if table == "2":
         normalisation = method.removeprefix("non-private (").split()[0]
         return (_TABLE_2[normalisation],) if normalisation in _TABLE_2 else ()
     if table == "11":
-        return (f"nonprivate-{model}",)
+        return (f"nonprivate-{_MODELS[row['model']]}",)
     if table == "19":
+        model = _MODELS[row["model"]]
         return (f"{model}-shuffle", model) if "shuffle" in method else (f"{model}-poisson",)
     if table == "20":
         return ("cnn-smaller",) if "168K" in row["model"] else ("cnn",)

@@ -24,10 +24,9 @@ def _against(
     """(data set, a statistic of one model, a statistic of another); each is (model, statistic)."""
     found = []
     for dataset in datasets:
-        pair = [scores.searches.get((dataset, model)) for model, _ in (left, right)]
-        if None not in pair:
-            values = [Value(s.statistics[name]) for s, (_, name) in zip(pair, (left, right), strict=True)]
-            found.append((dataset, *values))
+        one, other = (scores.searches.get((dataset, model)) for model, _ in (left, right))
+        if one is not None and other is not None:
+            found.append((dataset, Value(one.statistics[left[1]]), Value(other.statistics[right[1]])))
     return found
 
 
@@ -86,7 +85,7 @@ def maximum_is_stable(evidence: Evidence) -> Finding:
                 losses[f"{dataset} {model} {parameter}"] = max(best) - min(best)
     if not losses:
         return undecided(_MISSING)
-    worst = max(losses, key=losses.get)
+    worst = max(losses, key=losses.__getitem__)
     text = (
         f"Between the best settings with one parameter fixed lie at most {losses[worst]:.2f} points ({worst}); up to "
         f"{_STABLE:g} counts as stable. Of the CNN's, the largest batch and the lowest rate are left out. As found"
@@ -102,15 +101,14 @@ def boundary(evidence: Evidence) -> Finding:
         for parameter in PARAMETERS:
             best = best_by_value(search.trials, parameter)
             values = list(best)
-            top = max(values, key=best.get, default=None)
-            if len(values) > 1 and top in (values[0], values[-1]):
+            if len(values) > 1 and (top := max(values, key=best.__getitem__)) in (values[0], values[-1]):
                 inner = values[1] if top == values[0] else values[-2]
                 gains[f"{dataset} {model} {parameter} = {top:g}"] = best[top] - best[inner]
     if not any(search.trials for search in evidence.ours.searches.values()):
         return undecided(_MISSING, printed)
     if not gains:
         return undecided("No best setting of these searches lies at the end of its range", printed)
-    worst = max(gains, key=gains.get)
+    worst = max(gains, key=gains.__getitem__)
     text = (
         f"{len(gains)} best settings at the end of a range; the last step gains at most {gains[worst]:.2f} points "
         f"({worst}); more than {_TREND:g} counts as an upward trend. As found"

@@ -53,9 +53,8 @@ def sizes_and_accuracy(evidence: Evidence) -> Finding:
         gaps = []
         for epsilon in scores.epsilons(CIFAR, "cnn-smaller"):
             linear, cnn, smaller = (scores.get(CIFAR, role, epsilon) for role in ("linear", "cnn", "cnn-smaller"))
-            if linear and cnn:
-                change = smaller - cnn
-                gaps.append((CIFAR, linear - smaller, Value(abs(change.mean), change.error)))
+            if linear and cnn and smaller and (change := smaller - cnn):
+                gaps.append((CIFAR, linear - smaller, Value(abs(change.number), change.error)))
         return [
             Part.of(f"Linear model's parameters, in % of the CNN's, over {AS_MANY:g}", ratios),
             Part.of("Lead of linear over the smaller CNN above what the CNN's size changes", gaps),
@@ -188,7 +187,8 @@ def iteration_noise(evidence: Evidence) -> Finding:
 @cache
 def _levels(epsilon: str) -> tuple[float, float]:
     size = {"records": _RECORDS, "batch_size": 512, "epochs": 10}
-    return tuple(noise_level(name, PAPER, epsilon, _DELTA, **size) for name in ("dp-sgd", "iteration"))
+    dp_sgd, iteration = (noise_level(name, PAPER, epsilon, _DELTA, **size) for name in ("dp-sgd", "iteration"))
+    return dp_sgd, iteration
 
 
 def iteration_accuracy(evidence: Evidence) -> Finding:
