@@ -2,7 +2,8 @@
 # make status  which cells are done, stale or missing (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
 # make paper   all tables and figures in one PDF, results/tables/all.pdf (needs LaTeX; STUDY=FILE: of another study)
-# make bench   measure speed                                     make lint   check style
+# make bench   measure speed                                     make lint   check style and types
+# make coverage  run the tests, and list what they never reach
 # make test-slurm  install Debian's SLURM (root) and run a study through it
 # make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
 
@@ -14,7 +15,7 @@ STUDY ?=
 A ?=
 B ?=
 
-.PHONY: study status compare paper test test-slurm bench lint lock clean
+.PHONY: study status compare paper test test-slurm coverage bench lint lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/python workflow/run.py --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
@@ -35,6 +36,9 @@ test: $(VENV)/dev.stamp
 test-slurm: $(VENV)/dev.stamp
 	@tests/slurm/install.sh && DPSTUDY_SLURM=1 $(BIN)/python -m pytest tests/slurm
 
+coverage: $(VENV)/dev.stamp  # what the tests never reach: a report by file, and pages in htmlcov/
+	@$(BIN)/python -m pytest -n 2 --dist loadscope --cov --cov-report=term:skip-covered --cov-report=html
+
 bench: $(VENV)/dev.stamp
 	@$(BIN)/python -m benchmarks
 
@@ -42,6 +46,7 @@ lint: $(VENV)/dev.stamp
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/snakefmt --check Snakefile workflow/rules
 	@$(BIN)/snakemake --lint
+	@$(BIN)/mypy
 
 $(VENV)/study.stamp: envs/requirements.txt pyproject.toml
 	@workflow/setup.sh $(PYTHON) $(VENV) envs/requirements.txt

@@ -39,7 +39,11 @@ def mean_interval(entries: Sequence[Mapping], metric: str) -> tuple[float, float
 
 
 def mean_median_std(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean, median and sample standard deviation (divisor n - 1; 0 for a single value)."""
+    """Mean, median and sample standard deviation (divisor n - 1; 0 for a single value).
+
+    >>> mean_median_std([1.0, 2.0, 6.0])
+    (3.0, 2.0, 2.6457513110645907)
+    """
     array = np.asarray(values, dtype=np.float64)
     spread = float(np.std(array, ddof=1)) if len(array) > 1 else 0.0
     return float(np.mean(array)), float(np.median(array)), spread

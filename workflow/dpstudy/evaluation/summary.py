@@ -29,7 +29,11 @@ _AXES = ("dataset", "features", "entry", "epsilon")
 
 
 def cell_name(dataset: str, features: str, entry: str, epsilon: str) -> str:
-    """The name of a cell, which is its path below results/cells."""
+    """The name of a cell, which is its path below results/cells.
+
+    >>> cell_name("mnist", "pixels", "dp-sgd", "2")
+    'mnist/pixels/dp-sgd/eps=2'
+    """
     return f"{dataset}/{features}/{entry}/eps={epsilon}"
 
 

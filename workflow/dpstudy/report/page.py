@@ -158,7 +158,11 @@ def _run(run: RuleRun) -> dict:
 
 
 def clock(seconds: float) -> str:
-    """A time as people say it: "0.4 s", "59 s", "3 min 4 s", "2 h 5 min"."""
+    """A time as people say it: "0.4 s", "59 s", "3 min 4 s", "2 h 5 min".
+
+    >>> clock(184)
+    '3 min 4 s'
+    """
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)

@@ -48,5 +48,9 @@ def figure_captions(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, st
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names as a text: "a, b and c"."""
+    """Names as a text: "a, b and c".
+
+    >>> joined(["pixels", "scatternet", "vit"])
+    'pixels, scatternet and vit'
+    """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

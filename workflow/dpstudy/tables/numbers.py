@@ -42,25 +42,41 @@ def over_seeds(statistic: str, counts: Iterable[int], sign: str = "±") -> str:
 
 
 def interval_text(interval: tuple[float, float] | None, digits: int) -> str:
-    """The ends of an interval, as "0.50–0.57"; "" for None."""
+    """The ends of an interval, as "0.50–0.57"; "" for None.
+
+    >>> interval_text((0.496, 0.572), 2)
+    '0.50–0.57'
+    """
     return "" if interval is None else f"{interval[0]:.{digits}f}–{interval[1]:.{digits}f}"
 
 
 def signed(value: float, digits: int) -> str:
-    """A difference with its sign; what rounds to zero has none. The minus is the ASCII one."""
+    """A difference with its sign; what rounds to zero has none. The minus is the ASCII one.
+
+    >>> signed(-0.26, 1), signed(0.04, 1)
+    ('-0.3', '0.0')
+    """
     text = f"{value:+.{digits}f}"
     return text[1:] if float(text) == 0 else text
 
 
 def upper_bound(value: float) -> str:
-    """A positive number rounded up to four significant digits, so that the printed bound stays one."""
+    """A positive number rounded up to four significant digits, so that the printed bound stays one.
+
+    >>> upper_bound(1.99901)
+    '2'
+    """
     exact = Decimal(repr(float(value)))  # what the ledger says, not the binary digits behind it
     rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - 3), rounding=ROUND_CEILING)
     return f"{rounded.normalize():f}"
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """A number with `digits` significant digits and no trailing zeros; large whole numbers in full."""
+    """A number with `digits` significant digits and no trailing zeros; large whole numbers in full.
+
+    >>> significant(0.068266666), significant(60000)
+    ('0.06827', '60000')
+    """
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.{digits}g}"

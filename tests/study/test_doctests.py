@@ -1,0 +1,21 @@
+"""The examples in docstrings."""
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+LIBRARY = Path(__file__).parents[2] / "workflow"
+WITH_EXAMPLES = sorted(path for path in (LIBRARY / "dpstudy").rglob("*.py") if ">>>" in path.read_text())
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.stem)
+def test_they_give_what_they_say(path):
+    module = importlib.import_module(".".join(path.relative_to(LIBRARY).with_suffix("").parts))
+    found = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert found.attempted and not found.failed
+
+
+def test_there_are_some():
+    assert len(WITH_EXAMPLES) >= 12
