@@ -35,7 +35,11 @@ def page(browser, study, tmp_path):
             row |= {"top1_low": row["top1"] - 2, "top1_high": row["top1"] + 2}
             row["groups"] = {"sex=F": {"n": 50, "top1": row["top1"] + 1}, "sex=M": {"n": 50, "top1": row["top1"] - 1}}
         write_json(path, content)
-    build(study, claims=[judge_paper("anon_smoothing")], graph={"edges": [["prepare", "train"], ["train", "report"]]})
+    build(
+        study,
+        claims=[judge_paper("anon_smoothing")],
+        graph={"edges": [["prepare", "train", 2], ["train", "report", 1]]},
+    )
 
     def open_page(**options):
         context = browser.new_context(offline=True, **options)

@@ -233,7 +233,7 @@ def test_what_bounds_a_contribution_and_what_attacks_looked_at_is_told(study):
 
 
 def test_rules_are_drawn_with_what_their_jobs_took(study):
-    words = re.sub(r"\s+", " ", " ".join(Page(build(study, graph={"edges": [["train", "build_report"]]})).text))
+    words = re.sub(r"\s+", " ", " ".join(Page(build(study, graph={"edges": [["train", "build_report", 1]]})).text))
     assert "train 1 job, 2.5 s" in words and "train 1 2.5 s 2.5 s 2.0 s 300 400" in words
     assert "no ledger accounts for" in words
     assert "Time and memory" not in "".join(Page(build(study)).text)

@@ -1,6 +1,7 @@
 """What reruns after a change, and above all what does not: the exact list of jobs."""
 
 import copy
+import json
 import os
 import time
 
@@ -47,6 +48,14 @@ def test_nothing_to_do_after_a_run(study):
 def test_a_hyperparameter_reruns_only_its_entrys_cells(study):
     study.write_config(changed(methods__sgd__learning_rate=1.0))
     assert study.planned() == sorted(cells("sgd") + AFTER_CELLS)
+
+
+def test_the_page_has_the_graph_of_the_run(study):
+    edges = json.loads(study.read("benchmarks/graph.json"))["edges"]
+    between = {(source, rule): count for source, rule, count in edges}
+    assert between["summarise_cells", "draw_figure"] == 1 and between["train_stepped", "certify_cells"] == 4
+    assert between["prepare_shard", "prepare_manifest"] >= 4 and not any("all" in edge for edge in edges)
+    assert "<h3>Rules</h3>" in study.read("report/index.html").decode()
 
 
 def test_a_closed_form_hyperparameter_reruns_no_pass_over_the_data(study):

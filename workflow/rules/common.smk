@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -181,8 +182,9 @@ def note_graph():
     if all(job.rule.name != "build_report" for job in jobs):
         return
     dependencies = workflow.dag.dependencies
-    edges = {(source.rule.name, job.rule.name) for job in jobs for source in dependencies[job]}
-    write_json(GRAPH, {"edges": sorted(edge for edge in edges if "all" not in edge)})
+    readings = Counter((source.rule.name, job.rule.name) for job in jobs for source in dependencies[job])
+    edges = [[*edge, count] for edge, count in sorted(readings.items()) if "all" not in edge]
+    write_json(GRAPH, {"edges": edges})
 
 
 def run_here(names):

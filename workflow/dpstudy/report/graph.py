@@ -32,27 +32,48 @@ class Drawing:
     arrows: tuple[str, ...]
 
 
-def ordered(edges: Iterable[Sequence[str]]) -> dict[str, set[str]]:
+def ordered(edges: Iterable[Sequence]) -> dict[str, set[str]]:
     """Rules in an order in which each comes after what it reads from -> what it reads from.
 
-    Where rules read from each other (a manifest of one split serves a shard of another), the edges into the one with
-    the fewest are left out.
+    Where rules read from each other (a manifest of one split serves a shard of another), the fewest such readings are
+    left out.
 
     Args:
-        edges: (from, to) pairs.
+        edges: (from, to, how many jobs read so).
     """
-    reads: dict[str, set[str]] = {}
-    for source, rule in edges:
-        reads.setdefault(source, set())
-        reads.setdefault(rule, set())
+    reads: dict[str, dict[str, int]] = {}
+    for source, rule, count in edges:
+        reads.setdefault(source, {})
+        reads.setdefault(rule, {})
         if source != rule:
-            reads[rule].add(source)
+            reads[rule][source] = count
     placed: dict[str, set[str]] = {}
     while len(placed) < len(reads):
-        waiting = {rule: sources - placed.keys() for rule, sources in reads.items() if rule not in placed}
-        rule = min(waiting, key=lambda rule: (len(waiting[rule]), rule))
-        placed[rule] = reads[rule] & placed.keys()
+        waiting = {
+            rule: {source: count for source, count in sources.items() if source not in placed}
+            for rule, sources in reads.items()
+            if rule not in placed
+        }
+        above = {rule: _above(rule, waiting) for rule in waiting}
+        free = [rule for rule in waiting if not above[rule]]
+        if not free:  # a circle that waits for itself alone
+            least = min(len(found) for found in above.values())
+            free = [rule for rule, found in above.items() if rule in found and len(found) == least]
+        rule = min(free, key=lambda rule: (sum(waiting[rule].values()), rule))
+        placed[rule] = set(reads[rule]) & placed.keys()
     return placed
+
+
+def _above(rule: str, waiting: Mapping[str, Mapping[str, int]]) -> set[str]:
+    """All that a rule waits for, and these wait for."""
+    found: set[str] = set()
+    left = list(waiting[rule])
+    while left:
+        source = left.pop()
+        if source not in found:
+            found.add(source)
+            left += waiting[source]
+    return found
 
 
 def reduced(reads: Mapping[str, set[str]]) -> dict[str, set[str]]:

@@ -21,6 +21,7 @@ from dpstudy.tables.words import GUARANTEES, spent_in_words, test_in_words, tota
 
 TEMPLATES = Path(__file__).parents[2] / "report"
 _OWN_RULE = "build_report"
+_MEASURES = ("rule", "jobs", "time", "longest", "processor", "peak MB")
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Making:
         config, library: hashes.
         versions: package -> version.
         benchmarks: folder of Snakemake's benchmark files; None: nothing is said of time and memory.
-        graph: path of {"edges": [[rule, rule that reads from it]]}; the rules are not drawn where there is none.
+        graph: path of {"edges": [[rule, rule that reads from it, in how many jobs]]}; where there is none the rules are
+            not drawn.
     """
 
     config: str
@@ -136,24 +138,27 @@ def _ran(making: Making) -> dict:
         reads = ordered(read_json(making.graph)["edges"])
     others = [rule for rule in reads if rule != _OWN_RULE]  # of this job nothing is known yet
     runs = read_runs(making.benchmarks, others) if making.benchmarks is not None else []
+    declared = any(run.declared_mb is not None for run in runs)  # Snakemake's --benchmark-extended tells it
     lines = {run.rule: f"{run.jobs} {'job' if run.jobs == 1 else 'jobs'}, {clock(run.seconds)}" for run in runs}
     return {
-        "runs": [_run(run) for run in runs],
+        "runs": [_run(run, declared) for run in runs],
+        "measures": [*_MEASURES, *(["declared MB"] if declared else [])],
         "seconds": clock(sum(run.seconds for run in runs)),
         "graph": draw(reads, lines) if reads else None,
     }
 
 
-def _run(run: RuleRun) -> dict:
+def _run(run: RuleRun, declared: bool) -> dict:
     """A rule's line: what is shown, beside what it is sorted by."""
-    shown = (
+    shown: list[tuple[str, float]] = [
         (str(run.jobs), run.jobs),
         (clock(run.seconds), run.seconds),
         (clock(run.longest), run.longest),
         (clock(run.cpu_seconds), run.cpu_seconds),
         (f"{run.peak_mb:,.0f}", run.peak_mb),
-        ("–" if run.declared_mb is None else f"{run.declared_mb:,}", run.declared_mb or 0),
-    )
+    ]
+    if declared:
+        shown.append(("–" if run.declared_mb is None else f"{run.declared_mb:,}", run.declared_mb or 0))
     return {"rule": run.rule, "cells": [{"value": text, "order": repr(number)} for text, number in shown]}
 
 
