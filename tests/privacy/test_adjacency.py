@@ -74,6 +74,14 @@ def test_a_shuffled_pass_has_no_epsilon_for_adding_a_record():
     assert by["add-remove-one"] is None and by["replace-one"] > 2 * by["zero-out"] > 0
 
 
+def test_a_zeroed_unit_still_takes_a_place_in_a_batch_that_is_cut():
+    cut = Event("gradient", "gaussian", 4.0, 1.0, 5, "truncated-poisson", 0.1, largest=12, units=100)
+    by = epsilons_by_adjacency(ledger(cut))
+    assert by["zero-out"] == by["replace-one"] > 2 * by["add-remove-one"] > 0
+    whole = epsilons_by_adjacency(ledger(Event("gradient", "gaussian", 4.0, 1.0, 5, "poisson", 0.1)))
+    assert whole["zero-out"] == whole["add-remove-one"]
+
+
 def test_nothing_is_said_of_what_nothing_proves():
     assert set(epsilons_by_adjacency(ledger(FULL, guarantee="claimed")).values()) == {None}
     assert replacing_epsilon([Event("sum", "gaussian", 0.0, 1.0)], DELTA) == math.inf

@@ -2,7 +2,8 @@
 
 add-remove-one: one has a unit more. zero-out: a unit's place stays, its contribution becomes zero. replace-one: a unit
 is exchanged for any other. What is certified for adding and removing holds for zeroing out, which is removing as far as
-what is released can tell. Replacing is two such steps:
+what is released can tell; but where batches are cut to a size, a unit without contribution still takes a place from
+another, and zeroing out counts as replacing. Replacing is two such steps:
 
     mu-Gaussian-DP becomes 2 mu (Dong, Roth and Su 2022, Theorem 2.14), and
     (epsilon, delta) becomes (2 epsilon, (1 + e^epsilon) delta), by the definition applied twice.
@@ -16,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.accounting import certify, sampled_epsilons
-from dpstudy.privacy.events import EXPONENTIAL, Event, unamplified
+from dpstudy.privacy.events import EXPONENTIAL, TRUNCATED, Event, unamplified
 from dpstudy.privacy.ledger_events import from_ledger
 
 ADJACENCIES = ("add-remove-one", "zero-out", "replace-one")
@@ -33,10 +34,12 @@ def epsilons_by_adjacency(ledger: Mapping) -> dict[str, float | None]:
     found: dict[str, float | None] = dict.fromkeys(ADJACENCIES)
     if ledger["guarantee"] != "proved":
         return found
-    found["zero-out"] = ledger["epsilon"]
+    events = from_ledger(ledger["events"])
+    found["replace-one"] = replacing_epsilon(events, ledger["delta"])
+    cut = any(event.sampling == TRUNCATED for event in events)
+    found["zero-out"] = found["replace-one"] if cut else ledger["epsilon"]
     if ledger["adjacency"] == "add-remove-one":
         found["add-remove-one"] = ledger["epsilon"]
-    found["replace-one"] = replacing_epsilon(from_ledger(ledger["events"]), ledger["delta"])
     return found
 
 

@@ -14,7 +14,7 @@ from dpstudy.report.groups import describe_groups
 from dpstudy.report.ledgers import describe_ledgers
 from dpstudy.report.runs import RuleRun, read_runs
 from dpstudy.report.tables import CLAIMS, describe_table
-from dpstudy.tables.captions import joined
+from dpstudy.tables.captions import enumerated
 from dpstudy.tables.palette import COLOURS, COLOURS_ON_DARK
 from dpstudy.tables.results import Results
 from dpstudy.tables.words import GUARANTEES, spent_in_words, test_in_words, total_in_words
@@ -126,8 +126,8 @@ def _total(total: Mapping) -> str:
 
 def _question(axes: Mapping[str, list[str]]) -> str:
     return (
-        f"How accurate are {joined(axes['entries'])} on {joined(axes['datasets'])} under differential privacy, "
-        f"with {joined(axes['features'])} as features?"
+        f"How accurate are {enumerated(axes['entries'])} on {enumerated(axes['datasets'])} under differential privacy, "
+        f"with {enumerated(axes['features'])} as features?"
     )
 
 

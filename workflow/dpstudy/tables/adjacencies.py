@@ -15,7 +15,8 @@ from dpstudy.tables.sheet import Sheet, write_sheet
 
 CSV_HEADER = ("dataset", "features", "entry", "epsilon", "delta", *ADJACENCIES)
 _NOTES = (
-    "Each ε is an upper bound at the data set's δ. Zeroing out: the unit's place stays, its contribution becomes zero. "
+    "Each ε is an upper bound at the data set's δ. Zeroing out: the unit's place stays, its contribution becomes zero; "
+    "of batches that are cut to a size this is bounded as replacing. "
     "Replacing is certified as removing and adding: exactly for Gaussian releases of full batches, as a bound else.",
     "–: nothing is proved, or there is no such bound (of fixed batches none for adding and removing).",
 )

@@ -40,17 +40,20 @@ def figure_captions(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, st
             "guarantee covers this figure, and it is not for publication."
         )
         return caption, f"{shown}, a histogram a class; {numbers}."
-    kinds, entries = joined(spec.get("features", axes["features"])), joined(spec.get("entries", axes["entries"]))
+    kinds, entries = (
+        enumerated(spec.get("features", axes["features"])),
+        enumerated(spec.get("entries", axes["entries"])),
+    )
     return (
         f"{metric} against the target ε; mean over seeds, bars are one standard deviation.",
         f"{metric} against the privacy budget epsilon for {entries} on {kinds}; {numbers}.",
     )
 
 
-def joined(names: Sequence[str]) -> str:
+def enumerated(names: Sequence[str]) -> str:
     """Names as a text: "a, b and c".
 
-    >>> joined(["pixels", "scatternet", "vit"])
+    >>> enumerated(["pixels", "scatternet", "vit"])
     'pixels, scatternet and vit'
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dpstudy.files import atomic
-from dpstudy.tables.captions import figure_captions, joined
+from dpstudy.tables.captions import enumerated, figure_captions
 from dpstudy.tables.markup import escape
 
 TEMPLATES = Path(__file__).parents[2] / "report"
@@ -65,8 +65,8 @@ def _cautions(private_tests: Sequence[str]) -> list[str]:
     if not private_tests:
         return []
     return [
-        f"The test split of {joined(private_tests)} holds private records: every number on it here is a statistic of "
-        "them that no ledger accounts for. Keep this document where the records are kept."
+        f"The test split of {enumerated(private_tests)} holds private records: every number on it here is a statistic "
+        "of them that no ledger accounts for. Keep this document where the records are kept."
     ]
 
 
