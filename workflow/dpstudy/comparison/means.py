@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dpstudy.comparison.change import GROUP, METRIC, Change, is_number
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
+from dpstudy.evaluation.standard_error import standard_error as error_of_mean
 
 _NO_METRIC = ("seed", "split", "seconds", "releases", "groups", "n")
 _ENDS = ("_low", "_high")
-_WIDTH = 2 * 1.959964  # of a 95 % interval of a normal distribution, in standard deviations
 
 
 def mean_changes(place: str, a: list[dict], b: list[dict], paths: tuple[str, str]) -> Iterator[Change]:
@@ -46,9 +46,8 @@ def standard_error(entries: Sequence[dict], metric: str) -> float | None:
     """
     if len(entries) < 2:
         return None
-    spread = mean_median_std([entry[metric] for entry in entries])[2] / math.sqrt(len(entries))
-    ends = mean_interval(entries, metric)
-    return math.hypot(spread, (ends[1] - ends[0]) / _WIDTH) if ends else spread
+    std = mean_median_std([entry[metric] for entry in entries])[2]
+    return error_of_mean(std, len(entries), mean_interval(entries, metric))
 
 
 def _changes(place: str, part: str, prefix: str, a: list[dict], b: list[dict], paths: tuple[str, str]):

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterable
 
+from dpstudy.evaluation.standard_error import standard_error as error_of_mean
 from dpstudy.tables.layout import Cell
 
-_NORMAL = 1.959964  # half a 95 % interval in standard errors
 _MEDIAN = math.sqrt(math.pi / 2)  # the standard error of a median in those of the mean, for normal values
 
 
@@ -31,6 +31,5 @@ def standard_error(cell: Cell, statistic: str = "mean") -> float | None:
     """
     if cell.seeds < 2 or cell.std is None or (not cell.std and cell.over_records is None):
         return None
-    over_seeds = cell.std / math.sqrt(cell.seeds) * (_MEDIAN if statistic == "median" else 1)
-    low, high = cell.over_records or (0.0, 0.0)
-    return math.hypot(over_seeds, (high - low) / (2 * _NORMAL))
+    wider = _MEDIAN if statistic == "median" else 1
+    return error_of_mean(wider * cell.std, cell.seeds, cell.over_records)
