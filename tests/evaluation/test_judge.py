@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from dpstudy.evaluation.judge import _mean, judge
@@ -21,12 +22,33 @@ def rows(n=120, several=False, classes=3, seed=0):
 def test_groups_have_the_metrics_of_their_records_alone():
     scores, labels, columns = rows()
     found = judge(scores, labels, CLASSES, OPTIONS, columns)
-    assert found.keys() == {"groups"} and found["groups"].keys() == {"sex=F", "sex=M"}
+    assert found["groups"].keys() == {"sex=F", "sex=M"}
     for name in "FM":
         mask = columns["sex"] == name
         expected = evaluate(scores[mask], labels[mask], ["top1", "auc"], CLASSES)
         entry = found["groups"][f"sex={name}"]
+        ends = entry.pop("top1_low"), entry.pop("top1_high")
+        assert ends == pytest.approx(share_interval(expected["top1"], mask.sum()))
         assert entry.pop("n") == mask.sum() and entry == pytest.approx(expected)
+
+
+def share_interval(percent, count):
+    """Wilson's, by scipy."""
+    found = binomtest(round(percent * count / 100), count).proportion_ci(0.95, method="wilson")
+    return [100 * found.low, 100 * found.high]
+
+
+def test_without_samples_shares_of_independent_records_have_intervals_and_nothing_else_has():
+    scores, labels, _ = rows()
+    several = OPTIONS | {"metrics": ["top1", "balanced_accuracy", "auc"], "per_label": True}
+    found = judge(scores, labels, CLASSES, several, subjects=np.arange(len(labels)))
+    assert found.keys() == {"top1_low", "top1_high", "groups"}
+    top1 = evaluate(scores, labels, ["top1"], CLASSES)["top1"]
+    assert [found["top1_low"], found["top1_high"]] == pytest.approx(share_interval(top1, len(labels)))
+    of_b = found["groups"]["label=b"]
+    assert [of_b["top1_low"], of_b["top1_high"]] == pytest.approx(share_interval(of_b["top1"], of_b["n"]))
+    found = judge(scores, labels, CLASSES, several, subjects=np.arange(len(labels)) // 2)  # two pictures a person
+    assert not [name for name in (*found, *found["groups"]["label=b"]) if name.endswith(("_low", "_high"))]
 
 
 @pytest.mark.parametrize("metrics", [["top1"], ["balanced_accuracy"], ["auc"], ["average_precision"]])

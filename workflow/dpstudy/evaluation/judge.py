@@ -10,8 +10,10 @@ import numpy as np
 from dpstudy.evaluation import weighted
 from dpstudy.evaluation.groups import members
 from dpstudy.evaluation.metrics import METRICS, ranks
+from dpstudy.evaluation.wilson import wilson
 
 LABEL = "label"  # the column that single labels stand under
+COUNTED = ("top1", "top5")  # shares of records, whose interval needs no samples
 FEWEST = 3  # records that bear a label, and as many that do not, for its area to count in a group
 AREAS = {"auc": weighted.auc, "average_precision": weighted.average_precision}
 
@@ -28,7 +30,8 @@ def judge(
 
     Args:
         scores, labels, classes: as of `metrics.evaluate`.
-        options: the config's `evaluation`: metrics, intervals (bootstrap samples, 0 for none), smallest_group,
+        options: the config's `evaluation`: metrics, intervals (bootstrap samples, 0 for none: shares of records then
+            have Wilson's interval unless one person has several of them, other metrics none), smallest_group,
             small_groups, per_label.
         columns: name -> (n,) strings: what records are grouped by.
         subjects: (n,) whose each record is: samples are drawn of persons then, and a group's size is told by them.
@@ -42,13 +45,14 @@ def judge(
     """
     scores, labels = np.asarray(scores, np.float64), np.asarray(labels)
     count = options.get("intervals", 0)
+    apart = subjects is None or len(np.unique(subjects.astype(str))) == len(subjects)
     samples = weighted.resamples(len(labels), count, subjects) if count else np.empty((0, len(labels)))
     weights = np.concatenate([np.ones((1, len(labels))), samples])
     metrics = [name for name in METRICS if name in options["metrics"] and _applies(name, labels, classes)]
     found = {
         f"{name}_{end}": value
         for name in metrics
-        for end, value in _ends(_under(name, scores, labels, classes, weights)[1:])
+        for end, value in _ends(name, _under(name, scores, labels, classes, weights), len(labels) if apart else 0)
     }
     groups: dict[str, dict[str, float]] = {}
     sizes = options["smallest_group"], options["small_groups"]
@@ -59,13 +63,15 @@ def judge(
             groups[name] = {"n": int(mask.sum())}
             for metric in metrics:
                 under = _under(metric, scores[mask], labels[mask], classes, weights[:, mask], shared)
-                groups[name] |= _entry(metric, under)
+                groups[name] |= _entry(metric, under, int(mask.sum()) if apart else 0)
     if options.get("per_label"):
-        groups |= _labels(scores, labels, classes, metrics, weights, options["smallest_group"])
+        groups |= _labels(scores, labels, classes, metrics, weights, options["smallest_group"], apart)
     return found | ({"groups": groups} if groups else {})
 
 
-def _labels(scores, labels, classes: Sequence[str], metrics: list[str], weights: np.ndarray, smallest: int) -> dict:
+def _labels(
+    scores, labels, classes: Sequence[str], metrics: list[str], weights: np.ndarray, smallest: int, apart: bool
+) -> dict:
     """A group a label: its areas against all other records, and how many that bear it are classified rightly."""
     found = {}
     for number, name in enumerate(classes):
@@ -78,8 +84,9 @@ def _labels(scores, labels, classes: Sequence[str], metrics: list[str], weights:
         for metric in metrics:
             if metric in AREAS:
                 entry |= _entry(metric, AREAS[metric](own, member, weights))
-            elif metric in ("top1", "top5"):
-                entry |= _entry(metric, _under(metric, scores[member], labels[member], classes, weights[:, member]))
+            elif metric in COUNTED:
+                under = _under(metric, scores[member], labels[member], classes, weights[:, member])
+                entry |= _entry(metric, under, entry["n"] if apart else 0)
         found[f"{LABEL}={name}"] = entry
     return found
 
@@ -129,13 +136,20 @@ def _mean(parts: list[np.ndarray]) -> np.ndarray:
     return there.mean(0) if len(there) else np.full(known.shape[1], np.nan)
 
 
-def _entry(name: str, values: np.ndarray) -> dict[str, float]:
-    """A metric and its interval, from its value and those of the samples."""
+def _entry(name: str, values: np.ndarray, independent: int = 0) -> dict[str, float]:
+    """A metric and its interval, from its value and those of the samples; see `_ends`."""
     if not np.isfinite(values[0]):
         return {}
-    return {name: float(values[0])} | {f"{name}_{end}": value for end, value in _ends(values[1:])}
+    return {name: float(values[0])} | {f"{name}_{end}": value for end, value in _ends(name, values, independent)}
 
 
-def _ends(values: np.ndarray) -> list[tuple[str, float]]:
-    found = weighted.interval(values) if len(values) else None
+def _ends(name: str, values: np.ndarray, independent: int) -> list[tuple[str, float]]:
+    """The ends of a metric's interval: from the samples, all values but the first, where there are any; else a share's,
+    of as many `independent` records (0: they are not)."""
+    found = None
+    if len(values) > 1:
+        found = weighted.interval(values[1:])
+    elif name in COUNTED and independent:
+        low, high = wilson(float(values[0]) / 100, independent)
+        found = 100 * low, 100 * high
     return [] if found is None else list(zip(("low", "high"), found, strict=True))

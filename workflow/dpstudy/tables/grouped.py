@@ -18,7 +18,7 @@ from dpstudy.tables.results import Results
 CSV_HEADER = (
     *("dataset", "group", "features", "method", "epochs", "entry", "epsilon", "certified_epsilon", "guarantee"),
     *("statistic", "ours", "std", "seeds", "best", "ceiling", "above_ceiling"),
-    *("published", "published_std", "published_best", "difference"),
+    *("published", "published_std", "published_best", "difference", "low", "high"),
 )
 _ABOVE, _NO_CLAIM = r"$^{\dagger}$", r"$^{\ddagger}$"
 _HEADER_COLUMNS = 2  # method, epochs
@@ -180,4 +180,5 @@ def _csv_row(row: Row, cell: Cell, table: Table, best: set[Cell], best_published
         cell.published and cell.published.std,
         int(cell in best_published) if cell.published else None,
         None if cell.difference is None else round(cell.difference, 6),
+        *(cell.interval or (None, None)),
     )

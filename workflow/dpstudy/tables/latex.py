@@ -18,8 +18,8 @@ CSV_HEADER = (
     *("ours", "std", "seeds", "published", "published_std", "difference", "low", "high", "audited_epsilon"),
 )
 INTERVALS = (
-    "Intervals: 95 % for the mean, from the spread over seeds (Student's t) together with bootstrap samples of the "
-    "test records (of persons, where they are known)."
+    "Intervals: 95 % for the mean, from the spread over seeds (Student's t) together with that over test records: by "
+    "bootstrap samples (of persons, where they are known) where the study draws them, else Wilson's."
 )
 _MARKS = {"claimed": r"$^{\dagger}$", "none": r"$^{\ddagger}$"}
 MEANINGS = {"claimed": "guarantee claimed by its authors, not proved", "none": "no guarantee"}
