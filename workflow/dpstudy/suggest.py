@@ -5,7 +5,11 @@ from collections.abc import Iterable
 
 
 def suggestion(name: object, allowed: Iterable[str]) -> str:
-    """' (did you mean ...?)' where a name of `allowed` is close to `name`, or differs in upper and lower case alone."""
+    """' (did you mean ...?)' where a name of `allowed` is close to `name`, or differs in upper and lower case alone.
+
+    >>> suggestion("epsilon", ["epsilons", "delta"])
+    " (did you mean 'epsilons'?)"
+    """
     names = [str(value) for value in allowed]
     close = [value for value in names if value.lower() == str(name).lower()]
     close = close or difflib.get_close_matches(str(name), names, 1)

@@ -32,7 +32,11 @@ def advantage(held_out: tuple[np.ndarray, np.ndarray], runs: tuple[np.ndarray, n
 
 def largest_advantage(epsilon: float, delta: float) -> float:
     """(e^epsilon - 1 + 2 delta)/(e^epsilon + 1), above which no (epsilon, delta)-private run lets any attacker come
-    (Humphries et al. 2020; de2022 A.2)."""
+    (Humphries et al. 2020; de2022 A.2).
+
+    >>> round(largest_advantage(1.0, 1e-5), 4)
+    0.4621
+    """
     return math.tanh(epsilon / 2) + 2 * delta / (math.exp(epsilon) + 1)
 
 

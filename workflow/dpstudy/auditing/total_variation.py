@@ -23,6 +23,9 @@ def total_variation(mean: float, std: float, other_mean: float, other_std: float
 
     It is P(A) - Q(A) for the set A where the density of P is the larger one. The logarithms of both densities are
     parabolas, which cross at two points, or at one where the deviations are equal. A deviation of 0 is a point mass.
+
+    >>> round(total_variation(0.0, 1.0, 1.0, 1.0), 4)
+    0.3829
     """
     if std == 0 or other_std == 0:
         return float(mean != other_mean or std != other_std)

@@ -51,6 +51,9 @@ def band_names(bounds: list[float]) -> list[str]:
 
     Between whole numbers a band is named by the whole numbers in it ("40 to 59", which also holds 59.5), else by its
     bounds ("18.5 to below 25").
+
+    >>> band_names([40, 60])
+    ['below 40', '40 to 59', '60 and above']
     """
     whole = all(float(bound).is_integer() for bound in bounds)
     names = [f"below {bounds[0]:.12g}"]
@@ -66,6 +69,9 @@ def band_of(text: str, bounds: list[float]) -> str | None:
     """The name of the band that a field falls into: UNKNOWN if it is empty, None if it is no finite number.
 
     Besides "57" and "57.5" it may be "057Y", an age in years as DICOM writes it.
+
+    >>> band_of("057Y", [40, 60])
+    '40 to 59'
     """
     if text == "":
         return UNKNOWN

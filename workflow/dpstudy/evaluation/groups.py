@@ -38,7 +38,11 @@ def members(
 
 
 def gap(values: Mapping[str, float]) -> tuple[float, str, str] | None:
-    """How far the best group is above the worst, and the names of the two; None for fewer than two groups."""
+    """How far the best group is above the worst, and the names of the two; None for fewer than two groups.
+
+    >>> gap({"F": 80.0, "M": 84.5})
+    (4.5, 'M', 'F')
+    """
     if len(values) < 2:
         return None
     best, worst = max(values, key=values.__getitem__), min(values, key=values.__getitem__)

@@ -56,6 +56,9 @@ def evaluate(scores: np.ndarray, labels: np.ndarray, metrics: list[str], classes
 def top_k(scores: np.ndarray, labels: np.ndarray, k: int) -> float:
     """Percent of records whose class is among the k highest scores; of equal scores the first class counts higher.
 
+    >>> top_k(np.array([[0.2, 0.5, 0.3], [0.1, 0.6, 0.3]]), np.array([2, 1]), 1)
+    50.0
+
     Args:
         scores: (n, m).
         labels: (n,) class indices.

@@ -9,6 +9,9 @@ from dpstudy.errors import StudyError
 def auc(scores: np.ndarray, member: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The weighted area under the ROC curve; equal scores count half.
 
+    >>> auc(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]), np.ones((1, 4)))
+    array([0.75])
+
     Args:
         scores: (n,).
         member: (n,) booleans.

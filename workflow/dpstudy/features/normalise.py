@@ -27,6 +27,9 @@ def check_normalise(rule: str | dict, shape: tuple[int, ...]) -> None:
 def normalise(features: np.ndarray, rule: Literal["none", "l2"] | dict[str, int]) -> np.ndarray:
     """Features (n, K, H, W) or (n, d), float32, normalised record by record.
 
+    >>> normalise(np.array([[3.0, 4.0]], np.float32), "l2")
+    array([[0.6, 0.8]], dtype=float32)
+
     Args:
         rule: "none"; "l2", each record divided by its L2 norm (a zero record stays zero); or {"group_norm": G}, each of
             G groups of neighbouring channels brought to mean 0 and variance 1 (Wu and He, 2018), without affine

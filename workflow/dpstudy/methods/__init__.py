@@ -64,6 +64,13 @@ def parameters(name: str, options: dict):
 def fit(name: str, features, labels, *, epsilon, delta: float, seed: int = 0, noise: str = "seeded", **options):
     """Train a method on arrays, without the workflow.
 
+    >>> import numpy as np
+    >>> drawn = np.random.default_rng(0)
+    >>> features, labels = drawn.standard_normal((500, 3)), drawn.integers(2, size=500)
+    >>> result = fit("least_squares", features, labels, classes=2, epsilon=1.0, delta=1e-5)
+    >>> result.ledger["guarantee"], result.ledger["accountant"], predict(result.model, features).shape
+    ('proved', 'exact Gaussian DP', (500, 2))
+
     Args:
         name: a method, such as "least_squares".
         features: (n, d) floats; n is taken to be public.
@@ -73,11 +80,10 @@ def fit(name: str, features, labels, *, epsilon, delta: float, seed: int = 0, no
         seed: of the noise in "seeded" mode.
         noise: "seeded" or "secure".
         options: the method's hyper-parameters, and `classes` (give it: without it the number of classes is read off
-            the labels), `positives`, `shape`, `sanitise`, `accounting`,
-            `shared_noise` (a control), `public` (N, d) features for methods that read some, where the defaults do not
-            fit; and where a guarantee shall protect persons
-            with all their records `unit="subject"`, `subjects` (n,), whose each record is, and `per_subject`, the most
-            records that anybody has: n is then the number of subjects.
+            the labels), `positives`, `shape`, `sanitise`, `accounting`, `shared_noise` (a control) and `public` (N, d)
+            features for methods that read some, where the defaults do not fit. Where the guarantee shall protect
+            persons with all their records: `unit="subject"`, `subjects` (n,), whose each record is, and
+            `per_subject`, the most records that anybody has; n is then the number of subjects.
 
     Returns:
         Result with `model` and `ledger`.

@@ -14,6 +14,10 @@ def clip_rows(features: np.ndarray, norm: float) -> np.ndarray:
 
     A row with a NaN, an infinity or a norm above LARGEST_NORM becomes zero.
 
+    >>> clip_rows(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0).round(3)
+    array([[0.6, 0.8],
+           [0.3, 0.4]], dtype=float32)
+
     An infinite `norm` does not clip. The result is float32 and its norms never exceed `norm` by more than rounding
     (the scale is rounded towards zero).
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 def solve_floored(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarray:
     """Floor the eigenvalues of symmetric (d, d) `matrix` at zero, add `ridge`, solve for each row of (m, d) `right`.
 
+    >>> solve_floored(np.diag([3.0, -2.0]), 1.0, np.array([[4.0, 2.0]]))
+    array([[1., 2.]], dtype=float32)
+
     All of it is post-processing of noisy releases, hence free. float64: at d = 3,969 a float32 eigendecomposition
     returned NaN.
 

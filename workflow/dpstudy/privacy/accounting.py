@@ -46,6 +46,11 @@ def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Ce
 
     With `complete`, every accountant that is defined is asked; without, only the certifying one (and the
     free closed forms).
+
+    >>> steps = Event("gradients", "gaussian", 1.0, 1.0, count=100, sampling="poisson", sampling_rate=0.01)
+    >>> found = certify([steps], 1e-5)
+    >>> round(found.epsilon, 3), found.accountant
+    (0.718, 'PLD (dp-accounting)')
     """
     events = tuple(events)
     if any(event.part for event in events):

@@ -44,7 +44,12 @@ def epsilons_by_adjacency(ledger: Mapping) -> dict[str, float | None]:
 
 
 def replacing_epsilon(events: Sequence[Event], delta: float) -> float:
-    """The epsilon for replacing a unit, of events composed adaptively; infinite where there is no guarantee."""
+    """The epsilon for replacing a unit, of events composed adaptively; infinite where there is no guarantee.
+
+    >>> once = Event("gradients", "gaussian", 10.0, 1.0, count=100)  # 4.38 for adding or removing one
+    >>> round(replacing_epsilon([once], 1e-5), 2)
+    10.0
+    """
     if _closed(events):
         return gaussian.epsilon_of(2 * gaussian.composed_mu(events), delta)
     epsilon_at = _epsilon_at(tuple(events))

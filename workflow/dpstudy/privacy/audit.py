@@ -45,7 +45,11 @@ def verdict(audits: Sequence[Mapping], claimed: str) -> str:
 
 
 def rounded_down(value: float) -> str:
-    """A lower bound with two digits after the point."""
+    """A lower bound with two digits after the point.
+
+    >>> rounded_down(1.239)
+    '1.23'
+    """
     return f"{math.floor(100 * value) / 100:.2f}"
 
 
@@ -53,6 +57,9 @@ def epsilon_lower(
     false_alarms: int, absent: int, misses: int, present: int, delta: float, confidence: float = 0.999
 ) -> float:
     """The epsilon that a test's errors refute anything below, with the given confidence.
+
+    >>> round(epsilon_lower(0, 10_000, 5_000, 10_000, delta=1e-5), 2)  # no false alarm, every second target missed
+    6.46
 
     Args:
         false_alarms: how many of `absent` runs without the target were taken for runs with it.
@@ -142,6 +149,9 @@ def guessed(correct: int, guesses: int, canaries: int, delta: float, confidence:
         P[B >= v] + 2 canaries delta max_{i >= 1} P[v - i <= B < v] / i,    B binomial(guesses, e^eps/(1 + e^eps))
 
     (Steinke, Nasr and Jagielski 2023, Theorem 5.2).
+
+    >>> round(guessed(95, 100, 1_000, delta=1e-5, confidence=0.95), 2)
+    2.17
 
     Raises:
         ValueError: more guesses than canaries, or more of them right than were made.

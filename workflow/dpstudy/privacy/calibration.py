@@ -28,6 +28,10 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
     Returns:
         The scale. The epsilon it certifies is never above the target.
 
+    >>> from dpstudy.privacy.events import Event
+    >>> round(calibrate(lambda noise: [Event("gradients", "gaussian", noise, 1.0, count=100)], Budget("1", 1e-5)), 2)
+    37.31
+
     Raises:
         StudyError: no scale reaches the target, because the fixed events alone cost more.
     """
@@ -61,6 +65,10 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
 
 def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, most: int = 10**7) -> int:
     """The largest number of steps whose events spend at most the budget (de2022 section 3.1: given sigma and q).
+
+    >>> from dpstudy.privacy.events import Event
+    >>> affordable(lambda steps: [Event("gradients", "gaussian", 10.0, 1.0, count=steps)], Budget("1", 1e-5))
+    7
 
     Args:
         events_after: maps a number of steps to the events of one seed.

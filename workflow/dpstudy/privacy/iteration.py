@@ -53,7 +53,11 @@ def _epochs(event: Event) -> int:
 
 
 def squared_shifts(batches: int, epochs: int) -> np.ndarray:
-    """(m,) sums of a_t^2 by the batch that a record is in: (K - 1)/m + 1/(m - j)."""
+    """(m,) sums of a_t^2 by the batch that a record is in: (K - 1)/m + 1/(m - j).
+
+    >>> squared_shifts(4, 1).round(2)
+    array([0.25, 0.33, 0.5 , 1.  ])
+    """
     return (epochs - 1) / batches + 1 / np.arange(batches, 0, -1)
 
 

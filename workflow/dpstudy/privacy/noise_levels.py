@@ -21,6 +21,9 @@ def noise_level(
 ) -> float:
     """The noise multiplier.
 
+    >>> round(noise_level("iteration", "certified", "3", 1e-5, records=50_000, batch_size=512, epochs=10), 2)
+    1.07
+
     Args:
         algorithm: "dp-sgd" (Poisson sampling), "iteration" (99 % of the records have the budget, the order being
             known), or "iteration-secret" (all have it, the order being random and secret).
