@@ -30,8 +30,8 @@ CELLS = {
 }
 HEAVY = ("torch", "torchvision", "timm", "opacus", "sklearn", "matplotlib", "pandas", "kymatio", "dp_accounting")
 FORBIDDEN = {
-    "least_squares": ("torch", "torchvision", "timm", "opacus"),
-    "first_order": ("torchvision", "timm", "opacus"),
+    "least_squares": ("torch", "torchvision", "timm", "opacus", "pandas"),
+    "first_order": ("torchvision", "timm", "opacus", "pandas"),
 }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
 
+from dpstudy.columns import numbers, rows_of_numbers, strings
 from dpstudy.data.records import Records, concatenate
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json, read_table, write_json, write_table
@@ -26,19 +27,19 @@ _ARROW_CHUNK_BYTES = 1 << 30  # an arrow `binary` array indexes its bytes with 3
 
 def write_shard(path: str | os.PathLike, records: Records, private: bool) -> None:
     """Write `records` as one parquet shard; with `private`, readable by its owner alone."""
-    columns = {"id": pa.array(records.ids.tolist(), pa.string())}
+    columns = {"id": strings(records.ids)}
     shape = None
     if records.images is not None:
         shape = list(records.images.shape[1:])
         columns["image"] = _binary_column(records.images)
     if records.multi_label:
-        columns["labels"] = pa.array(list(records.labels), pa.list_(pa.int8()))
+        columns["labels"] = rows_of_numbers(records.labels, np.int8)
     else:
-        columns["label"] = pa.array(records.labels, pa.int32())
+        columns["label"] = numbers(records.labels, np.int32)
     if records.subjects is not None:
-        columns["subject"] = pa.array(records.subjects.tolist(), pa.string())
+        columns["subject"] = strings(records.subjects)
     for name, values in records.groups.items():
-        columns[_GROUP + name] = pa.array(values.tolist(), pa.string())
+        columns[_GROUP + name] = strings(values)
     table = pa.table(columns).replace_schema_metadata({"image_shape": json.dumps(shape)})
     write_table(path, table, private)
 

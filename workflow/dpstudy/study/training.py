@@ -265,6 +265,7 @@ def _write_curve(path: str, rows: list[tuple], method, plan: Plan, problem: Prob
     """seed, step, epsilon_spent (null without noise or proof), split, metric, value."""
     import pyarrow as pa
 
+    from dpstudy.columns import numbers, strings
     from dpstudy.privacy.accounting import certify
 
     steps = sorted({row[1] for row in rows})
@@ -274,12 +275,12 @@ def _write_curve(path: str, rows: list[tuple], method, plan: Plan, problem: Prob
     columns = list(zip(*rows, strict=True))
     table = pa.table(
         {
-            "seed": pa.array(columns[0], pa.int64()),
-            "step": pa.array(columns[1], pa.int64()),
-            "epsilon_spent": pa.array([spent[step] for step in columns[1]], pa.float64()),
-            "split": pa.array(columns[2], pa.string()),
-            "metric": pa.array(columns[3], pa.string()),
-            "value": pa.array(np.asarray(columns[4], dtype=np.float64)),
+            "seed": numbers(columns[0], np.int64),
+            "step": numbers(columns[1], np.int64),
+            "epsilon_spent": numbers([spent[step] for step in columns[1]], np.float64),
+            "split": strings(columns[2]),
+            "metric": strings(columns[3]),
+            "value": numbers(columns[4], np.float64),
         }
     )
     write_table(path, table)
