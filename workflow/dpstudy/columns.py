@@ -20,7 +20,7 @@ def numbers(values: np.ndarray | Sequence, dtype: type) -> pa.Array:
     if not isinstance(values, np.ndarray):
         validity = _validity(values)
         values = np.array([0 if value is None else value for value in values], dtype)
-    flat = np.ascontiguousarray(values, dtype)
+    flat: np.ndarray = np.ascontiguousarray(values, dtype)
     if flat.dtype.kind in "iu" and (flat != values).any():
         raise OverflowError(f"{values[np.argmax(flat != values)]} does not fit into {flat.dtype}")
     return pa.Array.from_buffers(pa.from_numpy_dtype(flat.dtype), len(flat), [validity, pa.py_buffer(flat)])

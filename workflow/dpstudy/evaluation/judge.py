@@ -86,7 +86,7 @@ def _labels(
                 entry |= _entry(metric, AREAS[metric](own, member, weights))
             elif metric in COUNTED:
                 under = _under(metric, scores[member], labels[member], classes, weights[:, member])
-                entry |= _entry(metric, under, entry["n"] if apart else 0)
+                entry |= _entry(metric, under, int(member.sum()) if apart else 0)
         found[f"{LABEL}={name}"] = entry
     return found
 
