@@ -21,8 +21,11 @@ BENCHMARKS = {
     "attack": "attacks",
     "memory": "memory",
     "curves": "curves",
+    "projection": "projection",
 }
-LONG = {"stream", "network", "dedup", "extract", "smoothing", "attack", "memory", "curves"}  # only when named
+LONG = {  # only when named
+    *("stream", "network", "dedup", "extract", "smoothing", "attack", "memory", "curves", "projection")
+}
 
 
 def main() -> int:
@@ -49,7 +52,8 @@ def main() -> int:
     # BLAS libraries read these once, when they are loaded: hence before any import of numpy.
     for name in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{name}_NUM_THREADS"] = str(options.threads)
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # CPU seconds are what is compared
+    if options.names != ["projection"]:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # CPU seconds are what is compared
     for name, module in BENCHMARKS.items():
         if name in (options.names or BENCHMARKS.keys() - LONG):
             started = time.monotonic()
