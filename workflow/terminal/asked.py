@@ -5,8 +5,6 @@ from pathlib import Path
 
 from dpstudy.suggest import suggestion
 
-HINT = "a study is a YAML file such as config.yaml or those in studies/"
-
 
 def mistake(arguments: list[str]) -> str:
     """One sentence; "" where nothing is wrong.
@@ -18,7 +16,7 @@ def mistake(arguments: list[str]) -> str:
         return f"{Path.cwd()}: no Snakefile is here; run this in the repository's top folder"
     for name in _studies(arguments):
         if said := _wrong(Path(name)):
-            return f"{name}: {said}"
+            return said
     return ""
 
 
@@ -42,13 +40,15 @@ def _wrong(file: Path) -> str:
         names = [str(path) for path in (Path("config.yaml"), *sorted(Path("studies").glob("*.yaml")))]
         stems = {Path(name).stem: name for name in names}
         near = f" (did you mean {stems[file.stem]!r}?)" if file.stem in stems else suggestion(str(file), names)
-        return f"no such file{near}; {HINT}"
+        return f"{file}: no such file{near}; a study is a YAML file such as config.yaml or those in studies/"
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
-        return "not a text in UTF-8; save it so"
+        return f"{file}: not a text in UTF-8; save it so"
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        return f"not YAML{where}: {getattr(error, 'problem', None) or error}; mend the line, or the one before it"
-    return "" if isinstance(content, dict) else f"holds no keys; {HINT}"
+        return (
+            f"{file}: not YAML{where}: {getattr(error, 'problem', None) or error}; mend the line, or the one before it"
+        )
+    return "" if isinstance(content, dict) else f"{file}: holds no keys; config.yaml is a study, and explains each key"
