@@ -94,7 +94,7 @@ def holder() -> str:
     """Who holds the lock: what this machine can see of it, else what was noted."""
     host, number, *_ = (*RUN.read_text().split(), "", "")
     if host == socket.gethostname():
-        alive = psutil.pid_exists(int(number))  # else its Snakemake outlived it
+        alive = number.isdigit() and psutil.pid_exists(int(number))  # else its Snakemake outlived it
         numbers = [number] if alive else [str(process.pid) for process in here("snakemake")]
         return "process " + ", ".join(numbers or [number])
     return f"process {number} on the machine {host!r}" if host else "another run"
