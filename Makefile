@@ -24,6 +24,7 @@ status: $(VENV)/study.stamp
 	@$(BIN)/python workflow/status.py $(if $(STUDY),--configfile $(STUDY))
 
 compare: $(VENV)/study.stamp  # exit status 1 of the script says that something differs, which is no error of make
+	@$(if $(and $(A),$(B)),:,echo "name two results folders: make compare A=results B=../other/results" >&2; exit 2)
 	@$(BIN)/python workflow/compare.py $(if $(A),"$(A)") $(if $(B),"$(B)") || [ $$? -eq 1 ]
 
 paper: $(VENV)/study.stamp

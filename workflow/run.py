@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 
+from terminal.asked import mistake
 from terminal.failures import explain
 from terminal.follow import LOGGER, follow
 
@@ -49,21 +50,18 @@ class RefusedError(Exception):
 def main(arguments: list[str]) -> int:
     """Run the study; the exit status is Snakemake's."""
     try:
-        for name in arguments:
-            if name.endswith((".yaml", ".yml")) and not Path(name).exists():
-                raise RefusedError(
-                    f"{name}: no such file; a study is a YAML file such as config.yaml or those in studies/"
-                )
+        if said := mistake(arguments):
+            raise RefusedError(said)
         if disk_is_full():
             raise RefusedError("the disk is full; free some space and run the same command again")
         STATE.mkdir(exist_ok=True)
         with only_run() as lock:
             clear_dead_run(arguments)
             RUN.write_text(f"{socket.gethostname()} {psutil.Process().pid} {os.environ.get(SLURM_JOB, '')}\n")
-            started = time.time()
+            started, refused = time.time(), ""
             if shows_progress(arguments):
                 status, study = follow([SNAKEMAKE, *VIEWED, *arguments], lock)
-                failed = [(job.name, job.logs) for job in study.failed.values()]
+                failed, refused = [(job.name, job.logs) for job in study.failed.values()], study.refused
             else:
                 status, failed = run_snakemake(arguments, lock), []
     except RefusedError as refusal:
@@ -73,7 +71,7 @@ def main(arguments: list[str]) -> int:
         print(f"dpstudy: {error.filename}: {error.strerror}; mend this and try again", file=sys.stderr)
         return 1
     if status:
-        explain(status, started, failed, disk_is_full())
+        explain(status, started, failed, disk_is_full(), refused)
     return status
 
 
@@ -87,10 +85,19 @@ def only_run() -> Iterator[int]:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not locked(file.fileno()):
             if time.monotonic() > deadline:
-                who = ", process ".join(RUN.read_text().split()[:2]) or "another run"
-                raise RefusedError(f"this folder is in use by {who}; wait for it, or stop it, then try again")
+                raise RefusedError(f"this folder is in use by {holder()}; wait for it, or stop it, then try again")
             time.sleep(0.1)
         yield file.fileno()
+
+
+def holder() -> str:
+    """Who holds the lock: what this machine can see of it, else what was noted."""
+    host, number, *_ = (*RUN.read_text().split(), "", "")
+    if host == socket.gethostname():
+        alive = number.isdigit() and psutil.pid_exists(int(number))  # else its Snakemake outlived it
+        numbers = [number] if alive else [str(process.pid) for process in here("snakemake")]
+        return "process " + ", ".join(numbers or [number])
+    return f"process {number} on the machine {host!r}" if host else "another run"
 
 
 def locked(descriptor: int) -> bool:

@@ -7,18 +7,25 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from terminal.asked import mistake
+from terminal.failures import refusal
+from terminal.reasons import shorten
+
 SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), "--dry-run", "--cores", "1", "--nolock"]
 JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", re.MULTILINE)
 CELL = re.compile(r"results/cells/(.+)/metrics\.json")
 NAMED = 8  # cells that are listed one by one
-WIDTH = 100
 
 
 def main(arguments: list[str]) -> int:
     """Print the state of the study that Snakemake's arguments name; the exit status is that of Snakemake's dry run."""
+    if said := mistake(arguments):
+        print(f"dpstudy: {said}", file=sys.stderr)
+        return 1
     done = subprocess.run([*SNAKEMAKE, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.stderr.write(done.stdout[-2000:] + done.stderr[-2000:])
+        said = refusal(done.stdout + done.stderr)
+        sys.stderr.write(f"dpstudy: {said}\n" if said else done.stdout[-2000:] + done.stderr[-2000:])
         return done.returncode
     due = list(jobs(done.stdout + done.stderr))
     cells = {cell: reason for _, cell, reason in due if cell}
@@ -54,8 +61,7 @@ def jobs(text: str):
     for rule, body in JOB.findall(text):
         fields = dict(re.findall(r"^    (\w+): (.*)$", body, re.MULTILINE))
         found = CELL.search(fields.get("output", ""))
-        reason = fields.get("reason", "")
-        yield rule, found[1] if found else "", reason if len(reason) <= WIDTH else reason[: WIDTH - 3] + "..."
+        yield rule, found[1] if found else "", shorten(fields.get("reason", ""))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import struct
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from dpstudy.data.pickles import read_batch
 from dpstudy.data.readers import open_reader
@@ -52,14 +53,28 @@ def binary_folder(tmp_path):
     return tmp_path
 
 
+@pytest.fixture
+def mosaics_folder(tmp_path):
+    for pool, parts in (("train", range(5)), ("test", [5])):
+        tiles = np.concatenate(
+            [pixel_by_pixel(planes(ROWS, part)) for part in parts] + [np.zeros((2, 32, 32, 3), np.uint8)]
+        )
+        tiles = tiles[: len(tiles) // 10 * 10]  # the last row of tiles is full
+        image = tiles.reshape(-1, 10, 32, 32, 3).transpose(0, 2, 1, 3, 4).reshape(-1, 320, 3)
+        Image.fromarray(image).save(tmp_path / f"{pool}_00.png")
+        np.save(tmp_path / f"{pool}_labels.npy", np.concatenate([labels_of(part) for part in parts]))
+    return tmp_path
+
+
 def options(format_name, **more):
     return {"reader": "cifar", "location": ".", "format": format_name, **more}
 
 
-@pytest.mark.parametrize("format_name", ["python", "binary"])
-def test_both_formats_hold_the_same_rows(format_name, request):
+@pytest.mark.parametrize("told", [True, False], ids=["told", "found"])
+@pytest.mark.parametrize("format_name", ["python", "binary", "mosaics"])
+def test_all_formats_hold_the_same_rows(format_name, told, request):
     folder = request.getfixturevalue(f"{format_name}_folder")
-    reader = open_reader("cifar", options(format_name), folder)
+    reader = open_reader("cifar", options(format_name if told else None), folder)
     assert reader.classes[3] == "cat" and len(reader.rows("train")) == 5 * ROWS and len(reader.rows("test")) == ROWS
     images = np.concatenate([pixel_by_pixel(planes(ROWS, part)) for part in range(5)])
     labels = np.concatenate([labels_of(part) for part in range(5)])
@@ -173,6 +188,11 @@ def test_damaged_python_batches_are_refused(python_folder, refused):
     file.unlink()
     refused(options("python"), python_folder, "data_batch_3", "no such file")
     refused(options("hdf5"), python_folder, "'hdf5'")
+    (python_folder / "test_labels.npy").touch()
+    refused(options(None), python_folder, "python and mosaics", "`format`")
+    for name in ("test_labels.npy", "test_batch"):
+        (python_folder / name).unlink()
+    refused(options(None), python_folder, "neither test_batch (python batches) nor test_batch.bin (binary)")
     refused(options("python", variant="cifar11"), python_folder, "'cifar11'")
 
 

@@ -1,12 +1,17 @@
 """The pages: links lead somewhere, studies that are named exist, and messages are those of the source."""
 
 import ast
+import hashlib
+import pickle
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+
+from dpstudy.data.readers import open_reader
+from dpstudy.report.claims import REFERENCES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -102,3 +107,34 @@ def test_the_lines_without_the_workflow_run():
 def test_pieces_of_configs_are_mappings(path):
     for block in blocks(path, "yaml"):
         assert isinstance(yaml.safe_load(block), dict), block
+
+
+def test_the_lines_that_cut_cifar100_take_turns_by_the_hashes_of_names(tmp_path, monkeypatch):
+    (program,) = [block for block in blocks(ROOT / "docs/reproduce.md", "python") if "cifar100-subset" in block]
+    rng = np.random.default_rng(0)
+    source = tmp_path / "cifar-100-python"
+    source.mkdir()
+    (source / "meta").write_bytes(pickle.dumps({b"fine_label_names": [b"%d" % n for n in range(100)]}, protocol=2))
+    images, labels = rng.integers(0, 256, (1200, 3072)).astype(np.uint8), rng.permutation(np.arange(1200) % 100)
+    names = [b"%d.png" % row for row in range(1200)]
+    batch = {b"data": images, b"fine_labels": labels.tolist(), b"filenames": names}
+    for pool in ("train", "test"):
+        (source / pool).write_bytes(pickle.dumps(batch, protocol=2))
+    monkeypatch.chdir(tmp_path)
+    assert '("train", 150), ("test", 20)' in program
+    exec(program.replace('("train", 150), ("test", 20)', '("train", 10), ("test", 10)'), {})
+    reader = open_reader("mosaics", {"location": "cifar100-subset"}, tmp_path)
+    ranked = sorted(range(1200), key=lambda row: hashlib.sha256(names[row]).digest())
+    for place in (0, 7, 100, 999):
+        row = [row for row in ranked if labels[row] == place % 100][place // 100]
+        record = reader.read("test", np.array([place]))
+        assert record.labels[0] == place % 100
+        np.testing.assert_array_equal(record.images[0], images[row].reshape(3, 32, 32).transpose(1, 2, 0))
+
+
+def test_the_papers_are_cited_alike():
+    page, software = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/reproduce.md", "CITATION.cff"))
+    for paper, (authors, title, where) in REFERENCES.items():
+        assert f"| {paper} | {authors}, *{title}*, {where.partition('arXiv')[0]}" in page
+        number = where.partition("arXiv:")[2]
+        assert f'title: "{title}"' in software and number in software and f"/abs/{number})" in page or not number

@@ -26,7 +26,7 @@ def test_changed_and_new_cells_are_told_apart(study):
     before = sorted(path for path in study.path.rglob("results/**/*"))
     said = status(study)
     assert said.startswith("cells: 4 done, 4 stale, 4 missing\n")
-    assert "  stale   digits/pixels/sgd/eps=1  (Params have changed" in said
+    assert "  stale   digits/pixels/sgd/eps=1  (parameters changed: learning_rate: 2.0 -> 1.5)\n" in said
     assert "  missing digits/cnn/ls/eps=2\n" in said
     assert "also to run: " in said and "build_table 1" in said and "train_" not in said.split("also to run")[1]
     assert sorted(path for path in study.path.rglob("results/**/*")) == before
@@ -35,7 +35,9 @@ def test_changed_and_new_cells_are_told_apart(study):
 def test_a_wrong_config_is_said(study):
     config = copy.deepcopy(TINY) | {"seedz": [0]}
     study.write_config(config)
-    result = subprocess.run(
-        [sys.executable, "workflow/status.py"], cwd=study.path, env=study.environment, capture_output=True, text=True
-    )
-    assert result.returncode and "seedz" in result.stderr
+    for program in (["workflow/status.py"], ["workflow/run.py", "--cores", "1"]):
+        command = [sys.executable, *program]
+        result = subprocess.run(command, cwd=study.path, env=study.environment, capture_output=True, text=True)
+        (sentence,) = result.stderr.splitlines()  # and no more: no line of a rule, nothing of a study that stopped
+        assert result.returncode and sentence.startswith("dpstudy: ")
+        assert "config.yaml: seedz: unknown key (did you mean 'seeds'?)" in sentence

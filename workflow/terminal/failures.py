@@ -1,11 +1,16 @@
 """What is said last of a study that stopped: each mistake once, with the jobs that met it, their logs, the remedy."""
 
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from terminal.names import name_of_log
 
+# What Snakemake says of a WorkflowError that the rules raise while it reads them.
+REFUSAL = re.compile(
+    r"^WorkflowError(?: in file .*, line \d+)?:\n(?:dpstudy: )?(.+(?:\n(?!  File |Using ).+)*)", re.MULTILINE
+)
 NAMED = 3  # jobs with the same sentence that are named
 WITHOUT_A_WORD = (
     "ended without a word in its log, as a job does that is killed, most often for want of memory; try fewer jobs at a "
@@ -22,7 +27,19 @@ def sentences(log: str | Path) -> list[str]:
     return [sentence for line in lines if (sentence := line.partition(" ERROR ")[2])]
 
 
-def explain(status: int, started: float, failed: Iterable[tuple[str, list[str]]], full: bool) -> None:
+def refusal(text: str) -> str:
+    """The sentence with which the workflow refuses a study before anything runs; "" where `text` has none.
+
+    Args:
+        text: what Snakemake printed.
+    """
+    found = REFUSAL.search(text)
+    return " ".join(found[1].split()) if found else ""
+
+
+def explain(
+    status: int, started: float, failed: Iterable[tuple[str, list[str]]], full: bool, refused: str = ""
+) -> None:
     """Say why the study stopped.
 
     Args:
@@ -30,7 +47,10 @@ def explain(status: int, started: float, failed: Iterable[tuple[str, list[str]]]
         started: when, in seconds of the system's clock; logs from before are not read.
         failed: name and logs of each job that is known to have failed.
         full: whether the disk has no room left.
+        refused: why the workflow did not begin, if so.
     """
+    if refused:
+        return tell(f"dpstudy: {refused}")
     said: dict[str, dict[str, str]] = {}
     for log in sorted(Path("results/logs").rglob("*.log")):
         if log.stat().st_mtime >= started:

@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from terminal.failures import sentences
+from terminal.failures import refusal, sentences
 from terminal.names import cell_of, job_name, kind_of
 
 NOTHING_TO_DO = "Nothing to be done"
@@ -39,6 +39,7 @@ class Study:
     cells_done: int = 0
     remote: bool = False  # jobs are submitted to a cluster, where they may wait
     stopping: bool = False  # on somebody's request
+    refused: str = ""  # why the workflow did not begin
     last_cell: str = ""
     running: dict[int, Job] = field(default_factory=dict)
     failed: dict[int, Job] = field(default_factory=dict)
@@ -106,6 +107,9 @@ class Study:
                     self._due[job.kind] += 1
                     return [f"tried again: {job.name}"]
             return [text] if text.startswith(NOTHING_TO_DO) else []
+        if level == "ERROR" and not self.name and (refused := refusal(text)):  # it is told in the end
+            self.refused = refused
+            return []
         if level == "DEBUG" or SAID_OTHERWISE.search(text) or (level == "WARNING" and text in self._warned):
             return []
         self._warned.add(text)  # an executor may say the same of each job

@@ -7,6 +7,28 @@ from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
 from dpstudy.tables.claims_table import claims_notes, claims_rows, judge_study
 from dpstudy.tables.results import Results
 
+REFERENCES = {  # authors, title, where: what to cite, by the paper's name in claims.csv
+    "mehta2023": (
+        "H. Mehta, W. Krichene, A. Thakurta, A. Kurakin and A. Cutkosky",
+        "Differentially Private Image Classification from Features",
+        "2022, arXiv:2211.13403",
+    ),
+    "de2022": (
+        "S. De, L. Berrada, J. Hayes, S. L. Smith and B. Balle",
+        "Unlocking High-Accuracy Differentially Private Image Classification through Scale",
+        "2022, arXiv:2204.13650",
+    ),
+    "tramer2021": (
+        "F. Tramèr and D. Boneh",
+        "Differentially Private Learning Needs Better Features (or Much More Data)",
+        "ICLR 2021, arXiv:2011.11660",
+    ),
+    "anon_smoothing": (
+        "Anonymous authors",
+        "Enhancing Privacy and Utility in Differentially Private Deep Learning through Instance-Level Smoothing",
+        "under review",
+    ),
+}
 # A table in which no cell stands for any of a paper's experiments.
 _ALONE = {"style": "claims", "roles": {}, "methods": {}, "datasets": []}
 NOTHING = Results({"datasets": [], "features": [], "entries": [], "epsilons": []}, [], {}, {})
@@ -36,8 +58,8 @@ def judge_paper(paper: str, name: str = "", spec: Mapping | None = None, results
 
 
 def describe_verdict(found: Mapping) -> dict:
-    """The same for the page: `rows` as {"verdict" (holds, fails or open), "texts"}, and `beside`: whether cells of the
-    study stand beside the paper."""
+    """The same for the page: `rows` as {"verdict" (holds, fails or open), "texts"}, `beside`: whether cells of the
+    study stand beside the paper, and `reference`: what to cite."""
     marks = {HOLDS: "holds", FAILS: "fails"}
     rows = [{"verdict": marks.get(verdict, "open"), "texts": texts} for verdict, *texts in found["rows"]]
-    return {**found, "rows": rows, "beside": bool(found["table"])}
+    return {**found, "rows": rows, "beside": bool(found["table"]), "reference": ", ".join(REFERENCES[found["paper"]])}

@@ -132,6 +132,8 @@ def notes(table: Table, beside: str = "; in brackets ours minus published") -> l
         sentences.append(INTERVALS)
     if any(cell.ours is None for row in table.rows for cell in row.cells):
         sentences.append("– marks a missing cell.")
+    if any(column.audited is not None for column in table.columns):
+        sentences.append("Attacked: the highest lower bound on ε that attacks on a column's releases gave.")
     if table.sources:
         sentences.append(f"Published: {'; '.join(table.sources)}{beside}.")
     if table.has_bounds:

@@ -1,7 +1,8 @@
-"""CIFAR-10 and CIFAR-100 (Krizhevsky, 2009) as published: the python batches or the binary format, 32x32 RGB.
+"""CIFAR-10 and CIFAR-100 (Krizhevsky, 2009), 32x32 RGB: python batches or the binary format, as published, or mosaics.
 
 Binary: records of one label byte (CIFAR-100: a coarse, then a fine one) and 3,072 bytes of R, G and B planes. Python:
-pickled dictionaries with `data` (n, 3072) uint8 and `labels` or `fine_labels`. CIFAR-100 uses the fine labels.
+pickled dictionaries with `data` (n, 3072) uint8 and `labels` or `fine_labels`. CIFAR-100 uses the fine labels. Mosaics:
+see the reader of that name. Rows, their order and their ids are the same in all three.
 """
 
 from dataclasses import dataclass
@@ -11,12 +12,18 @@ import numpy as np
 
 from dpstudy.data.pickles import read_batch
 from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.readers import mosaics
 from dpstudy.data.records import Records
 from dpstudy.data.source import check_names, class_names, location, read_bytes, read_text, single_labels
 from dpstudy.errors import StudyError
 
 _CIFAR10_CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 _PIXELS = 3 * 32 * 32
+_FORMATS = {
+    "python": "{}",
+    "binary": "{}.bin",
+    "mosaics": "test_labels.npy",
+}  # the file each is known by; {}: the test batch
 
 
 @dataclass(frozen=True)
@@ -34,21 +41,40 @@ _VARIANTS = {
 
 
 def open(options: dict, data_root: Path) -> Reader:
-    """Open the batches in `location`.
+    """Open what lies in `location`.
 
-    Options: `variant` (cifar10 or cifar100), `format` (python or binary), `classes` (default: CIFAR-10's ten names;
-    for CIFAR-100 those of the file `meta` or `fine_label_names.txt`).
+    Options: `variant` (cifar10 or cifar100), `format` (python, binary or mosaics; default: the one that is there),
+    `classes` (default: CIFAR-10's ten names; for CIFAR-100 those of the file `meta` or `fine_label_names.txt`, of
+    mosaics those of `classes.txt`).
 
     Raises:
-        StudyError: a batch is missing or damaged, or the batches of the train pool differ in size.
+        StudyError: a file is missing or damaged, or the batches of the train pool differ in size.
     """
-    variant, format_name = options.get("variant", "cifar10"), options.get("format", "python")
+    variant = options.get("variant", "cifar10")
     if variant not in _VARIANTS:
         raise StudyError(f"reader 'cifar': variant {variant!r} does not exist; it is cifar10 or cifar100")
-    if format_name not in ("python", "binary"):
-        raise StudyError(f"reader 'cifar': format {format_name!r} does not exist; it is python or binary")
     folder = location(options, data_root)
+    format_name = options.get("format") or _format(folder, _VARIANTS[variant].test)
+    if format_name not in _FORMATS:
+        raise StudyError(f"reader 'cifar': format {format_name!r} does not exist; it is python, binary or mosaics")
+    if format_name == "mosaics":
+        names = {"classes": _CIFAR10_CLASSES} if variant == "cifar10" else {}
+        return mosaics.open(names | {key: options[key] for key in ("location", "classes") if key in options}, data_root)
     return _Cifar(folder, _VARIANTS[variant], format_name == "binary", _classes(options, folder, variant))
+
+
+def _format(folder: Path, test: str) -> str:
+    """The format of what lies in `folder`, told by its test records; `test` names their batch."""
+    files = {name: file.format(test) for name, file in _FORMATS.items()}
+    found = [name for name, file in files.items() if (folder / file).is_file()]
+    if len(found) > 1:
+        raise StudyError(f"{folder}: holds CIFAR in the formats {' and '.join(found)}; say which by the key `format`")
+    if not found:
+        raise StudyError(
+            f"{folder}: neither {files['python']} (python batches) nor {files['binary']} (binary) nor"
+            f" {files['mosaics']} (mosaics) is there; put all files of one of these formats there"
+        )
+    return found[0]
 
 
 def _classes(options: dict, folder: Path, variant: str) -> list[str]:

@@ -1,0 +1,60 @@
+"""What is said of a command before Snakemake sees it, and of a job that is to run again."""
+
+import pytest
+
+from terminal.asked import mistake
+from terminal.reasons import shorten
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for name, text in (
+        ("Snakefile", ""),
+        ("config.yaml", "study: a\n"),
+        ("studies/tramer2021-mnist.yaml", "study: b\n"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_study_that_is_there_is_no_mistake(folder):
+    assert mistake([]) == mistake(["--configfile", "studies/tramer2021-mnist.yaml", "--cores", "all"]) == ""
+    assert mistake(["results/tables/all.pdf", "--configfile=config.yaml", "--until", "no.yaml"]) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["tramer2021-mnist", "tramer2021-mnist.yaml", "studies/tramer2021-mnist", "studies/tramer-mnist.yaml"]
+)
+def test_a_name_that_is_close_is_suggested(folder, name):
+    assert f"{name}: no such file (did you mean 'studies/tramer2021-mnist.yaml'?); " in mistake(["--configfile", name])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"a: 1\n\tb: 2\n", "not YAML at line 2"),
+        (b"", "holds no keys"),
+        (b"- a\n", "holds no keys"),
+        (b"a: \xff", "UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_study_is_refused(folder, text, words):
+    (folder / "mine.yaml").write_bytes(text)
+    said = mistake(["--configfile=mine.yaml"])
+    assert said.startswith("mine.yaml: ") and words in said and "\n" not in said
+
+
+def test_another_folder_is_said(folder, monkeypatch):
+    monkeypatch.chdir(folder / "studies")
+    assert "no Snakefile is here" in mistake([])
+
+
+def test_a_reason_names_what_changed():
+    text = "Params have changed since last execution: Union of all output: before: {} now: {}"
+    assert shorten(text.format("{'a': 1, 'b': 2},[0, 1]", "[0, 1, 2],{'b': 2, 'c': 'x'}")) == (
+        "parameters changed: a: 1 -> nothing, c: nothing -> x, [0, 1] -> [0, 1, 2]"
+    )
+    assert shorten(text.format("<nothing exclusive>", "{'a': 1}")) == "parameters changed"
+    assert shorten("Updated input files: " + 200 * "x").endswith("xxx...") and len(shorten(200 * "x")) == 100

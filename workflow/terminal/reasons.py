@@ -1,0 +1,40 @@
+"""Why a job is to run again, in a line: Snakemake names all parameters, those that did not change included."""
+
+import ast
+import re
+
+PARAMS = re.compile(r"Params have changed since last execution: .*? before: (.*) now: (.*)$")
+WIDTH = 100
+_ABSENT = object()
+
+
+def shorten(reason: str) -> str:
+    """A reason of Snakemake's as one line of at most `WIDTH` characters; of parameters what differs alone.
+
+    >>> text = "Params have changed since last execution: Union of ...: before: {'a': 1, 'b': 2} now: {'a': 1, 'b': 3}"
+    >>> shorten(text)
+    'parameters changed: b: 2 -> 3'
+    """
+    if found := PARAMS.match(reason):
+        try:
+            before, now = (ast.literal_eval(f"[{side}]") for side in found.groups())
+        except (ValueError, SyntaxError):  # not all values are literals
+            reason = "parameters changed"
+        else:
+            reason = "parameters changed: " + ", ".join(_differences(before, now))
+    return reason if len(reason) <= WIDTH else reason[: WIDTH - 3] + "..."
+
+
+def _differences(before: list, now: list) -> list[str]:
+    """`key: old -> new` of the mappings, and what else is on one side alone."""
+    old, new = (
+        {key: value for one in side if isinstance(one, dict) for key, value in one.items()} for side in (before, now)
+    )
+    keys = [key for key in old | new if old.get(key, _ABSENT) != new.get(key, _ABSENT)]
+    said = [f"{key}: {_shown(old, key)} -> {_shown(new, key)}" for key in keys]
+    others = [", ".join(str(one) for one in side if not isinstance(one, dict)) for side in (before, now)]
+    return said + ([" -> ".join(text or "nothing" for text in others)] if any(others) else [])
+
+
+def _shown(values: dict, key: str) -> str:
+    return str(values[key]) if key in values else "nothing"
