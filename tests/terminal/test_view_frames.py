@@ -60,7 +60,16 @@ def test_lines_have_a_time_and_come_seldom(planned, capsys):
 
 def test_lines_are_seldom_while_nothing_ends(planned, capsys):
     planned.hear(started(1), 100.0)
-    lines = Lines(planned)
-    for second in range(100, 1300):
+    lines, told = Lines(planned), []
+    for second in range(100, 2300):
         lines.refresh(float(second))
-    assert len(capsys.readouterr().err.splitlines()) == 1
+        told += [second] * len(capsys.readouterr().err.splitlines())
+    assert told == [160, 280, 520, 1000, 1600, 2200]
+
+
+def test_the_last_line_is_left_to_what_a_complete_study_says(planned, capsys):
+    for done, told in ((planned.jobs - 1, 1), (planned.jobs, 0)):
+        planned.jobs_done = done
+        with Lines(planned):
+            pass
+        assert len(capsys.readouterr().err.splitlines()) == told

@@ -7,22 +7,24 @@ from terminal.names import about
 from terminal.study import Study
 
 QUIET_SECONDS = 30.0  # between two lines of progress
-WAITING_SECONDS = 600.0  # while no job ends
+WAITING_SECONDS = 60.0, 600.0  # while no job ends: at first, at most
 
 
 class Lines:
-    """Write a line when jobs have ended, at most one in 30 seconds, and one in 10 minutes while none ends."""
+    """Write a line when jobs have ended, at most one in 30 seconds; while none ends, after one minute, two
+    more, four more, and then every ten minutes."""
 
     def __init__(self, study: Study):
         self.study = study
         self._told = study.began
         self._done = 0
+        self._patience = WAITING_SECONDS[0]
 
     def __enter__(self) -> "Lines":
         return self
 
     def __exit__(self, *_) -> None:
-        if self.study.jobs_done > self._done:
+        if self._done < self.study.jobs_done < self.study.jobs:  # of all of them the study's own last words tell
             self.say(self.progress(time.monotonic()))
 
     def say(self, line: str) -> None:
@@ -35,10 +37,9 @@ class Lines:
 
     def refresh(self, now: float, note: str = "") -> None:
         """Write how far the study is, where it is time to."""
-        waited = now - self._told
-        if self.study.jobs and (
-            (self.study.jobs_done > self._done and waited >= QUIET_SECONDS) or waited >= WAITING_SECONDS
-        ):
+        waited, more = now - self._told, self.study.jobs_done > self._done
+        if self.study.jobs and waited >= (QUIET_SECONDS if more else self._patience):
+            self._patience = WAITING_SECONDS[0] if more else min(2 * self._patience, WAITING_SECONDS[1])
             self._told, self._done = now, self.study.jobs_done
             self.say(self.progress(now))
 
@@ -48,7 +49,7 @@ class Lines:
         parts = [f"jobs {study.jobs_done} of {study.jobs} done", *counts(study, len(study.running), len(study.failed))]
         if study.cells:
             cells = [f"cells {study.cells_done} of {study.cells} done"]
-            parts = [*cells, *counts(study, study.cells_running(), study.cells_failed()), *parts]
+            parts = [*cells, *counts(study, 0, study.cells_failed()), *parts]  # what runs is told of jobs
         if study.last_cell:
             parts.append(f"last cell {study.last_cell}")
         return ", ".join(parts + rest(study, now))
