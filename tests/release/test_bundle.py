@@ -20,6 +20,7 @@ from dpstudy.models.kinds import load_model
 from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.release.bundle import Origin, write_bundle
+from dpstudy.release.statement import statement
 from dpstudy.study.inputs import CellInputs
 from dpstudy.study.schema import method_schema
 from dpstudy.study.training import train_cell
@@ -164,6 +165,12 @@ def test_the_statement_says_who_is_protected_and_how_well(cell, tmp_path):
     assert "ε = 4." in text and "at most e^ε = 54.6" in text and "right at most 98.3 % of the time" in text
     assert "gram: gaussian mechanism" in text and "This cell was not attacked." in text
     assert "Nothing is known to be left out" in text and "PLD 4" in text
+    assert "let a coin decide" in text and "How this model was chosen" in text
+    assert "Who has several, or one that stands in the data twice, is protected less" in text
+    of_persons = read_json(cell / "ledger.json") | {"unit": "subject"}
+    told = statement(of_persons, "toy", {"exact": 3.9999999, "pld": 4.00001, "rdp": None})
+    assert "exact 4, PLD 4.001." in told  # a bound is rounded up
+    assert "Who has several" not in told
 
 
 def test_what_is_not_for_release_is_refused_with_every_reason(cell, tmp_path):
