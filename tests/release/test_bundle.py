@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +147,19 @@ def test_a_bundle_predicts_new_images_by_itself(cell, tmp_path):
     assert [row["predicted"] for row in rows] == ["abc"[k] for k in expected.argmax(1)]
     bad = subprocess.run([*command, str(tmp_path / "none.png")], capture_output=True, text=True, cwd=tmp_path)
     assert bad.returncode == 1 and "no such file" in bad.stderr and "Traceback" not in bad.stderr
+
+
+def test_what_a_bundle_asks_to_install_is_what_its_files_import(cell, tmp_path):
+    """Where another package makes the features, that one too, and an old scipy for its sake."""
+    scatternet = {"extractor": "scatternet", "mirror": False, "scaling": "unit", "normalise": "none"}
+    asked = {}
+    for name, features in {"pixels": origin_of(cell).features, "scatternet": scatternet}.items():
+        write_bundle("toy", origin_of(cell, features=features), [], str(tmp_path / name))
+        lines = (tmp_path / name / "requirements.txt").read_text().splitlines()
+        asked[name] = {line.partition("==")[0] for line in lines}
+        assert [line.partition("==")[2] for line in lines] == [version(line.partition("==")[0]) for line in lines]
+    assert {"numpy", "pillow", "safetensors", "torch"} <= asked["pixels"]
+    assert asked["scatternet"] == asked["pixels"] | {"kymatio", "scipy"} and not {"kymatio", "scipy"} & asked["pixels"]
 
 
 def test_the_bundles_own_library_is_what_runs(cell, tmp_path):
