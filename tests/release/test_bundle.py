@@ -144,6 +144,7 @@ def test_a_bundle_predicts_new_images_by_itself(cell, tmp_path):
     expected = load_model(cell / "model.safetensors").scores(Pixels("unit")(images).reshape(4, -1))
     found = np.array([[float(row[name]) for name in "abc"] for row in rows])
     assert np.allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert not list((tmp_path / "bundle").rglob("*.pyc"))
     assert [row["predicted"] for row in rows] == ["abc"[k] for k in expected.argmax(1)]
     bad = subprocess.run([*command, str(tmp_path / "none.png")], capture_output=True, text=True, cwd=tmp_path)
     assert bad.returncode == 1 and "no such file" in bad.stderr and "Traceback" not in bad.stderr

@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.dont_write_bytecode = True  # it would name this machine's folders, in a folder that is passed on
 
 from dpstudy.release.predictor import main  # noqa: E402
 
