@@ -45,16 +45,6 @@ def test_what_a_job_says_on_its_way_out_is_told_once_with_its_name(tmp_path, mon
     assert "\x1b" not in said
 
 
-def test_a_sentence_stands_without_its_place_in_the_rules_and_a_fault_with_it(capfd):
-    place = '  File "Snakefile", line 54, in __onstart'
-    for kind, shown in (("WorkflowError", False), ("KeyError", True)):
-        lines = [f'{kind} in file "common.smk", line 221:', "what is wrong", place]
-        assert run(f"print({chr(10).join(lines)!r}, file=sys.stderr); sys.exit(1)")[0] == 1
-        said = capfd.readouterr().err
-        assert "what is wrong\n" in said
-        assert [line in said for line in (lines[0], place)] == [shown, shown]
-
-
 def test_an_event_that_was_cut_off_and_a_survivor_do_not_hold_up_the_end():
     began = time.monotonic()
     status, _ = run(

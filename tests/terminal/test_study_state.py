@@ -72,6 +72,12 @@ def test_warnings_are_passed_on_and_chatter_is_not(planned):
     assert planned.hear(said("config.yaml: epsilon: unknown key", "ERROR"), 101.0) == [
         "config.yaml: epsilon: unknown key"
     ]
+    place = '\n  File "Snakefile", line 54, in __onstart'
+    assert planned.hear(said(f'WorkflowError in file "a.smk", line 2:\ndpstudy: no{place}\n', "ERROR"), 101.0) == [
+        "dpstudy: no"
+    ]
+    fault = f'KeyError in file "a.smk", line 2:\n1{place}'
+    assert planned.hear(said(fault, "ERROR"), 101.0) == [fault]
     assert planned.hear(said("Nothing to be done (all ...)."), 101.0) == ["Nothing to be done (all ...)."]
     assert [planned.hear(said("no account", "WARNING"), 101.0) for _ in range(3)] == [["no account"], [], []]
 

@@ -19,8 +19,6 @@ CHANNEL = "DPSTUDY_EVENTS"  # see snakemake_logger_plugin_dpstudy
 SHOWN = "DPSTUDY_TERMINAL"  # see dpstudy.progress
 NOTE = re.compile(r"  (\S.*: \d+% \(.*)")
 CHATTER = "Using workflow specific profile profiles/default "  # it always is
-# Where in the rules a sentence was raised, above and below it: for DPSTUDY_VERBOSE=1, and never the mistake itself.
-RAISED, RAISED_IN = re.compile(r'WorkflowError in file ".*", line \d+:$'), re.compile(r'  File ".*", line \d+, in ')
 NOTE_SECONDS = 12.0  # jobs write one in 5
 TICK_SECONDS = 0.25
 
@@ -79,7 +77,6 @@ class _Follower:
         self._held: list[str] = []  # what jobs said on their way out: it is told with the job's name, if that comes
         self._told: list[str] = []
         self._note, self._noted, self._drawn = "", 0.0, 0.0
-        self._sentence = False  # what Snakemake says now is one of ours, or its own: no fault of the program
 
     def read(self, process: subprocess.Popen, events: int) -> None:
         streams = {events: self._event, process.stderr.fileno(): self._line}
@@ -117,9 +114,7 @@ class _Follower:
     def _line(self, line: str) -> None:
         if note := NOTE.match(line):
             self._note, self._noted = note[1], time.monotonic()
-        elif RAISED.match(line):
-            self._sentence = True
-        elif line.startswith(CHATTER) or (self._sentence and RAISED_IN.match(line)):
+        elif line.startswith(CHATTER):
             return
         elif line.startswith("dpstudy: "):
             self._held.append(line)
