@@ -63,7 +63,7 @@ def test_plain_and_banded_columns_side_by_side():
     [
         ({"age": ["12", "old"]}, AGE, "people.csv: row 1 (line 3): 'old' in the column 'age' is no number; `bands` need a number, or an empty field for unknown"),
         ({"Age": ["12"]}, AGE, "people.csv: no column 'age' (did you mean 'Age'?); there are Age"),
-        ({"sex": ["F", ""]}, "sex", "people.csv: row 1 (line 3): no value in the column 'sex'"),
+        ({"sex": ["F", ""]}, "sex", "people.csv: row 1 (line 3): no value in the column 'sex'; fill it in, or leave the row out"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_column_is_named(people, entry, sentence):

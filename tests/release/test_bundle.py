@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from dpstudy.models.kinds import load_model
 from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.release.bundle import Origin, write_bundle
+from dpstudy.release.statement import statement
 from dpstudy.study.inputs import CellInputs
 from dpstudy.study.schema import method_schema
 from dpstudy.study.training import train_cell
@@ -142,9 +144,23 @@ def test_a_bundle_predicts_new_images_by_itself(cell, tmp_path):
     expected = load_model(cell / "model.safetensors").scores(Pixels("unit")(images).reshape(4, -1))
     found = np.array([[float(row[name]) for name in "abc"] for row in rows])
     assert np.allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert not list((tmp_path / "bundle").rglob("*.pyc"))
     assert [row["predicted"] for row in rows] == ["abc"[k] for k in expected.argmax(1)]
     bad = subprocess.run([*command, str(tmp_path / "none.png")], capture_output=True, text=True, cwd=tmp_path)
     assert bad.returncode == 1 and "no such file" in bad.stderr and "Traceback" not in bad.stderr
+
+
+def test_what_a_bundle_asks_to_install_is_what_its_files_import(cell, tmp_path):
+    """Where another package makes the features, that one too, and an old scipy for its sake."""
+    scatternet = {"extractor": "scatternet", "mirror": False, "scaling": "unit", "normalise": "none"}
+    asked = {}
+    for name, features in {"pixels": origin_of(cell).features, "scatternet": scatternet}.items():
+        write_bundle("toy", origin_of(cell, features=features), [], str(tmp_path / name))
+        lines = (tmp_path / name / "requirements.txt").read_text().splitlines()
+        asked[name] = {line.partition("==")[0] for line in lines}
+        assert [line.partition("==")[2] for line in lines] == [version(line.partition("==")[0]) for line in lines]
+    assert {"numpy", "pillow", "safetensors", "torch"} <= asked["pixels"]
+    assert asked["scatternet"] == asked["pixels"] | {"kymatio", "scipy"} and not {"kymatio", "scipy"} & asked["pixels"]
 
 
 def test_the_bundles_own_library_is_what_runs(cell, tmp_path):
@@ -164,6 +180,12 @@ def test_the_statement_says_who_is_protected_and_how_well(cell, tmp_path):
     assert "ε = 4." in text and "at most e^ε = 54.6" in text and "right at most 98.3 % of the time" in text
     assert "gram: gaussian mechanism" in text and "This cell was not attacked." in text
     assert "Nothing is known to be left out" in text and "PLD 4" in text
+    assert "let a coin decide" in text and "How this model was chosen" in text
+    assert "Who has several, or one that stands in the data twice, is protected less" in text
+    of_persons = read_json(cell / "ledger.json") | {"unit": "subject"}
+    told = statement(of_persons, "toy", {"exact": 3.9999999, "pld": 4.00001, "rdp": None})
+    assert "exact 4, PLD 4.001." in told  # a bound is rounded up
+    assert "Who has several" not in told
 
 
 def test_what_is_not_for_release_is_refused_with_every_reason(cell, tmp_path):

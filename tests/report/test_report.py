@@ -147,7 +147,7 @@ def test_every_style_of_table_is_on_the_page(paper_study):
     assert sum(tag == "table" for tag, _ in parsed.elements) == 2
 
 
-def test_audits_and_whose_records_are_scored_are_told(study):
+def test_audits_whose_records_are_scored_and_what_nobody_can_repeat_are_told(study):
     audit = {
         "audits": [
             {
@@ -164,7 +164,9 @@ def test_audits_and_whose_records_are_scored_are_told(study):
     }
     name = next(iter(study.ledgers))
     write_json(study.folder / "audit.json", audit)
-    results = dataclasses.replace(study.results, audits={name: study.folder / "audit.json"})
+    write_json(study.folder / "secure.json", study.ledger("2", 1.9) | {"noise": "secure"})
+    ledgers = study.ledgers | {name: study.folder / "secure.json"}
+    results = dataclasses.replace(study.results, ledgers=ledgers, audits={name: study.folder / "audit.json"})
     page = study.folder / "page.html"
     build_report(
         *("digits", results, {}, {}, {}, page),
@@ -174,6 +176,9 @@ def test_audits_and_whose_records_are_scored_are_told(study):
     words = re.sub(r"\s+", " ", " ".join(Page(page.read_text(encoding="utf-8")).text))
     assert words.count("Audit: refuted: epsilon is at least 4.87, and 2 is claimed.") == 1
     assert "ε ≥ 4.87 (likelihood ratio of a point; replace-one, 1000 runs, confidence 0.999)." in words
+    repeatable, gone = "the same config, seeds and versions give the same numbers", "another run gives other numbers"
+    assert gone in words and repeatable not in words
+    assert repeatable in build(study) and gone not in build(study)
     assert "mnist The test split is public" in words and "clinic The test split holds private records" in words
 
 

@@ -73,12 +73,13 @@ def test_warnings_are_passed_on_and_chatter_is_not(planned):
     assert planned.hear(said("config.yaml: epsilon: unknown key", "ERROR"), 101.0) == [
         "config.yaml: epsilon: unknown key"
     ]
-    refused = (
-        'WorkflowError in file "rules/common.smk", line 49:\nconfig.yaml: no key\n  File "rules/common.smk", line 49'
-    )
-    assert planned.hear(said(refused, "ERROR"), 101.0) == [refused] and not planned.refused  # it had begun
+    place = '\n  File "rules/common.smk", line 49, in <module>'
+    refused = f'WorkflowError in file "rules/common.smk", line 49:\ndpstudy: no key{place}'
+    assert planned.hear(said(refused, "ERROR"), 101.0) == ["dpstudy: no key"] and not planned.refused  # it had begun
     fresh = Study(began=100.0)
-    assert fresh.hear(said(refused, "ERROR"), 101.0) == [] and fresh.refused == "config.yaml: no key"
+    assert fresh.hear(said(refused, "ERROR"), 101.0) == [] and fresh.refused == "no key"
+    fault = f'KeyError in file "a.smk", line 2:\n1{place}'
+    assert planned.hear(said(fault, "ERROR"), 101.0) == [fault]
     assert planned.hear(said("Nothing to be done (all ...)."), 101.0) == ["Nothing to be done (all ...)."]
     assert [planned.hear(said("no account", "WARNING"), 101.0) for _ in range(3)] == [["no account"], [], []]
 

@@ -13,6 +13,9 @@ RESTART = re.compile(r"Trying to restart job (\d+)")
 SAID_OTHERWISE = re.compile(
     r"CalledProcessError|At least one job did not complete successfully|Exiting because a job execution failed"
 )
+# Where in the rules a sentence was raised, above and below it; DPSTUDY_VERBOSE=1 shows it.
+RAISED = re.compile(r'WorkflowError in file ".*", line \d+:\n')
+RAISED_IN = re.compile(r'(\n  File ".*", line \d+, in .*)+$')
 
 
 @dataclass
@@ -113,7 +116,7 @@ class Study:
         if level == "DEBUG" or SAID_OTHERWISE.search(text) or (level == "WARNING" and text in self._warned):
             return []
         self._warned.add(text)  # an executor may say the same of each job
-        return [text.strip()]
+        return [_without_place(text.strip())]
 
     def cells_running(self) -> int:
         """Cells that some job trains or gathers just now."""
@@ -151,3 +154,8 @@ class Study:
                 work -= min(now - job.started, sum(seconds) / len(seconds))
         at_once = max(1.0, busy / max(now - self._first_job, 1e-3))
         return max(0.0, work) / at_once, not unknown
+
+
+def _without_place(text: str) -> str:
+    """A sentence as it was raised; anything else, such as a fault of the program, as it is."""
+    return RAISED_IN.sub("", text[found.end() :]) if (found := RAISED.match(text)) else text

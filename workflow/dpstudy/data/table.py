@@ -47,7 +47,10 @@ class TextTable:
         values = self.columns[name]
         missing: list[int] = [] if empty else np.flatnonzero(values == "").tolist()
         if len(missing):
-            raise StudyError(f"{self.where(missing[0])}: no value in the column {name!r}")
+            raise StudyError(
+                f"{self.where(missing[0])}: no value in the column {name!r}{further(len(missing))}; fill it in, or "
+                "leave the row out"
+            )
         return values
 
     def class_indices(self, name: str, classes: list[str]) -> np.ndarray:
@@ -58,13 +61,23 @@ class TextTable:
         """
         index = {value: label for label, value in enumerate(classes)}
         values = self.column(name)
-        for row, value in enumerate(values):
-            if value not in index:
-                raise StudyError(
-                    f"{self.where(row)}: unknown class {value!r} in the column {name!r}{suggestion(value, classes)}; "
-                    f"the classes are {', '.join(classes)}"
-                )
+        unknown = [row for row, value in enumerate(values) if value not in index]
+        if unknown:
+            value = values[unknown[0]]
+            raise StudyError(
+                f"{self.where(unknown[0])}: unknown class {value!r} in the column {name!r}{further(len(unknown))}"
+                f"{suggestion(value, classes)}; the classes are {', '.join(classes)}"
+            )
         return np.array([index[value] for value in values], np.int32)
+
+
+def further(rows: int) -> str:
+    """How a message about the first of so many rows says that there are more.
+
+    >>> further(1), further(3)
+    ('', ' (the first of 3 rows)')
+    """
+    return f" (the first of {rows} rows)" if rows > 1 else ""
 
 
 def read_text_table(path: Path, columns: list[str] | None = None) -> TextTable:

@@ -1,6 +1,5 @@
 """A folder that may be published: a cell's model, what stands before it, its ledger, privacy statement and card."""
 
-import importlib.metadata
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from dpstudy.features import EXTRACTORS
 from dpstudy.files import read_json, write_json
 from dpstudy.models.kinds import MODELS, kind_of
 from dpstudy.release.card import card, trained
+from dpstudy.release.packages import requirements
 from dpstudy.release.refusals import refusals
 from dpstudy.release.statement import statement
 from dpstudy.study.code import PACKAGE, closure
@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.dont_write_bytecode = True  # it would name this machine's folders, in a folder that is passed on
 
 from dpstudy.release.predictor import main  # noqa: E402
 
@@ -34,7 +35,6 @@ _CARDS = {
     "backbone": ("backbone", "architecture", "options", "classes", "image_shape", "public", "versions"),
     "fit": ("fit", "options", "features", "versions"),
 }
-_NEEDS = ("numpy", "pillow", "pyarrow", "safetensors", "scipy", "torch", "tqdm", "timm")
 
 
 @dataclass(frozen=True)
@@ -133,10 +133,10 @@ def _features(origin: Origin, target: Path) -> dict:
 def _write_program(target: Path, kind: str, extractor: str) -> None:
     """predict.py, and the part of the library that it runs on."""
     modules = [MODELS[kind][0], *([EXTRACTORS[extractor]] if extractor in EXTRACTORS else [])]
-    for path in closure("dpstudy.release.predictor", *modules):
+    files = closure("dpstudy.release.predictor", *modules)
+    for path in files:
         copy = target / "dpstudy" / Path(path).resolve().relative_to(PACKAGE)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
-    needs = [f"{package}=={importlib.metadata.version(package)}" for package in _NEEDS]
-    (target / "requirements.txt").write_text("\n".join(needs) + "\n", encoding="utf-8")
+    (target / "requirements.txt").write_text("\n".join(requirements(files)) + "\n", encoding="utf-8")
     (target / "predict.py").write_text(_PREDICT.format(needs="requirements.txt"), encoding="utf-8")

@@ -7,10 +7,18 @@ import math
 from collections.abc import Mapping
 
 from dpstudy.privacy.audit import highest, rounded_down
-from dpstudy.tables.words import bounds_in_words, event_in_words
+from dpstudy.tables.words import bounds_in_words, bounds_on_epsilon, event_in_words
 
 _UNIT = {"record": "one record (an image)", "subject": "one person, with all of that person's records"}
 _NOTHING_LEFT_OUT = "Nothing is known to be left out of the list above."
+_SEVERAL_OF_ONE = (
+    "Persons as such: what is promised holds for each image by itself. Who has several, or one that stands in the "
+    "data twice, is protected less, at k images with kε and a larger δ."
+)
+_CHOICE = (
+    "How this model was chosen: if several were trained on these records and it was taken for its scores on them, that "
+    "choice depends on private records too. So do settings that somebody learned from them beforehand."
+)
 _CHANGE = {
     "add-remove-one": "adding or removing {unit}",
     "replace-one": "replacing {unit}",
@@ -28,17 +36,17 @@ def statement(ledger: Mapping, name: str, bounds: Mapping[str, float | None], au
         audit: of the cell, where it was attacked.
     """
     percent = _percent(ledger["epsilon"], ledger["delta"])
-    others = [f"{label.upper()} {value:.4g}" for label, value in bounds.items() if value is not None]
     lines = [
         f"# Privacy statement: {name}",
         "",
         "This model was trained on private records with differential privacy.",
         "",
         *guarantee_lines(ledger),
-        "- **In plain words**: whoever guesses from this model whether somebody's records were used, and knows all "
-        f"other records, is right at most {percent} % of the time; a coin is right 50 %.",
+        "- **In plain words**: let a coin decide whether somebody's records are used. Whoever then guesses from this "
+        f"model which way it fell, and knows all other records, is right at most {percent} % of the time; without the "
+        "model, 50 %.",
         f"- **Computed by** {ledger['accountant']} from the list of releases below, and again by accountants that had "
-        f"no part in the training: {', '.join(others)}.",
+        f"no part in the training: {bounds_on_epsilon(bounds)}. Each is an upper bound.",
         f"- **Noise**: from the operating system's entropy ({ledger['noise']}).",
         f"- **Scope**: {ledger['scope']}. Other models of the same records spend privacy of their own; it adds up.",
         "",
@@ -49,6 +57,8 @@ def statement(ledger: Mapping, name: str, bounds: Mapping[str, float | None], au
         "## What this statement does not cover",
         "",
         *(f"- {sentence}" for sentence in ledger["not_accounted"] or [_NOTHING_LEFT_OUT]),
+        *([f"- {_SEVERAL_OF_ONE}"] if ledger["unit"] == "record" else []),
+        f"- {_CHOICE}",
         "- What follows from the population as a whole: such a model may reveal that a group is at risk, whether or "
         "not somebody of it took part.",
         "- Rounding inside floating-point sums of records.",

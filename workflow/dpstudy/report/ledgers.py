@@ -36,5 +36,6 @@ def _ledger(epsilon: str, ledger: dict, audit: str | None, certificate: Mapping 
         "epsilon": "∞" if epsilon == "inf" else epsilon,
         **ledger_in_words(ledger),
         "audit": audit_in_words(read_json(audit), ledger["guarantee"]) if audit else [],
+        "secure": ledger["noise"] == "secure",
         "anew": certificate_in_words(certificate) if certificate else "",
     }

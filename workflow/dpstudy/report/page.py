@@ -99,6 +99,7 @@ def build_report(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    ledgers = describe_ledgers(axes, results.ledgers, results.audits, privacy.certificates)
     page = environment.get_template("report.html.j2").render(
         study=study,
         question=question or _question(axes),
@@ -108,7 +109,8 @@ def build_report(
         colours=list(zip(COLOURS, COLOURS_ON_DARK, strict=True)),
         groups=describe_groups(results),
         claims=[describe_verdict(found) for found in claims],
-        ledgers=describe_ledgers(axes, results.ledgers, results.audits, privacy.certificates),
+        ledgers=ledgers,
+        secure=any(cell["secure"] for group in ledgers for cell in group["cells"]),
         guarantees=GUARANTEES,
         tests={dataset: test_in_words(public) for dataset, public in privacy.public_tests.items()},
         totals={name: _total(total) for name, total in privacy.totals.items()},

@@ -117,14 +117,12 @@ def ledger_in_words(ledger: dict) -> dict:
         )
         if ledger["guarantee"] != "proved":
             summary += f" {GUARANTEES[ledger['guarantee']]}"
-    by = [
-        f"{_accountant(name)} {upper_bound(value)}" for name, value in ledger["epsilon_by"].items() if value is not None
-    ]
+    by = bounds_on_epsilon(ledger["epsilon_by"])
     noise = {"seeded": "seeded (reproducible research, not for release)", "secure": "from the operating system"}
     return {
         "guarantee": ledger["guarantee"],
         "summary": summary,
-        "others": f"ε by accountant: {', '.join(by)}." if by else "",
+        "others": f"ε by accountant: {by}." if by else "",
         "events": [event_in_words(event) for event in ledger["events"]],
         "noise": " ".join(
             [
@@ -138,8 +136,17 @@ def ledger_in_words(ledger: dict) -> dict:
 
 def certificate_in_words(certificate: Mapping) -> str:
     """What accountants that had no part in a cell say of its ledger, as a sentence; "" where nothing is certified."""
-    by = [f"{_accountant(name)} {upper_bound(bound)}" for name, bound in certificate["bounds"].items() if bound]
-    return f"Certified anew from the ledger alone: {', '.join(by)}." if by else ""
+    by = bounds_on_epsilon(certificate["bounds"])
+    return f"Certified anew from the ledger alone: {by}." if by else ""
+
+
+def bounds_on_epsilon(bounds: Mapping[str, float | None]) -> str:
+    """What each accountant bounds epsilon by, rounded up, as a list; "" where none does.
+
+    >>> bounds_on_epsilon({"exact": 2.0, "pld": 2.00041, "rdp": None})
+    'exact 2, PLD 2.001'
+    """
+    return ", ".join(f"{_accountant(name)} {upper_bound(bound)}" for name, bound in bounds.items() if bound)
 
 
 def total_in_words(total: Mapping) -> str:

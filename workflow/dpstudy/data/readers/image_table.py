@@ -13,7 +13,7 @@ from dpstudy.data.images import Mosaic, decode_all, image_options, pair
 from dpstudy.data.reader import Reader, Rows, numbered_ids
 from dpstudy.data.records import Records
 from dpstudy.data.source import check_names, class_names, inside, location
-from dpstudy.data.table import TextTable, read_text_table
+from dpstudy.data.table import TextTable, further, read_text_table
 from dpstudy.errors import StudyError
 
 
@@ -134,8 +134,11 @@ def _findings(table: TextTable, options: dict) -> tuple[list[str], np.ndarray]:
         raise StudyError(f"classes: {len(classes)} names for {len(columns)} label_columns")
     labels = np.empty((table.rows, len(columns)), np.int8)
     for place, name in enumerate(columns):
-        for row, text in enumerate(table.column(name)):
-            if text not in ("0", "1", "0.0", "1.0"):
-                raise StudyError(f"{table.where(row)}: {text!r} in the column {name!r}; it must be 0 or 1")
-            labels[row, place] = text[0] == "1"
+        texts = table.column(name)
+        odd = [row for row, text in enumerate(texts) if text not in ("0", "1", "0.0", "1.0")]
+        if odd:
+            raise StudyError(
+                f"{table.where(odd[0])}: {texts[odd[0]]!r} in the column {name!r}; it must be 0 or 1{further(len(odd))}"
+            )
+        labels[:, place] = [text[0] == "1" for text in texts]
     return classes_of(classes), labels_of(labels)
