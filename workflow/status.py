@@ -31,7 +31,8 @@ def main(arguments: list[str]) -> int:
     cells = {cell: reason for _, cell, reason in due if cell}
     stale = {cell: reason for cell, reason in cells.items() if Path(f"results/cells/{cell}/metrics.json").exists()}
     missing = [cell for cell in cells if cell not in stale]
-    print(f"cells: {len(cells_of(arguments) - cells.keys())} done, {len(stale)} stale, {len(missing)} missing")
+    every, spent = cells_and_spent(arguments)
+    print(f"cells: {len(every - cells.keys())} done, {len(stale)} stale, {len(missing)} missing")
     for title, names in (("stale", stale), ("missing", missing)):
         for cell in list(names)[:NAMED]:
             print(f"  {title:8}{cell}" + (f"  ({stale[cell]})" if cell in stale else ""))
@@ -40,20 +41,29 @@ def main(arguments: list[str]) -> int:
     others = Counter(rule for rule, cell, _ in due if not cell and rule != "all")
     if others:
         print("also to run: " + ", ".join(f"{rule} {count}" for rule, count in others.items()))
-    print("nothing to be done" if not due else "the same command with `study` instead of `status` runs them")
+    if refused := len(spent & cells.keys()):
+        print(f"{refused} of the cells were trained with secure noise, and will not be again: see docs/own-data.md")
+    elif due:
+        print("the same command with `study` instead of `status` runs them")
+    else:
+        print("nothing to be done")
     return 0
 
 
-def cells_of(arguments: list[str]) -> set[str]:
-    """The cells of the study that the arguments name."""
+def cells_and_spent(arguments: list[str]) -> tuple[set[str], set[str]]:
+    """The cells of the study that the arguments name, and those of them that secure noise must not train again."""
     import yaml
 
+    from dpstudy.privacy.spending import Spending
     from dpstudy.study import cells, config
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--configfile", default="config.yaml")
     with open(parser.parse_known_args(arguments)[0].configfile, encoding="utf-8") as file:
-        return {cell.path for cell in cells.unfold(config.load(yaml.safe_load(file)))}
+        study = config.load(yaml.safe_load(file))
+    book = Spending("results/privacy/spent.jsonl", study["release"].get("spend_again", False))
+    spent = set() if book.again else {entry["cell"] for entry in book.entries()}
+    return {cell.path for cell in cells.unfold(study)}, spent
 
 
 def jobs(text: str):

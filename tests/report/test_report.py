@@ -178,6 +178,7 @@ def test_audits_whose_records_are_scored_and_what_nobody_can_repeat_are_told(stu
     assert "ε ≥ 4.87 (likelihood ratio of a point; replace-one, 1000 runs, confidence 0.999)." in words
     repeatable, gone = "the same config, seeds and versions give the same numbers", "another run gives other numbers"
     assert gone in words and repeatable not in words
+    assert "Not for publication" in words and "Not for publication" not in build(study)
     assert repeatable in build(study) and gone not in build(study)
     assert "mnist The test split is public" in words and "clinic The test split holds private records" in words
 

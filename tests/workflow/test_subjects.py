@@ -12,6 +12,7 @@ from PIL import Image
 
 from dpstudy.data import shards
 from tests.workflow.conftest import make_folder
+from tests.workflow.test_status import status
 
 CELLS = "results/cells/clinic/pixels/{}/eps=2/ledger.json"
 
@@ -148,6 +149,8 @@ def test_a_cell_is_not_trained_again_with_secure_noise_in_silence(clinic):
     refused = clinic.snakemake(CELLS.format("dp-sgd"))
     assert refused.returncode and "nothing was run: cell clinic/pixels/dp-sgd/eps=2: it was trained" in refused.stderr
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == paid and "model.safetensors" in paid
+    told = status(clinic)
+    assert " of the cells were trained with secure noise, and will not be again" in told and "runs them" not in told
     clinic.write_config(config | {"release": {"spend_again": True}})
     again = clinic.snakemake(CELLS.format("dp-sgd"))
     assert again.returncode == 0, again.stdout + again.stderr

@@ -113,6 +113,7 @@ def build_report(
         secure=any(cell["secure"] for group in ledgers for cell in group["cells"]),
         guarantees=GUARANTEES,
         tests={dataset: test_in_words(public) for dataset, public in privacy.public_tests.items()},
+        confidential=not all(privacy.public_tests.values()),
         totals={name: _total(total) for name, total in privacy.totals.items()},
         dedup={public: describe_dedup(**how) for public, how in privacy.dedup.items()},
         made_by=making,
