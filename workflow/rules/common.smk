@@ -170,7 +170,8 @@ def announce(paths):
     """Name what the study made; a run for single targets has nothing to announce."""
     if all(job.rule.name != "all" for job in workflow.dag.jobs):
         return
-    print(f"\nStudy {STUDY['study']!r} is complete: {len(CELLS)} cells, {len(STUDY['seeds'])} seeds each.")
+    seeds = len(STUDY["seeds"])
+    print(f"\nStudy {STUDY['study']!r} is complete: {len(CELLS)} cells, {seeds} {'seed' if seeds == 1 else 'seeds'} each.")
     for path in paths:
         if os.path.exists(path):
             print(f"  {path}")
