@@ -4,7 +4,9 @@ import pytest
 from agreeing_de2022 import FUNCTIONS, ROWS, SETTINGS, evidence, verdict
 
 from dpstudy.tables.claims import de2022_audit, de2022_techniques
+from dpstudy.tables.claims.de2022_printed import PAPER
 from dpstudy.tables.claims.finding import COMPUTED, FAILS, HOLDS, OPEN, PRINTED
+from dpstudy.tables.claims_table import judge
 
 ACCOUNTING, TUNING = "2.2; A: Accounting", "2.2: Hyper-parameter tuning"
 BOUNDS, ADVANTAGE = "A.2: Bounds with |D|=100", "A.2: Membership advantage upper bound"
@@ -54,6 +56,26 @@ def test_a_verdict_turns_when_a_printed_number_does(claim, rows, before, after):
     assert rows != ROWS
     assert verdict(name)[0] == before
     assert verdict(name, rows=rows)[0] == after
+
+
+def test_verdicts_on_the_printed_numbers_alone():
+    judged = judge(PAPER, evidence())
+    found = [(row["section"], finding.verdict, finding.decided_by) for row, finding in judged]
+    assert [(section, by) for section, outcome, by in found if outcome == FAILS] == [
+        ("4.1", PRINTED),
+        ("4.2", PRINTED),
+        ("A.2", PRINTED),
+    ]
+    assert [(section, by) for section, outcome, by in found if outcome == HOLDS] == [
+        ("3.1", COMPUTED),
+        ("3.2", PRINTED),
+        ("4.1 vs Table 5", PRINTED),
+        ("A.2, Table 9", PRINTED),
+        ("A.2", COMPUTED),
+        ("2.2; A", COMPUTED),
+        ("2.2", COMPUTED),
+    ]
+    assert all(finding.here for _, finding in judged if finding.verdict == OPEN)
 
 
 def test_the_printed_settings_spend_the_printed_epsilon():
