@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import shutil
 import time
 
 import pytest
@@ -43,6 +44,11 @@ def edit(path, old, new):
 
 def test_nothing_to_do_after_a_run(study):
     assert study.planned() == []
+
+
+def test_a_cell_that_was_taken_away_is_made_again(study):
+    shutil.rmtree(study.path / "results/cells/digits/cnn/ls/eps=1")
+    assert study.planned() == sorted(cells("ls", ["1"], ["cnn"]) + AFTER_CELLS)
 
 
 def test_a_hyperparameter_reruns_only_its_entrys_cells(study):
