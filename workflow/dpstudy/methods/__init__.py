@@ -28,7 +28,7 @@ def module_name(name: str) -> str:
         StudyError: no such method.
     """
     path = f"{__name__}.{name}"
-    if name.isidentifier() and importlib.util.find_spec(path) is not None:
+    if str(name).isidentifier() and importlib.util.find_spec(path) is not None:
         return path
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         if entry.name == name:
