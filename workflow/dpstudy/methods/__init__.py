@@ -1,8 +1,9 @@
 """Methods: each is one module with `Parameters`, `plan`, `prepare` and `fit`.
 
 Searches share work between settings. Where `prepare` depends on the parameters, `prepared_by(parameters)` says on what
-of them: a search prepares anew where that changes, and for every setting of a method without it. A method that solves from one noisy release may offer it as
-`release` and `solve`: settings that plan the same noise share it, unless `released_by(parameters)` differs.
+of them: a search prepares anew where that changes, and for every setting of a method without it. A method that solves
+from one noisy release may offer it as `release` and `solve`: settings that plan the same noise share it, unless
+`released_by(parameters)` differs.
 
 A method whose releases do not keep features apart (each feature an axis of its own, as a Gram or a gradient does) says
 so by AUDITED_DIM: how many features records have in attacks on it, None for as many as the cell's.
@@ -77,19 +78,20 @@ def fit(name: str, features, labels, *, epsilon, delta: float, seed: int = 0, no
         labels: (n,) class indices, or (n, m) zeros and ones.
         epsilon: target, a number or a string such as "0.5" or "inf".
         delta: in (0, 1).
-        seed: of the noise in "seeded" mode.
+        seed: of the noise in "seeded" mode, an integer.
         noise: "seeded" or "secure".
         options: the method's hyper-parameters, and `classes` (give it: without it the number of classes is read off
-            the private labels, and the ledger says so), `positives`, `shape`, `sanitise`, `accounting`, `shared_noise` (a control) and `public` (N, d)
-            features for methods that read some, where the defaults do not fit. Where the guarantee shall protect
-            persons with all their records: `unit="subject"`, `subjects` (n,), whose each record is, and
-            `per_subject`, the most records that anybody has; n is then the number of subjects.
+            the private labels, and the ledger says so), `positives`, `shape`, `sanitise`, `accounting`, `shared_noise`
+            (a control) and `public` (N, d) features for methods that read some, where the defaults do not fit. Where
+            the guarantee shall protect persons with all their records: `unit="subject"`, `subjects` (n,), whose each
+            record is, and `per_subject`, the most records that anybody has; n is then the number of subjects.
 
     Returns:
         Result with `model` and `ledger`.
 
     Raises:
-        StudyError: unknown method or hyper-parameter, an unreachable epsilon, labels out of range.
+        StudyError: unknown method or hyper-parameter, an unreachable epsilon, labels out of range; whatever else of the
+            arguments is not as said here.
     """
     run = importlib.import_module("dpstudy.methods.api").fit  # by name: a cell's code does not include it
     return run(name, features, labels, epsilon=epsilon, delta=delta, seed=seed, noise=noise, **options)

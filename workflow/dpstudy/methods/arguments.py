@@ -1,4 +1,4 @@
-"""What callers of `dpstudy.fit` and `dpstudy.predict` give, as arrays and numbers that can be relied on, or one sentence."""
+"""What callers of `dpstudy.fit` and `dpstudy.predict` give: as arrays and numbers to rely on, or one sentence."""
 
 import math
 import operator
