@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
+from scipy import sparse
 
 import dpstudy
 from dpstudy.errors import StudyError
+from dpstudy.methods.api import CLASSES_READ
 from dpstudy.models.linear import LinearModel
+from dpstudy.study import config
 from dpstudy.study.schema import check
 
 
@@ -83,6 +87,33 @@ def test_clipping_without_noise_has_no_guarantee(rows):
         ({"classes": 2}, "label 2 lies outside 0..1"),
         ({"features": np.zeros((5, 8))}, r"labels of shape \(600,\): must be \(5,\)"),
         ({"features": np.zeros(5)}, r"features of shape \(5,\)"),
+        ({"features": np.zeros((600, 0))}, r"features of shape \(600, 0\)"),
+        ({"features": sparse.csr_array((600, 8))}, r"features are sparse: give a dense array, features.toarray\(\)"),
+        ({"features": np.ma.zeros((600, 8))}, "features are masked"),
+        ({"features": torch.zeros(600, 8, requires_grad=True)}, r"features are no array: .*detach\(\)"),
+        ({"features": [[1.0, 2.0], [3.0]]}, "features are no array"),
+        ({"features": np.full((600, 8), "a")}, "features are of type <U1: must be real numbers"),
+        ({"features": np.full((600, 8), "a", dtype=object)}, "features are not all numbers: .*'a'"),
+        ({"features": np.ones((600, 8), complex)}, "features are of type complex128"),
+        ({"labels": np.full(600, "a")}, "labels are of type <U1: class indices must be integers"),
+        ({"name": None}, "method None"),
+        ({"noise": "secured"}, "noise 'secured': one of 'seeded', 'secure'"),
+        ({"shared_noise": "no"}, "shared_noise 'no'"),
+        ({"seed": None}, "seed None: must be an integer"),
+        ({"classes": 0}, "classes 0: must be an integer of at least 1"),
+        ({"classes": 3.0}, "classes 3.0: must be an integer"),
+        ({"positives": 1.5}, "positives 1.5: must be an integer"),
+        ({"epsilon": None}, "epsilon None"),
+        ({"epsilon": float("nan")}, "epsilon 'nan'"),
+        ({"delta": "1e-5"}, "delta '1e-5': must be a number"),
+        ({"delta": float("nan")}, "delta nan is not below"),
+        ({"shape": (1, 3, 3)}, r"shape \(1, 3, 3\) has 9 numbers, but records have 8 features"),
+        ({"shape": 8}, "shape 8"),
+        ({"public": np.zeros((5, 8))}, "least_squares: reads no public features"),
+        ({"floor": "yes"}, "least_squares.floor: "),
+        ({"unit": "subject", "subjects": np.zeros((600, 2))}, r"subjects of shape \(600, 2\): must be \(600,\)"),
+        ({"unit": "subject", "subjects": ["a", None] * 300, "per_subject": 300}, "row 1: names no subject"),
+        ({"unit": "subject", "subjects": ["a", np.nan] * 300, "per_subject": 300}, "row 1: names no subject"),
     ],
 )
 def test_mistakes_are_named_in_one_sentence(rows, change, words):
@@ -90,6 +121,39 @@ def test_mistakes_are_named_in_one_sentence(rows, change, words):
     with pytest.raises(StudyError, match=words) as caught:
         dpstudy.fit(arguments.pop("name"), arguments.pop("features"), arguments.pop("labels"), **arguments)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("epsilon", [2.9999999, 0.12345678, 123456.7, 1e-7, np.float32(0.1), np.int64(2)])
+def test_no_more_is_spent_than_a_number_of_many_digits_asks_for(rows, epsilon):
+    ledger = dpstudy.fit("least_squares", *rows, epsilon=epsilon, delta=1e-4).ledger
+    assert (1 - 1e-6) * epsilon < ledger["epsilon"] <= float(epsilon)
+
+
+def test_the_ledger_says_that_labels_chose_the_number_of_classes(rows):
+    """A record of a further class would change the shape of what is published, whatever the noise."""
+    said, given, columns = (
+        dpstudy.fit("least_squares", rows[0], labels, epsilon=1, delta=1e-4, **options).ledger["not_accounted"]
+        for labels, options in ((rows[1], {}), (rows[1], {"classes": 3}), (np.eye(3, dtype=int)[rows[1]], {}))
+    )
+    assert said == [CLASSES_READ, *given] and columns == given
+
+
+def test_a_method_without_a_schema_is_told_where_it_belongs(rows, monkeypatch):
+    monkeypatch.setattr(config, "method_names", lambda: ["newton"])
+    with pytest.raises(StudyError, match="write workflow/schemas/methods/least_squares.schema.yaml"):
+        dpstudy.fit("least_squares", *rows, epsilon=1, delta=1e-4)
+
+
+@pytest.mark.parametrize("name", ["least_squares", "feature_covariance", "kernel_mean"])
+def test_predict_refuses_what_does_not_fit(rows, name):
+    result = dpstudy.fit(name, *rows, epsilon=1, delta=1e-4)
+    for features in (rows[0][:, :1], np.hstack([rows[0]] * 2)):
+        with pytest.raises(StudyError, match="do not fit this model"):
+            dpstudy.predict(result.model, features)
+    with pytest.raises(StudyError, match=r"features of shape \(8,\): must be \(n, d\)"):
+        dpstudy.predict(result.model, rows[0][0])
+    with pytest.raises(StudyError, match="Result is no model"):
+        dpstudy.predict(result, rows[0])
 
 
 def test_missing_hyper_parameters_are_named(rows):

@@ -1,8 +1,9 @@
 """Methods: each is one module with `Parameters`, `plan`, `prepare` and `fit`.
 
 Searches share work between settings. Where `prepare` depends on the parameters, `prepared_by(parameters)` says on what
-of them: a search prepares anew where that changes. A method that solves from one noisy release may offer it as
-`release` and `solve`: settings that plan the same noise share it, unless `released_by(parameters)` differs.
+of them: a search prepares anew where that changes, and for every setting of a method without it. A method that solves
+from one noisy release may offer it as `release` and `solve`: settings that plan the same noise share it, unless
+`released_by(parameters)` differs.
 
 A method whose releases do not keep features apart (each feature an axis of its own, as a Gram or a gradient does) says
 so by AUDITED_DIM: how many features records have in attacks on it, None for as many as the cell's.
@@ -28,7 +29,7 @@ def module_name(name: str) -> str:
         StudyError: no such method.
     """
     path = f"{__name__}.{name}"
-    if name.isidentifier() and importlib.util.find_spec(path) is not None:
+    if str(name).isidentifier() and importlib.util.find_spec(path) is not None:
         return path
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         if entry.name == name:
@@ -73,28 +74,33 @@ def fit(name: str, features, labels, *, epsilon, delta: float, seed: int = 0, no
 
     Args:
         name: a method, such as "least_squares".
-        features: (n, d) floats; n is taken to be public.
+        features: (n, d) real numbers; n is taken to be public. A row with a NaN or an infinity takes no part.
         labels: (n,) class indices, or (n, m) zeros and ones.
         epsilon: target, a number or a string such as "0.5" or "inf".
         delta: in (0, 1).
-        seed: of the noise in "seeded" mode.
+        seed: of the noise in "seeded" mode, an integer.
         noise: "seeded" or "secure".
         options: the method's hyper-parameters, and `classes` (give it: without it the number of classes is read off
-            the labels), `positives`, `shape`, `sanitise`, `accounting`, `shared_noise` (a control) and `public` (N, d)
-            features for methods that read some, where the defaults do not fit. Where the guarantee shall protect
-            persons with all their records: `unit="subject"`, `subjects` (n,), whose each record is, and
-            `per_subject`, the most records that anybody has; n is then the number of subjects.
+            the private labels, and the ledger says so), `positives`, `shape`, `sanitise`, `accounting`, `shared_noise`
+            (a control) and `public` (N, d) features for methods that read some, where the defaults do not fit. Where
+            the guarantee shall protect persons with all their records: `unit="subject"`, `subjects` (n,), whose each
+            record is, and `per_subject`, the most records that anybody has; n is then the number of subjects.
 
     Returns:
         Result with `model` and `ledger`.
 
     Raises:
-        StudyError: unknown method or hyper-parameter, an unreachable epsilon, labels out of range.
+        StudyError: unknown method or hyper-parameter, an unreachable epsilon, labels out of range; whatever else of the
+            arguments is not as said here.
     """
     run = importlib.import_module("dpstudy.methods.api").fit  # by name: a cell's code does not include it
     return run(name, features, labels, epsilon=epsilon, delta=delta, seed=seed, noise=noise, **options)
 
 
 def predict(model, features):
-    """(n, m) scores of (n, d) features; the largest is the predicted class."""
-    return model.scores(features)
+    """(n, m) scores of (n, d) features; the largest is the predicted class. A row with a NaN has scores of NaN.
+
+    Raises:
+        StudyError: no model, or features of another shape than it was trained on.
+    """
+    return importlib.import_module("dpstudy.methods.api").predict(model, features)

@@ -1,16 +1,33 @@
 """Training from arrays in memory: what `dpstudy.fit` does."""
 
+import inspect
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 
 from dpstudy import methods
 from dpstudy.errors import StudyError
+from dpstudy.methods.arguments import (
+    classes_of,
+    delta_of,
+    epsilon_of,
+    features_of,
+    integer_of,
+    labels_of,
+    shape_of,
+    subjects_of,
+)
 from dpstudy.methods.problem import Problem
 from dpstudy.models import Model
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
-from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.noise import MODES, NoiseSource
+from dpstudy.study.config import check_hyperparameters
+
+CLASSES_READ = (
+    "The number of classes was read off the private labels: a record of a further class would show. Give `classes`."
+)
 
 
 @dataclass(frozen=True)
@@ -43,29 +60,52 @@ def fit(
     **options,
 ) -> Result:
     """See `dpstudy.methods.fit`."""
-    features, labels = np.asarray(features), np.asarray(labels)
-    _check_rows(features, labels)
+    features = features_of(features)
+    labels = labels_of(labels, len(features))
+    if not len(features):
+        raise StudyError("there are no training rows to learn from")
+    _check_switches(noise, shared_noise)
+    seed, per_subject = integer_of(seed, "seed"), integer_of(per_subject, "per_subject", 1)
+    positives = integer_of(positives, "positives", 1)
+    if unit == "subject" and subjects is not None:
+        subjects = subjects_of(subjects, len(features))
     n = _count_units(unit, subjects, per_subject, len(features))
-    if not delta < 1 / n:
-        raise StudyError(
-            f"delta {delta!r} is not below 1/n = 1/{n}: a guarantee that weak permits publishing a record outright"
-        )
-    classes = classes or (labels.shape[1] if labels.ndim == 2 else int(labels.max()) + 1)
-    text = epsilon if isinstance(epsilon, str) else f"{epsilon:g}"
-    budget = Budget(text, delta, accounting)
-    shape = tuple(shape or features.shape[1:])
+    budget = Budget(epsilon_of(epsilon), delta_of(delta, n), accounting)
+    not_accounted = [CLASSES_READ] if classes is None and labels.ndim == 1 else []
+    classes = classes_of(labels, classes)
+    shape = shape_of(shape, features.shape[1])
     problem = Problem(n, shape, classes, budget, positives, sanitise, per_subject if unit == "subject" else 1)
     method = methods.load(name)
     parameters = methods.parameters(name, options)
+    check_hyperparameters(name, {key: _plain(value) for key, value in options.items()})
     plan = method.plan(parameters, problem)
-    beside = {} if public is None else {"public": np.asarray(public, np.float32)}
+    beside = _beside(name, method, public)
     data = method.prepare(_Rows(features, labels, subjects), parameters, problem, **beside)
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
     check_run(plan.events, source)
     why_none = SHARED_NOISE if shared_noise else None
-    ledger = build_ledger(plan.events, budget, n=problem.n, unit=unit, noise=noise, no_guarantee=why_none)
+    ledger = build_ledger(
+        plan.events,
+        budget,
+        n=problem.n,
+        unit=unit,
+        noise=noise,
+        not_accounted=not_accounted,
+        no_guarantee=why_none,
+    )
     return Result(fitted.model, ledger)
+
+
+def predict(model, features) -> np.ndarray:
+    """See `dpstudy.methods.predict`."""
+    if not hasattr(model, "scores"):
+        raise StudyError(f"predict(model, features): {type(model).__name__} is no model; `fit(...).model` is one")
+    features = features_of(features)
+    try:
+        return model.scores(features)
+    except (ValueError, RuntimeError) as error:
+        raise StudyError(f"features of shape {features.shape} do not fit this model: {error}") from error
 
 
 class _Rows(list):
@@ -86,7 +126,7 @@ def _count_units(unit: str, subjects, per_subject: int, rows: int) -> int:
         if subjects is not None or per_subject != 1:
             raise StudyError("subjects and per_subject go with unit='subject'; leave them out")
         return rows
-    if subjects is None or len(subjects) != rows:
+    if subjects is None:
         raise StudyError(f"unit 'subject': give `subjects`, whose each of the {rows} records is")
     names, counts = np.unique(np.asarray(subjects), return_counts=True)
     if counts.max() > per_subject:
@@ -97,8 +137,22 @@ def _count_units(unit: str, subjects, per_subject: int, rows: int) -> int:
     return len(names)
 
 
-def _check_rows(features: np.ndarray, labels: np.ndarray) -> None:
-    if features.ndim != 2 or not len(features):
-        raise StudyError(f"features of shape {features.shape}: must be (n, d) with at least one row")
-    if labels.ndim not in (1, 2) or len(labels) != len(features):
-        raise StudyError(f"labels of shape {labels.shape}: must be ({len(features)},) or ({len(features)}, classes)")
+def _plain(value):
+    """A NumPy scalar as Python's number, which schemas know."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_switches(noise: str, shared_noise: bool) -> None:
+    if noise not in MODES:
+        raise StudyError(f"noise {noise!r}: one of {', '.join(map(repr, MODES))}")
+    if not isinstance(shared_noise, bool):
+        raise StudyError(f"shared_noise {shared_noise!r}: must be True or False")
+
+
+def _beside(name: str, method: ModuleType, public) -> dict[str, np.ndarray]:
+    """What `prepare` takes beside the records."""
+    if public is None:
+        return {}
+    if "public" not in inspect.signature(method.prepare).parameters:
+        raise StudyError(f"{name}: reads no public features; leave `public` out")
+    return {"public": features_of(public).astype(np.float32)}

@@ -139,6 +139,10 @@ def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     return TrainingSet(records, private_normalisation.shared_sums(records, parameters.normalisation, problem))
 
 
+def prepared_by(parameters: Parameters) -> None:
+    """Nothing that is searched: records are held as they came, and a normalisation has one setting."""
+
+
 def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan, source: NoiseSource) -> Fit:
     """Train one seed and release the last iterate; there is no curve, since the others must stay hidden.
 

@@ -120,6 +120,11 @@ def prepare(batches, parameters: Parameters, problem: Problem) -> Statistics:
     )
 
 
+def prepared_by(parameters: Parameters) -> tuple[float, bool]:
+    """What of the parameters `prepare` depends on."""
+    return parameters.clipping_norm, parameters.per_class
+
+
 def fit(statistics: Statistics, parameters: Parameters, problem: Problem, plan: Plan, source: NoiseSource) -> Fit:
     """Release the noisy statistics of one seed and solve.
 

@@ -29,7 +29,13 @@ class LinearModel:
     unit: bool = False
 
     def scores(self, features: np.ndarray) -> np.ndarray:
-        """(n, m) float32 scores of (n, d) features."""
+        """(n, m) float32 scores of (n, d) features.
+
+        Raises:
+            ValueError: features of another number of columns.
+        """
+        if features.shape[1:] != self.weights.shape[1:]:
+            raise ValueError(f"it takes {self.weights.shape[1]} features a record")
         weights, bias = (self.weights, self.bias) if self.unit else self.folded()
         out = np.empty((len(features), len(bias)), dtype=np.float32)
         for start in range(0, len(features), _BLOCK):

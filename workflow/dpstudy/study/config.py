@@ -60,6 +60,20 @@ def load(raw: dict) -> dict:
     return config
 
 
+def check_hyperparameters(method: str, options: dict) -> None:
+    """Hold a method's hyper-parameters against its schema, as a config's are.
+
+    Raises:
+        StudyError: the method has no schema, or the first mistake.
+    """
+    if method not in method_names():
+        raise StudyError(
+            f"method {method!r} has no schema, so no config could use it: write "
+            f"workflow/schemas/methods/{method}.schema.yaml (docs/add-a-method.md)"
+        )
+    _validate({"method": method} | options, method_schema(method), method)
+
+
 def _text_keys(value: Any) -> Any:
     """A copy whose keys are all text: YAML reads a key such as 10 as a number, which cannot be sorted among others."""
     if isinstance(value, dict):

@@ -22,7 +22,8 @@ class Prepared:
 
     def of(self, parameters, problem: Problem):
         """What `fit` takes."""
-        key = asked(self._method, "prepared_by", parameters)
+        # a method that does not say has each setting prepared anew: sums clipped for another would not fit its noise
+        key = asked(self._method, "prepared_by", parameters, parameters)
         if self._latest is None or self._latest[0] != key:
             self._latest = None  # freed first
             if self._rows is None:
@@ -33,6 +34,6 @@ class Prepared:
         return self._latest[1]
 
 
-def asked(method, name: str, parameters) -> object:
-    """What a method says that it depends on (`prepared_by`, `released_by`); None where it does not say."""
-    return getattr(method, name)(parameters) if hasattr(method, name) else None
+def asked(method, name: str, parameters, unsaid: object = None) -> object:
+    """What a method says that it depends on (`prepared_by`, `released_by`); `unsaid` where it does not say."""
+    return getattr(method, name)(parameters) if hasattr(method, name) else unsaid

@@ -1,0 +1,160 @@
+"""What callers of `dpstudy.fit` and `dpstudy.predict` give: as arrays and numbers to rely on, or one sentence."""
+
+import math
+import operator
+from collections.abc import Sequence
+from numbers import Real
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+
+
+def array_of(values, what: str) -> np.ndarray:
+    """A dense array of what a caller gave: a list, an array, a data frame or a tensor.
+
+    Raises:
+        StudyError: it is sparse or masked, or no array at all.
+    """
+    if hasattr(values, "toarray"):
+        raise StudyError(f"{what} are sparse: give a dense array, {what}.toarray()")
+    if np.ma.isMaskedArray(values):
+        raise StudyError(f"{what} are masked: what stands behind the mask would be used; leave those rows out")
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise StudyError(f"{what} are no array: {_first_line(error)}") from None
+
+
+def features_of(values) -> np.ndarray:
+    """(n, d) real numbers.
+
+    Raises:
+        StudyError: another shape, no column, or something that is not a real number.
+    """
+    features = array_of(values, "features")
+    if features.ndim != 2 or not features.shape[1]:
+        raise StudyError(f"features of shape {features.shape}: must be (n, d), a row for each record")
+    if features.dtype.kind == "O":  # of a data frame whose columns differ
+        try:
+            features = features.astype(np.float32)
+        except (ValueError, TypeError) as error:
+            raise StudyError(f"features are not all numbers: {_first_line(error)}") from None
+    if features.dtype.kind not in "biuf":
+        raise StudyError(f"features are of type {features.dtype}: must be real numbers")
+    return features
+
+
+def labels_of(values, rows: int) -> np.ndarray:
+    """(rows,) or (rows, classes) labels; what is in them is checked where they are read.
+
+    Raises:
+        StudyError: another shape.
+    """
+    labels = array_of(values, "labels")
+    if labels.ndim not in (1, 2) or len(labels) != rows:
+        raise StudyError(f"labels of shape {labels.shape}: must be ({rows},) or ({rows}, classes)")
+    return labels
+
+
+def classes_of(labels: np.ndarray, classes) -> int:
+    """The number of classes as given, or else as the labels have it.
+
+    Raises:
+        StudyError: it is no integer of at least 1, or labels are no class indices.
+    """
+    if classes is not None:
+        return integer_of(classes, "classes", 1)
+    if labels.ndim == 2:
+        return labels.shape[1]
+    if labels.dtype.kind not in "iu":
+        raise StudyError(f"labels are of type {labels.dtype}: class indices must be integers")
+    return max(1, int(labels.max()) + 1)
+
+
+def subjects_of(values, rows: int) -> np.ndarray:
+    """(rows,) names of persons.
+
+    Raises:
+        StudyError: another shape, or a record without a name: whose records it belongs to would not be known.
+    """
+    subjects = array_of(values, "subjects")
+    if subjects.shape != (rows,):
+        raise StudyError(f"subjects of shape {subjects.shape}: must be ({rows},), whose each record is")
+    given = np.empty(rows, dtype=object)
+    given[:] = list(values)  # an array of text would have "nan" and "None" as names
+    nobody = [row for row, name in enumerate(given) if name is None or name == "" or _is_missing(name)]
+    if nobody:
+        raise StudyError(f"row {nobody[0]}: names no subject; whose it is must be known, or the record be left out")
+    return subjects
+
+
+def _is_missing(name: object) -> bool:
+    return isinstance(name, Real) and math.isnan(name) or str(name) in ("<NA>", "NaT")
+
+
+def shape_of(shape: Sequence[int] | None, dim: int) -> tuple[int, ...]:
+    """The layout of a record's features.
+
+    Raises:
+        StudyError: it does not have as many numbers as a record.
+    """
+    if shape is None:
+        return (dim,)
+    if isinstance(shape, str) or not isinstance(shape, Sequence):
+        raise StudyError(f"shape {shape!r}: must be integers such as (1, 28, 28)")
+    found = tuple(integer_of(size, "shape", 1) for size in shape)
+    if math.prod(found) != dim:
+        raise StudyError(f"shape {found} has {math.prod(found)} numbers, but records have {dim} features")
+    return found
+
+
+def integer_of(value, what: str, least: int | None = None) -> int:
+    """A whole number, of at least `least`.
+
+    Raises:
+        StudyError: it is none.
+    """
+    try:
+        found = operator.index(value)
+    except TypeError:
+        found = None
+    if found is None or isinstance(value, bool) or (least is not None and found < least):
+        more = "" if least is None else f" of at least {least}"
+        raise StudyError(f"{what} {value!r}: must be an integer{more}")
+    return found
+
+
+def epsilon_of(value) -> str:
+    """The target as a config spells it. A number keeps all its digits: rounded up, more than was asked would be spent.
+
+    >>> epsilon_of(2), epsilon_of(2.9999999), epsilon_of(float("inf")), epsilon_of("0.5")
+    ('2', '2.9999999', 'inf', '0.5')
+
+    Raises:
+        StudyError: neither text nor a number.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise StudyError(f"epsilon {value!r}: must be a number above 0, or 'inf'")
+    return np.format_float_positional(value if isinstance(value, np.floating) else float(value), trim="-")
+
+
+def delta_of(value, n: int) -> float:
+    """Delta, which is below 1/n.
+
+    Raises:
+        StudyError: it is not, or is no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise StudyError(f"delta {value!r}: must be a number between 0 and 1/n = 1/{n}")
+    if not value < 1 / n:
+        raise StudyError(
+            f"delta {value!r} is not below 1/n = 1/{n}: a guarantee that weak permits publishing a record outright"
+        )
+    return float(value)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
