@@ -171,7 +171,9 @@ def announce(paths):
     if all(job.rule.name != "all" for job in workflow.dag.jobs):
         return
     seeds = len(STUDY["seeds"])
-    print(f"\nStudy {STUDY['study']!r} is complete: {len(CELLS)} cells, {seeds} {'seed' if seeds == 1 else 'seeds'} each.")
+    print(
+        f"\nStudy {STUDY['study']!r} is complete: {len(CELLS)} cells, {seeds} {'seed' if seeds == 1 else 'seeds'} each."
+    )
     for path in paths:
         if os.path.exists(path):
             print(f"  {path}")
