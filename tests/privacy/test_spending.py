@@ -1,12 +1,15 @@
 """The book of what secure noise has spent: every training stands in it, and none is repeated in silence."""
 
+import contextlib
 import json
+import math
 import multiprocessing
 
 import pytest
 
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json
+from dpstudy.privacy import gaussian
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
@@ -52,6 +55,43 @@ def test_jobs_that_write_at_once_lose_no_line(tmp_path):
     for job in jobs:
         job.join()
     assert len({(entry["cell"], entry["seed"]) for entry in Spending(tmp_path / "s").entries()}) == 160
+
+
+def test_trainings_together_stay_below_the_ceiling(tmp_path):
+    """Each release of LEDGER is 1/7-Gaussian DP, so that k of them on the same records are sqrt(k)/7-Gaussian DP."""
+    ceiling = gaussian.epsilon_of(math.sqrt(5.5) / 7, 1e-5)  # five fit, six do not
+    book = Spending(tmp_path / "spent.jsonl", ceiling=str(ceiling))
+    book.record("a", "a/b/c/eps=1", [0, 1, 2], LEDGER, "r1")
+    with pytest.raises(StudyError, match=r"ε = 1\.341 on these records \(before it 0\.9159\), beyond release"):
+        book.record("a", "a/b/c/eps=1", [3, 4, 5], LEDGER, "r1")
+    assert len(list(book.entries())) == 3, "of what is refused nothing is written down"
+    book.record("another name", "d/b/c/eps=1", [3, 4], LEDGER, "r1")
+    book.record("a", "a/b/c/eps=1", [3, 4, 5], LEDGER, "r2")
+    for ledger, why in (
+        (LEDGER, "with it trainings"),
+        (LEDGER | {"guarantee": "claimed"}, "its guarantee is 'claimed', without a bound"),
+        (LEDGER | {"unit": "subject"}, "protect single records and bound nothing for persons"),
+    ):
+        with pytest.raises(StudyError, match=why):
+            book.afford("a", "a/b/c/eps=1", [6], ledger, "r1")
+    Spending(tmp_path / "spent.jsonl").afford("a", "a/b/c/eps=1", [6], LEDGER, "r1")
+
+
+def _write_below(path, job):
+    for seed in range(4):
+        with contextlib.suppress(StudyError):
+            Spending(path, ceiling=str(gaussian.epsilon_of(math.sqrt(5.5) / 7, 1e-5))).record(
+                "a", str(job), seed, LEDGER
+            )
+
+
+def test_jobs_that_end_at_once_do_not_pass_the_ceiling_together(tmp_path):
+    jobs = [multiprocessing.get_context("fork").Process(target=_write_below, args=(tmp_path / "s", j)) for j in "abc"]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert len(list(Spending(tmp_path / "s").entries())) == 5
 
 
 def test_the_total_knows_what_is_gone(tmp_path):

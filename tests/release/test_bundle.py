@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -228,6 +229,19 @@ def test_no_machine_path_and_no_score_is_in_a_bundle(cell, tmp_path):
     for name, content in contents(tmp_path / "bundle").items():
         assert str(Path.cwd()).encode() not in content and str(tmp_path).encode() not in content, name
     assert not {"metrics.json", "curve.parquet"} & set(contents(tmp_path / "bundle"))
+
+
+def test_a_training_beyond_the_owners_budget_is_refused_before_it_begins(tmp_path, monkeypatch):
+    spent = str(tmp_path / "spent.jsonl")
+    for epsilon, why in (
+        ("4", "ε = 4 on these records (before it 0)"),
+        ("inf", "its guarantee is 'none', without a bound"),
+    ):
+        with monkeypatch.context() as patched, pytest.raises(StudyError, match=re.escape(why)):
+            patched.setattr("dpstudy.study.training.training_data", None)
+            train(tmp_path / "cell", {"method": "least_squares"}, 1, epsilon, spent=spent, ceiling="3.9")
+    assert not Path(spent).exists() and not (tmp_path / "cell" / "ledger.json").exists()
+    train(tmp_path / "cell", {"method": "least_squares"}, 1, spent=spent, ceiling="4")
 
 
 def test_training_a_cell_again_with_secure_noise_is_refused(tmp_path):

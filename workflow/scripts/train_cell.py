@@ -23,6 +23,7 @@ if __name__ == "__main__":
             spent="results/privacy/spent.jsonl",
             # Not parameters of the rule: to allow it, or to move the data, would then train every cell again.
             spend_again=snakemake.config.get("release", {}).get("spend_again", False),
+            ceiling=snakemake.config.get("release", {}).get("budget"),
             records=records_of(snakemake.config, wildcards.dataset),
         )
         inputs = CellInputs(

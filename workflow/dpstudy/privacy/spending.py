@@ -1,4 +1,9 @@
-"""What trainings with secure noise have spent: a line each, kept for good. Noise that is drawn again spends again."""
+"""What trainings with secure noise have spent: a line each, kept for good. Noise that is drawn again spends again.
+
+Where the owner sets a ceiling, all trainings on the same records together stay below it. It is held when a training is
+written down, which is before anything of it is kept: of two that end at the same time, and do not both fit, the second
+is refused and leaves nothing.
+"""
 
 import datetime
 import fcntl
@@ -16,10 +21,11 @@ class Spending:
     Args:
         path: results/privacy/spent.jsonl.
         again: a cell may be trained once more; what that spends is written down like the first.
+        ceiling: the most epsilon that trainings on the same records may spend together; None: as much as they want.
     """
 
-    def __init__(self, path: str | os.PathLike, again: bool = False):
-        self._path, self.again = Path(path), again
+    def __init__(self, path: str | os.PathLike, again: bool = False, ceiling: str | None = None):
+        self._path, self.again, self.ceiling = Path(path), again, ceiling
 
     def entries(self) -> Iterator[dict]:
         """Its lines, from the first.
@@ -53,19 +59,63 @@ class Spending:
                     f"from {self._path}; else write release: {{spend_again: true}}"
                 )
 
-    def record(self, dataset: str, cell: str, seed: int, ledger: Mapping, records: str = "") -> None:
-        """Add a line; jobs that do so at the same time wait for each other.
+    def afford(self, dataset: str, cell: str, seeds: Sequence[int], ledger: Mapping, records: str = "") -> None:
+        """Refuse what would go beyond the ceiling together with all that was spent on the same records.
+
+        Args:
+            ledger: of each of the seeds; its delta is the one at which all of it is added up.
+            records: as of `record`.
+
+        Raises:
+            StudyError: it would, or nobody can tell.
+        """
+        if self.ceiling is None:
+            return
+        past = [entry["ledger"] for entry in self.entries() if about(entry, dataset, records)]
+        budget = f"release: {{budget: {self.ceiling}}}"
+        if ledger["unit"] == "subject" and any(one["unit"] != "subject" for one in past):
+            raise StudyError(
+                f"cell {cell}: trainings before it protect single records and bound nothing for persons: nobody can "
+                f"tell whether it keeps {budget}"
+            )
+        spent = _total([(one, 1) for one in past] + [(ledger, len(seeds))], ledger["delta"])
+        if spent is None:
+            raise StudyError(f"cell {cell}: its guarantee is {ledger['guarantee']!r}, without a bound, beyond {budget}")
+        if spent > float(self.ceiling):
+            before = _total([(one, 1) for one in past], ledger["delta"]) if past else 0.0
+            raise StudyError(
+                f"cell {cell}: with it trainings would have spent ε = {spent:.4g} on these records (before it "
+                f"{before:.4g}), beyond {budget}; leave it out, or take a smaller ε"
+            )
+
+    def record(self, dataset: str, cell: str, seeds: int | Sequence[int], ledger: Mapping, records: str = "") -> None:
+        """Add a line a seed; jobs that do so at the same time wait for each other.
 
         Args:
             records: which records these are, whatever the data set is called (study/locations.py).
+
+        Raises:
+            StudyError: as of `afford`; then nothing is added.
         """
-        entry = {
-            "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            **{"dataset": dataset, "records": records, "cell": cell, "seed": seed, "ledger": dict(ledger)},
-        }
+        seeds = [seeds] if isinstance(seeds, int) else seeds
+        when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        entry = {"when": when, "dataset": dataset, "records": records, "cell": cell}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with open(self._path, "a", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            file.write(json.dumps(entry) + "\n")
+            self.afford(dataset, cell, seeds, ledger, records)
+            file.writelines(json.dumps(entry | {"seed": seed, "ledger": dict(ledger)}) + "\n" for seed in seeds)
             file.flush()
             os.fsync(file.fileno())
+
+
+def about(entry: Mapping, dataset: str, records: str | None) -> bool:
+    """Whether a line of the book is about these records; old lines know the data set's name alone."""
+    return entry["records"] == records if entry.get("records") and records else entry["dataset"] == dataset
+
+
+def _total(ledgers: Sequence[tuple[Mapping, int]], delta: float) -> float | None:
+    """The epsilon of all of them together; None where one has no proved guarantee."""
+    from dpstudy.privacy.ledger import total
+
+    return total([(dict(ledger), seeds) for ledger, seeds in ledgers], delta)["epsilon"]

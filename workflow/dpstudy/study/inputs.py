@@ -43,6 +43,7 @@ class CellRequest:
         evaluation: the config's, with intervals and groups; empty: metrics alone.
         spent: where trainings with secure noise are written down, or None.
         spend_again: a cell that stands there may be trained once more.
+        ceiling: the most epsilon that all trainings on the same records may spend together, or None.
         records: whose they are, for that book (locations.records_of).
     """
 
@@ -59,6 +60,7 @@ class CellRequest:
     evaluation: dict = field(default_factory=dict)
     spent: str | None = None
     spend_again: bool = False
+    ceiling: str | None = None
     records: str = ""
 
     @classmethod
@@ -75,7 +77,7 @@ class CellRequest:
     @property
     def spending(self) -> Spending | None:
         """The book of what secure noise has spent; None where none is drawn, or nobody keeps it."""
-        return Spending(self.spent, self.spend_again) if self.spent and self.noise == "secure" else None
+        return Spending(self.spent, self.spend_again, self.ceiling) if self.spent and self.noise == "secure" else None
 
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
         """The noise of one seed of this cell; `trial` tells apart the runs of a phase."""

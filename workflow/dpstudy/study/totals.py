@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dpstudy.files import read_json, write_json
 from dpstudy.privacy.ledger import total
-from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spending import Spending, about
 
 
 def write_totals(
@@ -32,7 +32,7 @@ def write_totals(
     for name, delta in deltas.items():
         own = [cell for cell in cells if cell["dataset"] == name]
         ledgers = [(read_json(cell["ledger"]), len(read_json(cell["metrics"])["seeds"])) for cell in own]
-        past = [place for place, entry in enumerate(book) if _of(entry, name, known.get(name))]
+        past = [place for place, entry in enumerate(book) if about(entry, name, known.get(name))]
         if ledgers:
             mine.update(past)
             unit = ledgers[0][0]["unit"]
@@ -42,11 +42,6 @@ def write_totals(
         if place not in mine:
             others[entry["dataset"]].append(entry)
     write_json(path, {"datasets": datasets, "others": {name: _alone(entries) for name, entries in others.items()}})
-
-
-def _of(entry: dict, dataset: str, records: str | None) -> bool:
-    """Whether a line of the book is about these records; old lines know the data set's name alone."""
-    return entry["records"] == records if entry.get("records") and records else entry["dataset"] == dataset
 
 
 def _spent(entries: Iterable[dict], delta: float, unit: str) -> dict:

@@ -92,8 +92,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
         parameters = methods.parameters(request.options["method"], hyper)
     plan = method.plan(parameters, problem)
     _log.info("plan: %s", plan)
-    if request.spending and plan.events:
-        request.spending.check(request.cell.path, request.seeds)
+    _check_spending(request, problem, plan)
     data = None if paid else training_data(method, parameters, problem, inputs)
     test = inputs.held_out_rows()
     outcome, made = _Outcome(), made_by(request, inputs.hashes())
@@ -124,6 +123,17 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     _write(request, made, outputs, problem, method, plan, hyper, tuning, outcome, bounds)
     if request.checkpoint:
         Path(request.checkpoint).unlink(missing_ok=True)
+
+
+def _check_spending(request: CellRequest, problem: Problem, plan: Plan) -> None:
+    """Refuse what must not be spent again, or at all, before any time goes into it."""
+    book = request.spending
+    if book and plan.events:
+        book.check(request.cell.path, request.seeds)
+    if book and book.ceiling:  # an infinite epsilon, which stands in no book, is beyond any
+        named = {"n": problem.n, "unit": request.dataset["unit"], "noise": request.noise}
+        ledger = build_ledger(plan.events, problem.budget, **named, no_guarantee=_why_none(request, problem))
+        book.afford(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
 
 
 def keeper_of(request: CellRequest, parameters, made: dict, seed: int):
@@ -211,8 +221,7 @@ def _write(
     )
     _check_documents(metrics, ledger, outputs)
     if request.spending and plan.events:
-        for seed in request.seeds:
-            request.spending.record(request.cell.dataset, request.cell.path, seed, ledger, request.records)
+        request.spending.record(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
     outcome.first_model.save(outputs["model"])
     if "curve" in outputs:
         _write_curve(outputs["curve"], outcome.curve, method, plan, problem)
