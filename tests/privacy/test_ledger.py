@@ -3,6 +3,7 @@
 import functools
 import math
 import secrets
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from dpstudy.privacy.accounting import certify, rdp_epsilon
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import LOCAL, Event
-from dpstudy.privacy.ledger import SEEDED, build_ledger, check_releases, check_run, total
+from dpstudy.privacy.ledger import SEEDED, build_ledger, check_releases, check_run, check_spent, total
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.schema import check
 
@@ -89,6 +90,16 @@ def test_releases_are_held_against_the_ledger():
         check_releases([GAUSSIAN, POISSON], {"gram": 1, "gradient": 20, "bias": 1})
 
 
+def test_a_curve_that_forgets_a_release_is_noticed():
+    """What is said to be spent by a step covers all that was drawn by then."""
+    some = replace(POISSON, count=5)
+    check_spent([GAUSSIAN, some], {"gram": 1, "gradient": 5}, 5)
+    check_spent([GAUSSIAN, some], {"gradient": 4}, 5)
+    for spent, drawn in (([some], {"gram": 1, "gradient": 5}), ([GAUSSIAN, some], {"gram": 1, "gradient": 6})):
+        with pytest.raises(RuntimeError, match="`spent` says that step 5 has made the releases .* drew"):
+            check_spent(spent, drawn, 5)
+
+
 def run_that_took(taken, units, resumed=False):
     source = NoiseSource("secure", "cell")
     for _ in range(20):
@@ -114,6 +125,10 @@ def test_as_many_take_part_as_is_accounted(rate, units):
     with pytest.raises(RuntimeError, match="nobody counted who took part"):
         check_run([event], run_that_took(0, 0))
     check_run([event], run_that_took(0, 0, resumed=True))
+    taken = round(units * rate)
+    check_run([event], run_that_took(taken, units), n=units // 20)
+    with pytest.raises(RuntimeError, match="were drawn from more than .* units"):  # records in place of persons
+        check_run([event], run_that_took(taken, units), n=units // 20 - 1)
     check_run([Event("gradient", "gaussian", 4.0, 1.0, 20)], run_that_took(0, 0))  # all take part
 
 

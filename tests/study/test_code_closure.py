@@ -1,20 +1,24 @@
 """Declared code equals imported code: what a rule names as input is at least what the script runs on."""
 
 import json
+import re
 import subprocess
 import sys
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dpstudy import methods
 from dpstudy.data.readers import READERS
 from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS, shards
 from dpstudy.methods import module_name
+from dpstudy.study import schema as schemas
 from dpstudy.study.code import PACKAGE, closure
 from dpstudy.study.provenance import library_hash
-from dpstudy.study.schema import method_names, method_schema
+from dpstudy.study.schema import method_names, method_schema, schema
 
 SCRIPTS = PACKAGE.parent / "scripts"
 MODULES = {  # what a rule adds to a script, because the script chooses it by name
@@ -174,6 +178,34 @@ def test_methods_do_not_depend_on_each_other():
     assert PACKAGE / "methods" / "first_order.py" not in squares
     assert PACKAGE / "methods" / "sufficient_statistics.py" in squares
     assert PACKAGE / "tables" / "latex.py" not in squares
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_a_schema_and_its_parameters_are_the_same(name):
+    """A study and `dpstudy.fit` mean the same by an entry that says nothing."""
+    rules = schema(f"methods/{name}")
+    known = {field.name: field for field in fields(methods.load(name).Parameters)}
+    assert rules["properties"].keys() - {"method"} == known.keys(), "keys of the schema, fields of Parameters"
+    for key, field in known.items():
+        default = None if field.default is MISSING else field.default
+        assert key in rules.get("required", ()) or rules["properties"][key].get("default") == default, key
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"x-curve": None}, "`x-curve` is None; must be true or false"),
+        ({"x-curve": "yes"}, "`x-curve` is 'yes'"),
+        ({"x-reads": "feature"}, "`x-reads` is 'feature'; must be features or statistics"),
+        ({"properties": {"method": {"const": "newtonn"}}}, "`method: {const: newton}`"),
+        ({"additionalProperties": True}, "`additionalProperties: false`"),
+    ],
+)
+def test_what_rules_ask_of_a_methods_schema_is_said(change, words, monkeypatch):
+    rules = schema("methods/newton") | change
+    monkeypatch.setattr(schemas, "schema", lambda name: rules)
+    with pytest.raises(StudyError, match=f"schema of method 'newton': .*{re.escape(words)}"):
+        method_schema.__wrapped__("newton")
 
 
 FOREIGN = {

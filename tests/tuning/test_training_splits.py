@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpstudy.errors import StudyError
+from dpstudy.methods import first_order
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
 from dpstudy.study.inputs import CellInputs
 from dpstudy.study.training import CHOSEN_BEFOREHAND, train_cell
@@ -52,6 +53,21 @@ def test_two_splits_train_as_one(folders, tmp_path, epsilon):
     assert ledger == ledger_of_one and ledger["n"] == 600
     assert sorted(metrics["made_by"]["data"]) == ["test", "train", "validation"]
     assert metrics["tuned_on"] == "nothing" and "tuning" not in metrics
+
+
+@pytest.mark.parametrize("forgotten", [0, 1])
+def test_a_curve_of_too_small_an_epsilon_ends_the_training(folders, tmp_path, monkeypatch, forgotten):
+    def spent(plan, step):
+        return tuple(replace(event, count=step - forgotten) for event in plan.events)
+
+    monkeypatch.setattr(first_order, "spent", spent)
+    request = request_of(FIRST_ORDER | {"learning_rate": 0.1, "curve_points": 2}, "1")
+    if not forgotten:
+        train(request, of_both(folders), tmp_path)
+        return
+    with pytest.raises(RuntimeError, match="`spent` says that step 2 has made .*'gradient': 1.* drew .*'gradient': 2"):
+        train(request, of_both(folders), tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("tuned_on", ["nothing", "published grid (a paper, Table 1)"])

@@ -38,10 +38,17 @@ def module_name(name: str) -> str:
 
 
 def load(name: str) -> ModuleType:
-    """The module of the method called `name`."""
+    """The module of the method called `name`.
+
+    Raises:
+        StudyError: no such method, or its module lacks a part.
+    """
     module = importlib.import_module(module_name(name))
     if not hasattr(module, "Parameters"):
         raise StudyError(f"method {name!r}: there is none of that name")
+    missing = [part for part in ("plan", "prepare", "fit") if not hasattr(module, part)]
+    if missing:
+        raise StudyError(f"method {name!r}: {module.__file__} lacks {' and '.join(missing)} (docs/add-a-method.md)")
     return module
 
 

@@ -162,12 +162,31 @@ def check_noise(events: Sequence[Event], deviations: Mapping[str, Mapping[float,
                 )
 
 
-def check_run(events: Sequence[Event], source: NoiseSource) -> None:
+def check_spent(spent: Sequence[Event], drawn: Mapping[str, int], step: int) -> None:
+    """Hold what a method says to have spent by a step against what was drawn: a curve's epsilon must not be too small.
+
+    Raises:
+        RuntimeError: more was drawn.
+    """
+    said: Counter[str] = Counter()
+    for event in spent:
+        said[event.name] += event.count
+    if any(times > said[name] for name, times in drawn.items()):
+        raise RuntimeError(
+            f"`spent` says that step {step} has made the releases {dict(said)}, the noise source drew {dict(drawn)}"
+        )
+
+
+def check_run(events: Sequence[Event], source: NoiseSource, n: int | None = None) -> None:
     """Hold the ledger against what a run did: what its noise source drew and how large, and how many units took part.
+
+    Args:
+        n: public number of units, where units are drawn from those that the ledger protects.
 
     Raises:
         RuntimeError: as `check_releases` and `check_noise`; more or fewer units took part in a Poisson-sampled release
-            than chance allows at the rate that is accounted; or secure noise was too coarse for a release.
+            than chance allows at the rate that is accounted, or were drawn from more than n; or secure noise was too
+            coarse for a release.
     """
     check_releases(events, source.drawn)
     check_noise(events, source.deviations())
@@ -183,7 +202,13 @@ def check_run(events: Sequence[Event], source: NoiseSource) -> None:
         if event.name not in source.took_part:
             if source.resumed:
                 continue  # this release was made before the run was interrupted
-            raise RuntimeError(f"nobody counted who took part in the sampled release {event.name!r}")
+            raise RuntimeError(f"nobody counted who took part in the sampled release {event.name!r} (source.took)")
+        most = sum(other.count for other in events if other.name == event.name) * (n or math.inf)
+        if source.took_part[event.name][1] > most:
+            raise RuntimeError(
+                f"those who take part in the release {event.name!r} were drawn from more than the {n} units that the "
+                "ledger protects: where persons have several records, draw persons (methods/units.py)"
+            )
         if _improbable(*source.took_part[event.name], event.sampling_rate):
             raise RuntimeError(
                 f"the ledger declares that a unit takes part in the release {event.name!r} with probability "

@@ -1,10 +1,13 @@
 """Scores of a model on the test split while it learns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.features.shards import FeatureTable
+from dpstudy.methods.problem import Plan
+from dpstudy.privacy.ledger import check_spent
+from dpstudy.privacy.noise import NoiseSource
 
 
 @dataclass(frozen=True)
@@ -13,6 +16,7 @@ class Monitor:
 
     Attributes:
         rows: (seed, step, "test", metric, value), one a metric and step.
+        check: called with the step: holds what the curve will say was spent by then against what was.
     """
 
     seed: int
@@ -20,11 +24,24 @@ class Monitor:
     metrics: Sequence[str]
     classes: Sequence[str]
     rows: list[tuple] = field(default_factory=list)
+    check: Callable[[int], None] | None = None
 
     def __call__(self, step: int, model) -> None:
+        if self.check:
+            self.check(step)
         scores = evaluate(model.scores(self.test.features), self.test.labels, list(self.metrics), list(self.classes))
         self.rows.extend((self.seed, step, "test", name, value) for name, value in scores.items())
 
-    def anew(self) -> "Monitor":
+    def anew(self, check: Callable[[int], None] | None = None) -> "Monitor":
         """The same for another training."""
-        return replace(self, rows=[])
+        return replace(self, rows=[], check=check)
+
+
+def holds_spent(method, plan: Plan, source: NoiseSource) -> Callable[[int], None]:
+    """The `check` of a run: its method's `spent` names all that the run has released after a step."""
+
+    def check(step: int) -> None:
+        if plan.events:
+            check_spent(method.spent(plan, step), source.drawn, step)
+
+    return check

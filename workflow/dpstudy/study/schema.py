@@ -40,6 +40,7 @@ def method_schema(name: str) -> dict:
     else:
         (entry,) = importlib.metadata.entry_points(group="dpstudy.methods", name=name)
         content = copy.deepcopy(entry.load().SCHEMA)
+    _check_method_schema(name, content)
     content["properties"] |= {
         "sanitise": {
             "enum": ["full", "clip", "none"],
@@ -56,6 +57,26 @@ def method_schema(name: str) -> dict:
         },
     }
     return content
+
+
+def _check_method_schema(name: str, content: dict) -> None:
+    """What rules ask of a method's schema is there.
+
+    Raises:
+        StudyError: it is not.
+    """
+    for key, allowed in (("x-reads", ("features", "statistics")), ("x-curve", (True, False))):
+        if content.get(key) not in allowed:
+            raise StudyError(
+                f"schema of method {name!r}: `{key}` is {content.get(key)!r}; must be "
+                f"{' or '.join(str(value).lower() for value in allowed)} (docs/add-a-method.md)"
+            )
+    named = content.get("properties", {}).get("method") == {"const": name}
+    if not named or content.get("additionalProperties") is not False:
+        raise StudyError(
+            f"schema of method {name!r}: must have `additionalProperties: false`, and `method: {{const: {name}}}` "
+            "among its properties (docs/add-a-method.md)"
+        )
 
 
 def fill_defaults(content: object, node: dict, root: dict) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpstudy import methods
 from dpstudy.allocator import keep_freed_memory
+from dpstudy.errors import StudyError
 from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.files import write_json, write_table
@@ -21,7 +22,7 @@ from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
 from dpstudy.progress import progress
 from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
-from dpstudy.study.monitor import Monitor
+from dpstudy.study.monitor import Monitor, holds_spent
 from dpstudy.study.provenance import cell_fingerprint, versions
 from dpstudy.study.tuned import PAID_TUNING, pays, tuned_on
 from dpstudy.tuning.trials import best_trial
@@ -90,6 +91,8 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
             choice = best_trial(inputs.trials, request.options["tuning"]["space"])
             hyper |= choice.hyperparameters
         parameters = methods.parameters(request.options["method"], hyper)
+    if "curve" in outputs and not hasattr(method, "spent"):
+        raise StudyError(f"method {request.options['method']!r}: its schema has a curve, but its module no `spent`")
     plan = method.plan(parameters, problem)
     _log.info("plan: %s", plan)
     _check_spending(request, problem, plan)
@@ -153,9 +156,10 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
     if keeper:
         extra["keeper"] = keeper
     if stepped:
-        extra["monitor"] = Monitor(seed, test, request.metrics, classes, keeper.curve if keeper else curve)
+        rows = keeper.curve if keeper else curve
+        extra["monitor"] = Monitor(seed, test, request.metrics, classes, rows, holds_spent(method, plan, source))
     fitted = method.fit(data, parameters, problem, plan, source, **extra)
-    check_run(plan.events, source)
+    check_run(plan.events, source, problem.n)
     if keeper:
         curve.extend(keeper.curve)
     seconds = keeper.seconds if keeper else getattr(method, "seconds", None) or time.monotonic() - started

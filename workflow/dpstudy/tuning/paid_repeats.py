@@ -27,6 +27,7 @@ from dpstudy.privacy.gaussian import epsilon_of
 from dpstudy.privacy.ledger import check_run
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.inputs import CellInputs, CellRequest
+from dpstudy.study.monitor import holds_spent
 from dpstudy.tuning.failures import TrialError, failures_of_the_trial
 from dpstudy.tuning.paid import PaidTuning, touching
 from dpstudy.tuning.space import Value, corners, draw, grid
@@ -148,14 +149,16 @@ class Tuning(PaidTuning):
         return Fit(best.model)
 
     def _run(self, source: NoiseSource, monitor) -> _Run:
-        started, watching = time.monotonic(), monitor.anew() if monitor else None
+        started, watching = time.monotonic(), None
         generator = source.sampling("setting")
         if self._grid:
             setting = self._grid[int(generator.integers(len(self._grid)))]
         else:
             setting = draw(self.tuning["space"], generator)
-        extra = {"monitor": watching} if monitor else {}
         trained, plan = self._planned(setting)  # no record has a part in whether that succeeds
+        if monitor:
+            watching = monitor.anew(holds_spent(self.method, plan, source))
+        extra = {"monitor": watching} if watching else {}
         model: Model | None = None
         right = 0.0
         try:
