@@ -19,7 +19,9 @@ def test_each_mistake_is_said_once_with_jobs_and_logs(tmp_path, monkeypatch, cap
     for epsilon in range(5):
         write(tmp_path, f"train_stepped/d/f/e/eps={epsilon}.log", ERROR.format("too small"))
     write(tmp_path, "train_stepped/d/f/other/eps=1.log", ERROR.format("of an earlier run"), age=10)
-    failed = [("train_seed d/f/net/eps=1/seed=0", ["results/logs/train_seed/d/f/net/eps=1/seed=0.log", "slurm/12.log"])]
+    net = "d/f/net/eps=1/seed=0"
+    failed = [(f"train_seed {net}", [f"results/logs/train_seed/{net}.log", "slurm/12.log"], "")]
+    failed += [(f"train_seed {net[:-1]}{seed}", [f"slurm/{seed}.log"], "was ended at its limit") for seed in (1, 2)]
     explain(1, 1000.0, failed, full=False)
     said = capsys.readouterr().err
     assert said.count("dpstudy: too small\n") == 1
@@ -27,6 +29,7 @@ def test_each_mistake_is_said_once_with_jobs_and_logs(tmp_path, monkeypatch, cap
     assert "  and 2 more jobs\n" in said
     assert f"dpstudy: {WITHOUT_A_WORD}\n  job: train_seed d/f/net/eps=1/seed=0\n" in said
     assert "seed=0.log, slurm/12.log\n" in said
+    assert "dpstudy: was ended at its limit\n  job: train_seed d/f/net/eps=1/seed=1\n  log: slurm/1.log" in said
     assert "earlier" not in said
     assert said.endswith("the same command continues once what is named above is mended\n")
 

@@ -42,10 +42,16 @@ def test_a_failure_is_told_with_the_cell_and_the_sentence_of_its_log(planned, tm
     told = planned.hear(failed(1), 102.0)
     assert told == ["failed: train_stepped digits/pixels/sgd/eps=1: epsilon 1 cannot be reached"]
     assert planned.cells_failed() == 1 and planned.cells_running() == 0
-    planned.hear(started(2, "2"), 103.0)
-    assert planned.hear(failed(2, "2"), 104.0) == [
-        "failed: train_stepped digits/pixels/sgd/eps=2: see results/logs/train_stepped/digits/pixels/sgd/eps=2.log"
-    ]
+    here = {"log": [started(2, "2")["log"][0], f"{tmp_path}/.snakemake/slurm_logs/7.log"]}
+    for status, why in (
+        ("FAILED", "see results/logs/train_stepped/digits/pixels/sgd/eps=2.log, .snakemake/slurm_logs/7.log"),
+        ("CANCELLED", "was cancelled in SLURM's queue, by somebody's scancel or the cluster's own doing"),
+        ("TIMEOUT", "was ended by SLURM at its time limit"),
+    ):
+        planned.hear(started(2, "2"), 103.0)
+        told = planned.hear(failed(2, "2", status) | here, 104.0)
+        assert told == [f"failed: train_stepped digits/pixels/sgd/eps=2: {why}"]
+    assert planned.failed[2].ended.endswith("; give its rule more runtime in the profile")
 
 
 def test_a_job_that_is_sent_again_has_not_failed(planned):

@@ -38,14 +38,14 @@ def refusal(text: str) -> str:
 
 
 def explain(
-    status: int, started: float, failed: Iterable[tuple[str, list[str]]], full: bool, refused: str = ""
+    status: int, started: float, failed: Iterable[tuple[str, list[str], str]], full: bool, refused: str = ""
 ) -> None:
     """Say why the study stopped.
 
     Args:
         status: of Snakemake; above 128 it stands for a signal.
         started: when, in seconds of the system's clock; logs from before are not read.
-        failed: name and logs of each job that is known to have failed.
+        failed: name and logs of each job that is known to have failed, and how a cluster ended it, or "".
         full: whether the disk has no room left.
         refused: why the workflow did not begin, if so.
     """
@@ -57,9 +57,9 @@ def explain(
             for sentence in sentences(log):
                 said.setdefault(sentence, {})[name_of_log(str(log))] = str(log)
     spoke = {log for jobs in said.values() for log in jobs.values()}
-    for name, logs in failed:
+    for name, logs, ended in failed:
         if not spoke.intersection(logs):
-            said.setdefault(WITHOUT_A_WORD, {})[name] = ", ".join(logs)
+            said.setdefault(ended or WITHOUT_A_WORD, {})[name] = ", ".join(logs)
     for sentence, jobs in said.items():
         tell(f"\ndpstudy: {sentence}")
         for name, log in list(jobs.items())[:NAMED]:
