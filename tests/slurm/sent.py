@@ -16,7 +16,7 @@ MARK = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 PROFILE = [
     *("--workflow-profile", "profiles/slurm", "--default-resources", "slurm_partition=cpu", "runtime=10"),
     *("--slurm-init-seconds-before-status-checks", "2", "--slurm-status-command", "squeue", "--latency-wait", "5"),
-    *("--local-cores", "1", "--jobs", "4"),
+    *("--seconds-between-status-checks", "2", "--local-cores", "1", "--jobs", "4"),
 ]
 PATIENCE_SECONDS = 400
 

@@ -25,9 +25,9 @@ def finished(number):
     return {"event": "job_finished", "job_id": number}
 
 
-def failed(number, epsilon="1", status=""):
-    message = f"SLURM-job '7' failed, SLURM status is: '{status}'. Reason: Unknown." if status else None
-    return {"event": "job_error", "jobid": number, "log": started(number, epsilon)["log"], "rule_msg": message}
+def failed(number, epsilon="1", message=None, logs=()):
+    log = [*started(number, epsilon)["log"], *logs]
+    return {"event": "job_error", "jobid": number, "log": log, "rule_msg": message}
 
 
 def said(text, level="INFO"):

@@ -20,11 +20,15 @@ WITHOUT_A_WORD = (
 
 def sentences(log: str | Path) -> list[str]:
     """The sentences with which a job says in its log why it stopped; none where there is no such log."""
+    return [sentence for line in lines_of(log) if (sentence := line.partition(" ERROR ")[2])]
+
+
+def lines_of(log: str | Path) -> list[str]:
+    """The lines of a log; none where there is no such file."""
     try:
-        lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
+        return Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
-    return [sentence for line in lines if (sentence := line.partition(" ERROR ")[2])]
 
 
 def refusal(text: str) -> str:
@@ -45,7 +49,7 @@ def explain(
     Args:
         status: of Snakemake; above 128 it stands for a signal.
         started: when, in seconds of the system's clock; logs from before are not read.
-        failed: name and logs of each job that is known to have failed, and how a cluster ended it, or "".
+        failed: of each job that is known to have failed the name, the logs, and how it was ended, if that is known.
         full: whether the disk has no room left.
         refused: why the workflow did not begin, if so.
     """

@@ -1,11 +1,11 @@
 """The state of a study that runs: jobs and cells done, running and failed, and how long it may still take."""
 
+import os
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from terminal.cluster import ended
+from terminal.ended import ending
 from terminal.failures import refusal, sentences
 from terminal.names import cell_of, job_name, kind_of
 
@@ -30,7 +30,7 @@ class Job:
     ends_cell: bool
     logs: list[str]
     started: float
-    ended: str = ""  # by a cluster, and why
+    ended: str = ""  # by whom, and the remedy, where SLURM ended it
 
 
 @dataclass
@@ -99,12 +99,13 @@ class Study:
         job = self.running.pop(event["jobid"])
         if self.stopping:  # it was ended, and did nothing wrong
             return []
-        job.logs, job.ended = [_short(log) for log in event["log"] or job.logs], ended(event["rule_msg"])
+        job.logs = [log.removeprefix(f"{os.getcwd()}/") for log in event["log"] or job.logs]
         self.failed[event["jobid"]] = job
         self._due[job.kind] -= 1
-        said = [sentence for log in job.logs for sentence in sentences(log)]
-        why = said[-1] if said else job.ended.partition(";")[0] or f"see {', '.join(job.logs)}"
-        return [f"failed: {job.name}: {why}"]
+        why = [sentence for log in job.logs for sentence in sentences(log)]
+        if not why and (found := ending(event["rule_msg"] or "", job.logs)):
+            why, job.ended = [found[0]], "; ".join(found)
+        return [f"failed: {job.name}: {why[-1] if why else 'see ' + ', '.join(job.logs)}"]
 
     def _said(self, level: str, text: str) -> list[str]:
         if level == "INFO":
@@ -158,11 +159,6 @@ class Study:
                 work -= min(now - job.started, sum(seconds) / len(seconds))
         at_once = max(1.0, busy / max(now - self._first_job, 1e-3))
         return max(0.0, work) / at_once, not unknown
-
-
-def _short(log: str) -> str:
-    """A log of this folder by the path from here, as the others are."""
-    return log.removeprefix(f"{Path.cwd()}/")
 
 
 def _without_place(text: str) -> str:
