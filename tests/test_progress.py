@@ -1,6 +1,8 @@
-"""What a terminal is told of long loops."""
+"""What a terminal, and the log of a job, are told of long loops."""
 
 import io
+import itertools
+import logging
 import time
 
 import pytest
@@ -40,3 +42,18 @@ def test_nothing_is_said_elsewhere(monkeypatch):
     monkeypatch.setattr(module.sys, "stderr", stream)
     assert list(progress(slowly(3), "cell", 3, lambda done: 1 / 0)) == [0, 1, 2]
     assert not stream.getvalue()
+
+
+def test_a_job_that_nobody_sees_tells_its_log(monkeypatch, caplog):
+    clock = itertools.count(step=30)  # seconds: each item takes half a minute
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(module.sys, "stderr", io.StringIO())
+    monkeypatch.setenv(module.WORKFLOW, "1 1")
+    with caplog.at_level(logging.INFO, "dpstudy"):
+        assert list(progress(range(6), "cell", 6, lambda done: f"note of {done}", before=2)) == list(range(6))
+    # what an earlier process did, items 0 and 1, took no time here and says nothing of the rest
+    assert caplog.messages == [
+        "cell: 50% (3 of 6), 90 s left, note of 3",
+        "cell: 83% (5 of 6), 30 s left, note of 5",
+    ]
+    assert not module.sys.stderr.getvalue()

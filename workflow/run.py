@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
             started, refused = time.time(), ""
             if shows_progress(arguments):
                 status, study = follow([SNAKEMAKE, *VIEWED, *arguments], lock)
-                failed, refused = [(job.name, job.logs) for job in study.failed.values()], study.refused
+                failed, refused = [(job.name, job.logs, job.ended) for job in study.failed.values()], study.refused
             else:
                 status, failed = run_snakemake(arguments, lock), []
     except RefusedError as refusal:

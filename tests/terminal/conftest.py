@@ -25,8 +25,9 @@ def finished(number):
     return {"event": "job_finished", "job_id": number}
 
 
-def failed(number, epsilon="1"):
-    return {"event": "job_error", "jobid": number, "log": started(number, epsilon)["log"]}
+def failed(number, epsilon="1", message=None, logs=()):
+    log = [*started(number, epsilon)["log"], *logs]
+    return {"event": "job_error", "jobid": number, "log": log, "rule_msg": message}
 
 
 def said(text, level="INFO"):

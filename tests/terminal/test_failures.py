@@ -19,14 +19,17 @@ def test_each_mistake_is_said_once_with_jobs_and_logs(tmp_path, monkeypatch, cap
     for epsilon in range(5):
         write(tmp_path, f"train_stepped/d/f/e/eps={epsilon}.log", ERROR.format("too small"))
     write(tmp_path, "train_stepped/d/f/other/eps=1.log", ERROR.format("of an earlier run"), age=10)
-    failed = [("train_seed d/f/net/eps=1/seed=0", ["results/logs/train_seed/d/f/net/eps=1/seed=0.log", "slurm/12.log"])]
+    logs = ["results/logs/train_seed/d/f/net/eps=1/seed=0.log", "slurm/12.log"]
+    seed = "train_seed d/f/net/eps=1/seed=0"
+    failed = [(seed, logs, ""), ("train_seed late", ["slurm/13.log"], "too long; ask more")]
     explain(1, 1000.0, failed, full=False)
     said = capsys.readouterr().err
     assert said.count("dpstudy: too small\n") == 1
     assert "  job: train_stepped d/f/e/eps=0\n  log: results/logs/train_stepped/d/f/e/eps=0.log\n" in said
     assert "  and 2 more jobs\n" in said
-    assert f"dpstudy: {WITHOUT_A_WORD}\n  job: train_seed d/f/net/eps=1/seed=0\n" in said
+    assert f"dpstudy: {WITHOUT_A_WORD}\n  job: {seed}\n" in said
     assert "seed=0.log, slurm/12.log\n" in said
+    assert "\ndpstudy: too long; ask more\n  job: train_seed late\n  log: slurm/13.log\n" in said
     assert "earlier" not in said
     assert said.endswith("the same command continues once what is named above is mended\n")
 

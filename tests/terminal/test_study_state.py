@@ -48,6 +48,32 @@ def test_a_failure_is_told_with_the_cell_and_the_sentence_of_its_log(planned, tm
     ]
 
 
+@pytest.mark.parametrize(
+    ("status", "line", "what"),
+    [
+        ("TIMEOUT", "  digits: 2% (38 of 1500)", "SLURM ended it at its time limit"),
+        ("CANCELLED", "", "it was cancelled in SLURM (scancel)"),
+        ("OUT_OF_MEMORY", "", "SLURM ended it at its memory limit"),
+        ("FAILED", "slurmstepd: error: Job 7 exceeded memory limit (900 > 515), being killed", "memory limit"),
+        ("FAILED", "slurmstepd-n1: error: Detected 1 oom_kill event in StepId=7.batch.", "memory limit"),
+        ("FAILED", "a job that speaks of OOM Killed", "see results/logs/train_stepped"),
+    ],
+)
+def test_what_slurm_did_to_a_job_is_told(planned, tmp_path, monkeypatch, status, line, what):
+    monkeypatch.chdir(tmp_path)
+    slurm = tmp_path / "slurm" / "7.log"
+    slurm.parent.mkdir()
+    slurm.write_text(f"{line}\n")
+    planned.hear(started(1), 101.0)
+    # what the plugin 2.8 says, the missing blank included
+    message = f"SLURM-job '7' failed, SLURM status is: '{status}'. Detailed reason unavailable.For further details see"
+    [told] = planned.hear(failed(1, message=message, logs=[str(slurm)]), 102.0)
+    assert told.startswith("failed: train_stepped digits/pixels/sgd/eps=1: ") and what in told
+    job = planned.failed[1]
+    assert job.ended.startswith(told.partition("eps=1: ")[2]) == (not what.startswith("see"))
+    assert job.logs[1] == "slurm/7.log"
+
+
 def test_a_job_that_is_sent_again_has_not_failed(planned):
     planned.hear(started(1), 101.0)
     planned.hear(failed(1), 102.0)

@@ -21,7 +21,7 @@ TOLD = {
     LogEvent.RESOURCES_INFO: ("nodes",),
     LogEvent.JOB_INFO: ("jobid", "rule_name", "wildcards", "output", "log"),
     LogEvent.JOB_FINISHED: ("job_id",),
-    LogEvent.JOB_ERROR: ("jobid", "log"),
+    LogEvent.JOB_ERROR: ("jobid", "log", "rule_msg"),
 }
 SAID = "said"  # any other message, with its level
 

@@ -20,11 +20,15 @@ WITHOUT_A_WORD = (
 
 def sentences(log: str | Path) -> list[str]:
     """The sentences with which a job says in its log why it stopped; none where there is no such log."""
+    return [sentence for line in lines_of(log) if (sentence := line.partition(" ERROR ")[2])]
+
+
+def lines_of(log: str | Path) -> list[str]:
+    """The lines of a log; none where there is no such file."""
     try:
-        lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
+        return Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
-    return [sentence for line in lines if (sentence := line.partition(" ERROR ")[2])]
 
 
 def refusal(text: str) -> str:
@@ -38,14 +42,14 @@ def refusal(text: str) -> str:
 
 
 def explain(
-    status: int, started: float, failed: Iterable[tuple[str, list[str]]], full: bool, refused: str = ""
+    status: int, started: float, failed: Iterable[tuple[str, list[str], str]], full: bool, refused: str = ""
 ) -> None:
     """Say why the study stopped.
 
     Args:
         status: of Snakemake; above 128 it stands for a signal.
         started: when, in seconds of the system's clock; logs from before are not read.
-        failed: name and logs of each job that is known to have failed.
+        failed: of each job that is known to have failed the name, the logs, and how it was ended, if that is known.
         full: whether the disk has no room left.
         refused: why the workflow did not begin, if so.
     """
@@ -57,9 +61,9 @@ def explain(
             for sentence in sentences(log):
                 said.setdefault(sentence, {})[name_of_log(str(log))] = str(log)
     spoke = {log for jobs in said.values() for log in jobs.values()}
-    for name, logs in failed:
+    for name, logs, ended in failed:
         if not spoke.intersection(logs):
-            said.setdefault(WITHOUT_A_WORD, {})[name] = ", ".join(logs)
+            said.setdefault(ended or WITHOUT_A_WORD, {})[name] = ", ".join(logs)
     for sentence, jobs in said.items():
         tell(f"\ndpstudy: {sentence}")
         for name, log in list(jobs.items())[:NAMED]:

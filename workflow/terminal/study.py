@@ -1,9 +1,11 @@
 """The state of a study that runs: jobs and cells done, running and failed, and how long it may still take."""
 
+import os
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
+from terminal.ended import ending
 from terminal.failures import refusal, sentences
 from terminal.names import cell_of, job_name, kind_of
 
@@ -28,6 +30,7 @@ class Job:
     ends_cell: bool
     logs: list[str]
     started: float
+    ended: str = ""  # by whom, and the remedy, where SLURM ended it
 
 
 @dataclass
@@ -96,11 +99,13 @@ class Study:
         job = self.running.pop(event["jobid"])
         if self.stopping:  # it was ended, and did nothing wrong
             return []
-        job.logs = event["log"] or job.logs
+        job.logs = [log.removeprefix(f"{os.getcwd()}/") for log in event["log"] or job.logs]
         self.failed[event["jobid"]] = job
         self._due[job.kind] -= 1
-        why = [sentence for log in job.logs for sentence in sentences(log)] or [f"see {', '.join(job.logs)}"]
-        return [f"failed: {job.name}: {why[-1]}"]
+        why = [sentence for log in job.logs for sentence in sentences(log)]
+        if not why and (found := ending(event["rule_msg"] or "", job.logs)):
+            why, job.ended = [found[0]], "; ".join(found)
+        return [f"failed: {job.name}: {why[-1] if why else 'see ' + ', '.join(job.logs)}"]
 
     def _said(self, level: str, text: str) -> list[str]:
         if level == "INFO":
