@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from run import RUN, holder, locked
 from terminal.asked import mistake
 from terminal.failures import refusal
 from terminal.reasons import shorten
@@ -32,7 +33,9 @@ def main(arguments: list[str]) -> int:
     stale = {cell: reason for cell, reason in cells.items() if Path(f"results/cells/{cell}/metrics.json").exists()}
     missing = [cell for cell in cells if cell not in stale]
     every, spent = cells_and_spent(arguments)
-    print(f"cells: {len(every - cells.keys())} done, {len(stale)} stale, {len(missing)} missing")
+    order = {cell: number for number, cell in enumerate(every)}
+    missing.sort(key=lambda cell: order.get(cell, len(order)))
+    print(f"cells: {len(every.keys() - cells.keys())} done, {len(stale)} stale, {len(missing)} missing")
     for title, names in (("stale", stale), ("missing", missing)):
         for cell in list(names)[:NAMED]:
             print(f"  {title:8}{cell}" + (f"  ({stale[cell]})" if cell in stale else ""))
@@ -43,15 +46,25 @@ def main(arguments: list[str]) -> int:
         print("also to run: " + ", ".join(f"{rule} {count}" for rule, count in others.items()))
     if refused := len(spent & cells.keys()):
         print(f"{refused} of the cells were trained with secure noise, and will not be again: see docs/own-data.md")
+    elif due and (who := at_work()):
+        print(f"{who} is at work in this folder; what it has not finished counts as missing")
     elif due:
-        print("the same command with `study` instead of `status` runs them")
+        print("the same command with `study` instead of `status` runs them on this machine")
     else:
         print("nothing to be done")
     return 0
 
 
-def cells_and_spent(arguments: list[str]) -> tuple[set[str], set[str]]:
-    """The cells of the study that the arguments name, and those of them that secure noise must not train again."""
+def at_work() -> str:
+    """Who runs a study in this folder just now; "" for nobody, or where that cannot be seen."""
+    if not RUN.is_file():
+        return ""
+    with open(RUN, encoding="utf-8") as file:
+        return "" if locked(file.fileno()) else holder()  # closing the file gives a lock back
+
+
+def cells_and_spent(arguments: list[str]) -> tuple[dict[str, None], set[str]]:
+    """The cells of the study that the arguments name, in its order, and those secure noise must not train again."""
     import yaml
 
     from dpstudy.privacy.spending import Spending
@@ -63,7 +76,7 @@ def cells_and_spent(arguments: list[str]) -> tuple[set[str], set[str]]:
         study = config.load(yaml.safe_load(file))
     book = Spending("results/privacy/spent.jsonl", study["release"].get("spend_again", False))
     spent = set() if book.again else {entry["cell"] for entry in book.entries()}
-    return {cell.path for cell in cells.unfold(study)}, spent
+    return dict.fromkeys(cell.path for cell in cells.unfold(study)), spent
 
 
 def jobs(text: str):

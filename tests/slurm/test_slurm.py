@@ -1,9 +1,7 @@
 """A tiny study through a real SLURM of one node: `make test-slurm`. Whatever breaks, a rerun completes it, and nothing
 that was finished is made again."""
 
-import contextlib
 import copy
-import os
 import shutil
 import signal
 import subprocess
@@ -12,18 +10,11 @@ import time
 
 import pytest
 
-from tests.slurm.cluster import missing, running
-from tests.workflow.conftest import SNAKEMAKE, TINY, make_folder
+from tests.slurm.sent import MARK, PATIENCE_SECONDS, PROFILE, begun, ends, numbers, through, works
+from tests.workflow.conftest import TINY, make_folder
 
-WHY_NOT = missing() if os.environ.get("DPSTUDY_SLURM") else "run by `make test-slurm` alone"
-pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+pytestmark = MARK
 
-# What a user would write into the profile. The last flag takes one value, so that targets may follow.
-PROFILE = [
-    *("--workflow-profile", "profiles/slurm", "--default-resources", "slurm_partition=cpu", "runtime=10"),
-    *("--slurm-init-seconds-before-status-checks", "2", "--slurm-status-command", "squeue", "--latency-wait", "5"),
-    *("--seconds-between-status-checks", "2", "--local-cores", "1", "--jobs", "4"),
-]
 STUDY = {key: copy.deepcopy(TINY[key]) for key in ("study", "datasets", "methods", "epsilons", "tables")} | {
     "features": {"pixels": {"extractor": "pixels"}},
     "seeds": [0],
@@ -34,13 +25,6 @@ CELLS = [f"results/cells/digits/pixels/{entry}/eps={epsilon}" for entry in ("ls"
 TARGETS = ["results/tables/tiny.csv", "results/privacy/total.json"]
 SHARD = "results/features/digits/pixels/train/part-00000.parquet"
 SLOW = "results/cells/digits/pixels/sgd/eps=1"
-PATIENCE_SECONDS = 400
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("slurm")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -61,49 +45,12 @@ def study(cluster, tmp_path_factory):
     return study
 
 
-@contextlib.contextmanager
-def begun(study, *arguments):
-    """Snakemake at work; a test that fails leaves none behind."""
-    with open(study.path / "out", "w") as out:
-        process = subprocess.Popen(
-            [SNAKEMAKE, *PROFILE, *arguments],
-            cwd=study.path,
-            env=study.environment,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            # a background shell passes on that SIGINT is ignored
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def ends(study, process):
-    """Wait; (exit status, what was said)."""
-    process.wait(timeout=PATIENCE_SECONDS)
-    return process.returncode, (study.path / "out").read_text()
-
-
-def through(study, *arguments):
-    with begun(study, *arguments) as process:
-        return ends(study, process)
-
-
 def run_py(study):
     """What `make study` would run, with the profile."""
     command = [sys.executable, "workflow/run.py", *PROFILE, "--", *TARGETS]
     return subprocess.run(
         command, cwd=study.path, env=study.environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS
     )
-
-
-def works(study, *arguments):
-    status, said = through(study, *arguments)
-    assert status == 0, said
-    return said
 
 
 def made(study):
@@ -118,10 +65,6 @@ def forget(study, *cells):
     for target in TARGETS:  # else Snakemake would not miss the cells
         (study.path / target).unlink(missing_ok=True)
     return made(study)
-
-
-def numbers(cluster):
-    return {number for number, *_ in cluster.queue()}
 
 
 def until(cluster, before, state, rule=""):

@@ -46,6 +46,30 @@ def test_a_file_that_is_no_study_is_refused(folder, text, words):
     assert said.startswith("mine.yaml: ") and words in said and "\n" not in said
 
 
+def test_a_profile_that_snakemake_would_silently_leave_out_is_refused(folder):
+    (folder / "profiles/slurm").mkdir(parents=True)
+    for name in ("slurm", "profile/slurm", "profiles/slrm"):
+        assert f"{name}: no such folder (did you mean 'profiles/slurm'?); " in mistake(["--workflow-profile", name])
+    assert mistake(["--workflow-profile=profiles/slurm"]) == mistake(["--workflow-profile", "none"]) == ""
+
+
+def test_a_cluster_that_would_not_tell_how_jobs_end_is_refused(folder, monkeypatch):
+    profile, sacct, asked = folder / "profiles/slurm/config.yaml", folder / "bin/sacct", ["--workflow-profile"]
+    for path, text in ((profile, "executor: slurm\n"), (sacct, "#!/bin/sh\necho storage is disabled >&2\nexit 1\n")):
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    sacct.chmod(0o755)
+    monkeypatch.setenv("PATH", str(sacct.parent), prepend=":")
+    asked.append("profiles/slurm")
+    assert "(storage is disabled)" in mistake(asked) and "squeue in profiles/slurm/config.yaml" in mistake(asked)
+    assert mistake([*asked, "--slurm-status-command", "squeue"]) == ""
+    profile.write_text("executor: slurm\nslurm-status-command: squeue\n")
+    assert mistake(asked) == ""
+    profile.write_text("executor: slurm\n")
+    sacct.write_text("#!/bin/sh\n")
+    assert mistake(asked) == ""
+
+
 def test_another_folder_is_said(folder, monkeypatch):
     monkeypatch.chdir(folder / "studies")
     assert "no Snakefile is here" in mistake([])

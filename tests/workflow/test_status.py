@@ -1,6 +1,9 @@
 """`make status`: done, stale and missing cells."""
 
 import copy
+import fcntl
+import os
+import socket
 import subprocess
 import sys
 
@@ -24,10 +27,16 @@ def test_changed_and_new_cells_are_told_apart(study):
     config["epsilons"] = ["1", "2", "inf"]
     study.write_config(config)
     before = sorted(path for path in study.path.rglob("results/**/*"))
-    said = status(study)
+    run = study.path / ".snakemake/dpstudy-run"
+    run.write_text(f"{socket.gethostname()} {os.getpid()} \n")
+    with open(run, "a") as held:  # as by a run
+        fcntl.flock(held, fcntl.LOCK_EX)
+        said = status(study)
     assert said.startswith("cells: 4 done, 4 stale, 4 missing\n")
     assert "  stale   digits/pixels/sgd/eps=1  (parameters changed: learning_rate: 2.0 -> 1.5)\n" in said
-    assert "  missing digits/cnn/ls/eps=2\n" in said
+    missing = ["pixels/ls", "pixels/sgd", "cnn/ls", "cnn/sgd"]
+    assert "".join(f"  missing digits/{cell}/eps=2\n" for cell in missing) in said
+    assert f"\nprocess {os.getpid()} is at work in this folder; " in said
     assert "also to run: " in said and "build_table 1" in said and "train_" not in said.split("also to run")[1]
     assert sorted(path for path in study.path.rglob("results/**/*")) == before
 

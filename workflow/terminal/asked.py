@@ -1,5 +1,9 @@
-"""What is wrong with a command before Snakemake sees it: the folder that it is given in, and the file of the study."""
+"""What is wrong with a command before Snakemake sees it: the folder that it is given in, the file of the study, and a
+cluster that would not tell how jobs ended."""
 
+import contextlib
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,19 +18,22 @@ def mistake(arguments: list[str]) -> str:
     """
     if not Path("Snakefile").is_file():
         return f"{Path.cwd()}: no Snakefile is here; run this in the repository's top folder"
-    for name in _studies(arguments):
+    for name in _values(arguments, "--configfile", "--configfiles"):
         if said := _wrong(Path(name)):
+            return said
+    for name in _values(arguments, "--workflow-profile"):
+        if name != "none" and (said := _wrong_profile(Path(name), any(_values(arguments, "--slurm-status-command")))):
             return said
     return ""
 
 
-def _studies(arguments: list[str]) -> Iterator[str]:
-    """What follows --configfile, up to the next option."""
+def _values(arguments: list[str], *flags: str) -> Iterator[str]:
+    """What follows one of the flags, up to the next option."""
     follows = False
     for argument in arguments:
         flag, _, value = argument.partition("=")
         if argument.startswith("-"):
-            follows = flag in ("--configfile", "--configfiles")
+            follows = flag in flags
             if follows and value:
                 yield value
         elif follows:
@@ -52,3 +59,37 @@ def _wrong(file: Path) -> str:
             f"{file}: not YAML{where}: {getattr(error, 'problem', None) or error}; mend the line, or the one before it"
         )
     return "" if isinstance(content, dict) else f"{file}: holds no keys; config.yaml is a study, and explains each key"
+
+
+def _wrong_profile(folder: Path, given: bool) -> str:
+    """`given`: whether the command says how SLURM is to be asked."""
+    import yaml
+
+    if not folder.is_dir():  # Snakemake would go on without it, and run everything here
+        profiles = [str(path) for path in sorted(Path("profiles").glob("*"))]
+        names = {Path(name).name: name for name in profiles}
+        near = f" (did you mean {names[folder.name]!r}?)" if folder.name in names else suggestion(str(folder), profiles)
+        return f"{folder}: no such folder{near}; --workflow-profile takes the path of one such as profiles/slurm"
+    settings: dict = {}
+    for file in folder.glob("config*.yaml"):
+        with contextlib.suppress(UnicodeDecodeError, yaml.YAMLError, TypeError):  # Snakemake will say
+            settings |= yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    if settings.get("executor") != "slurm" or settings.get("slurm-status-command") or given:
+        return ""
+    why = _sacct_fails()
+    return why and (
+        f"SLURM's sacct does not answer ({why}), so that jobs would end and the run not see it; set "
+        f"slurm-status-command: squeue in {folder}/config.yaml, or wait until it answers"
+    )
+
+
+def _sacct_fails() -> str:
+    """Why SLURM's book of jobs cannot be asked; "" where it can, or is not here: the plugin then asks squeue."""
+    if not shutil.which("sacct"):
+        return ""
+    command = ["sacct", "--allocations", "--noheader", "--starttime", "now"]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return (asked.stderr.strip() or f"exit status {asked.returncode}").splitlines()[0] if asked.returncode else ""

@@ -1,0 +1,11 @@
+"""A cluster for the tests of a file."""
+
+import pytest
+
+from tests.slurm.cluster import running
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("slurm")) as found:
+        yield found
