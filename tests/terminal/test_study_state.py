@@ -95,6 +95,8 @@ def test_jobs_that_end_because_somebody_stopped_the_study_have_not_failed(planne
 
 def test_warnings_are_passed_on_and_chatter_is_not(planned):
     assert planned.hear(said("Select jobs to execute..."), 101.0) == []
+    against = "You are running snakemake in a SLURM job context. This is not recommended, as it may lead to surprises."
+    assert planned.hear(said(against, "WARNING"), 101.0) == []  # controller.sh does so on purpose
     assert planned.hear(said("RuleException:\nCalledProcessError in file train.smk", "ERROR"), 101.0) == []
     assert planned.hear(said("config.yaml: epsilon: unknown key", "ERROR"), 101.0) == [
         "config.yaml: epsilon: unknown key"

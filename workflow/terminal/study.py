@@ -11,9 +11,11 @@ from terminal.names import cell_of, job_name, kind_of
 
 NOTHING_TO_DO = "Nothing to be done"
 RESTART = re.compile(r"Trying to restart job (\d+)")
-# What Snakemake says beside the event of the same failure.
+# What Snakemake says beside the event of the same failure; and a warning against what profiles/slurm/controller.sh does
+# on purpose, which tests/slurm proves to work.
 SAID_OTHERWISE = re.compile(
     r"CalledProcessError|At least one job did not complete successfully|Exiting because a job execution failed"
+    r"|You are running snakemake in a SLURM job context"
 )
 # Where in the rules a sentence was raised, above and below it; DPSTUDY_VERBOSE=1 shows it.
 RAISED = re.compile(r'WorkflowError in file ".*", line \d+:\n')
