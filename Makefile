@@ -1,6 +1,7 @@
 # make study   set up .venv and run the study in config.yaml     make test   run the tests
 # make status  which cells are done, stale or missing (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
+# make release CELL=DATASET/FEATURES/ENTRY/eps=E   what may be published of a cell (docs/own-data.md; STUDY=FILE as above)
 # make paper   all tables and figures in one PDF, results/tables/all.pdf (needs LaTeX; STUDY=FILE: of another study)
 # make bench   measure speed                                     make lint   check style and types
 # make coverage  run the tests, and list what they never reach
@@ -12,10 +13,11 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 STUDY ?=
+CELL ?=
 A ?=
 B ?=
 
-.PHONY: study status compare paper test test-slurm coverage bench lint lock clean
+.PHONY: study status compare release paper test test-slurm coverage bench lint lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/python workflow/run.py --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
@@ -26,6 +28,11 @@ status: $(VENV)/study.stamp
 compare: $(VENV)/study.stamp  # exit status 1 of the script says that something differs, which is no error of make
 	@$(if $(and $(A),$(B)),:,echo "name two results folders: make compare A=results B=../other/results" >&2; exit 2)
 	@$(BIN)/python workflow/compare.py $(if $(A),"$(A)") $(if $(B),"$(B)") || [ $$? -eq 1 ]
+
+release: $(VENV)/study.stamp
+	@$(if $(CELL),,echo "make release: which cell? such as CELL=own/scatternet/default/eps=2" >&2; exit 1)
+	@$(BIN)/python workflow/run.py results/release/$(CELL) --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
+	@echo "  results/release/$(CELL)"
 
 paper: $(VENV)/study.stamp
 	@$(BIN)/python workflow/run.py results/tables/all.pdf --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))

@@ -15,6 +15,7 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import check_noise, check_run
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.schema import method_names
+from dpstudy.tables.words import RELEASES
 from tests.auditing import test_canaries
 from tests.methods import test_multi_label, test_units
 from tests.release import test_bundle
@@ -74,6 +75,12 @@ def run(case, halved=()):
 def releases(case):
     of_projection = {"mean", "gram", "gradient"} if case.startswith("kernel_mean") else set()
     return sorted({event.name for event in set_up(case)[3].events} - NOT_FROM_THE_PLAN - of_projection)
+
+
+@pytest.mark.parametrize("case", METHODS)
+def test_people_who_do_not_know_a_releases_name_are_told_what_it_is(case):
+    for event in set_up(case)[3].events:
+        assert event.name in RELEASES, f"{event.name!r} of {case}: say what it is in workflow/dpstudy/tables/words.py"
 
 
 # file of tests -> the methods in its lists, and those that have none there, with tests of their own instead

@@ -115,7 +115,10 @@ def test_it_says_the_numbers_the_guarantees_and_the_spend(study):
     words = re.sub(r"\s+", " ", "".join(Page(build(study)).text))
     assert "97.1 ± 0.4 published 98.1 (−1.0)" in words
     assert "≤ 1.199 proved" in words and "no guarantee" in words
-    assert "gradient: gaussian mechanism, noise multiplier 1.25 (sensitivity 0.1), released 375 times" in words
+    assert (
+        "cut to a length and added up): gaussian mechanism, noise multiplier 1.25 (sensitivity 0.1), released 375 times"
+        in words
+    )
     assert "Poisson sample with rate 0.06827" in words
     assert "4 of the cells have no proved guarantee; without those, ε is at most 31.42" in words
     assert "Private records that match a fixed public set are dropped" in words

@@ -58,7 +58,7 @@ def check_make(words, page):
     for word in words:
         if word.startswith("STUDY="):
             check_study(word.removeprefix("STUDY="), page)
-        elif word[:2] not in ("A=", "B="):  # results folders, of the reader
+        elif not word.startswith(("A=", "B=", "CELL=")):  # results folders and cells, of the reader
             assert word in MAKE_TARGETS or word == ".venv/study.stamp", f"{page}: make {word}"
 
 

@@ -16,6 +16,21 @@ _ADJACENCY = {
     "zero-out": "blanking one {unit}",
 }
 _UNITS = {"record": "record", "subject": "subject (all records of one person)"}
+RELEASES = {  # what the releases of the methods here are, for those who do not know their names
+    "mean": "the average of the features",
+    "gram": "how features go together",
+    "class_grams": "how features go together, class by class",
+    "targets": "how features and labels go together",
+    "class_sums": "the features of each class, added up",
+    "class_counts": "how many records each class has",
+    "gradient": "where each record would move the model, cut to a length and added up",
+    "hessian": "how the model's errors curve, added up",
+    "normalisation_mean": "the average of each channel",
+    "normalisation_square": "the average square of each channel",
+    "points": "each record's features by themselves",
+    "validation score": "how well a trial did on the validation split",
+    "choice": "which setting did best on the validation split",
+}
 _ACCOUNTANTS = {"exact": "exact", "pld": "PLD", "rdp": "RDP", "zcdp": "zCDP", "prv": "PRV"}
 _TESTED = {
     True: "The test split is public: its scores, intervals and groups are no release.",
@@ -70,7 +85,8 @@ def _counted(number: int, noun: str) -> str:
 def event_in_words(event: dict) -> str:
     """One event of a ledger as a sentence."""
     count = event["count"]
-    text = f"{event['name']}: {event['mechanism']} mechanism"
+    what = RELEASES.get(event["name"])
+    text = f"{event['name']}{f' ({what})' if what else ''}: {event['mechanism']} mechanism"
     if event.get("noise_multiplier") is not None:
         text += f", noise multiplier {significant(event['noise_multiplier'])}"
     if event.get("sensitivity") is not None:
