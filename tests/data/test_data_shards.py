@@ -142,9 +142,9 @@ def test_keep_filters_by_data_set_split_and_id(tmp_path):
 
 
 def test_records_refuse_columns_of_different_lengths_or_types():
-    with pytest.raises(ValueError, match="2 ids but 3 labels"):
+    with pytest.raises(StudyError, match="2 ids but 3 labels"):
         Records(np.array(["a", "b"]), None, np.zeros(3, np.int32))
-    with pytest.raises(ValueError, match="uint8"):
+    with pytest.raises(StudyError, match="uint8"):
         Records(np.array(["a"]), np.zeros((1, 2, 2, 1), np.float32), np.zeros(1, np.int32))
-    with pytest.raises(ValueError, match="int32"):
+    with pytest.raises(StudyError, match="int32"):
         Records(np.array(["a"]), None, np.zeros(1, np.int64))

@@ -131,6 +131,28 @@ def test_a_label_out_of_range_never_reaches_a_shard(tmp_path, refused, monkeypat
     refused({"splits": {"test": 0}}, tmp_path, "nothing to tell apart: 'a' is the only class; name two or more")
 
 
+@pytest.mark.parametrize("tolerated", [0.0, 0.5])
+@pytest.mark.parametrize("what", ["ids", "subjects"])
+def test_a_reader_that_gives_other_records_than_asked_for_is_refused(tmp_path, refused, monkeypatch, what, tolerated):
+    class Swapped:
+        classes, multi_label, pools = ["a", "b"], False, ("all",)
+
+        def rows(self, pool):
+            names = np.array([f"r{row}" for row in range(20)], dtype=object)
+            return Rows(names, names)
+
+        def read(self, pool, indices):
+            found = {"ids": self.rows(pool).ids[indices], "subjects": self.rows(pool).ids[indices]}
+            found[what] = found[what][::-1]
+            return Records(
+                images=np.zeros((len(indices), 2, 2, 1), np.uint8), labels=np.zeros(len(indices), "i4"), **found
+            )
+
+    monkeypatch.setattr("dpstudy.data.prepare.open_reader", lambda *given: Swapped())
+    options = {"unit": "subject", "splits": {"test": 0.5}, "unreadable": tolerated}
+    refused(options, tmp_path, f"its reader gives records of the pool 'all' with other {what} than its `rows` say")
+
+
 def test_a_full_disk_leaves_no_shard(tmp_path, monkeypatch):
     def full_disk(*arguments, **options):
         arguments[1].write_bytes(b"half")

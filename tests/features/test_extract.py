@@ -6,6 +6,7 @@ from dpstudy.data.records import Records
 from dpstudy.errors import StudyError
 from dpstudy.features import shards
 from dpstudy.features.extract import extract_shard, prepare_manifest
+from dpstudy.features.pixels import Pixels
 from dpstudy.files import write_table
 
 OWN = {"extractor": "precomputed", "location": "mine"}
@@ -60,6 +61,27 @@ def test_batches_change_nothing(tmp_path, make_records, make_folder, monkeypatch
     np.testing.assert_allclose(
         extract_all(options, folder, tmp_path / "parts", 1).features, whole, rtol=1e-5, atol=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda found: found - found.mean(0), "a record by itself has other features than among others"),
+        (lambda found: (found - found.mean(0)) / found.std(0, ddof=1), "a record by itself has other features"),
+        (
+            lambda found: found.mean(0, keepdims=True),
+            r"gave features of shape \(1, 1, 8, 8\), and says \(10, 1, 8, 8\)",
+        ),
+        (lambda found: found[:-1], "gave features of shape"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the deviation of a single record
+def test_an_extractor_that_lets_records_touch_each_other_is_refused(
+    tmp_path, make_records, make_folder, monkeypatch, spoil, words
+):
+    extract, call = "dpstudy.features.pixels.Pixels.__call__", Pixels.__call__
+    monkeypatch.setattr(extract, lambda self, images: spoil(call(self, images)))
+    refused(tmp_path, make_folder(make_records(10)), f"extractor 'pixels': .*{words}", {"extractor": "pixels"})
 
 
 def test_a_lost_shard_is_extracted_again_with_the_same_bytes(tmp_path, make_records, make_folder):

@@ -1,5 +1,7 @@
 """`dpstudy.fit` and `dpstudy.predict`: training from arrays, and what they refuse."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,9 @@ from scipy import sparse
 
 import dpstudy
 from dpstudy.errors import StudyError
+from dpstudy.methods import least_squares
 from dpstudy.methods.api import CLASSES_READ
+from dpstudy.methods.problem import Fit
 from dpstudy.models.linear import LinearModel
 from dpstudy.study import config
 from dpstudy.study.schema import check
@@ -154,6 +158,21 @@ def test_predict_refuses_what_does_not_fit(rows, name):
         dpstudy.predict(result.model, rows[0][0])
     with pytest.raises(StudyError, match="Result is no model"):
         dpstudy.predict(result, rows[0])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda fitted: fitted.model, "its `fit` gave back LinearModel, must be dpstudy.methods.problem.Fit"),
+        (lambda fitted: None, "its `fit` gave back NoneType"),
+        (lambda fitted: Fit(replace(fitted.model, bias=np.full(3, np.nan))), "weights that are NaN or infinite"),
+    ],
+)
+def test_what_a_method_gives_back_is_looked_at(rows, spoil, words, monkeypatch):
+    fit = least_squares.fit
+    monkeypatch.setattr(least_squares, "fit", lambda *args: spoil(fit(*args)))
+    with pytest.raises(StudyError, match=f"method 'least_squares': .*{words}"):
+        dpstudy.fit("least_squares", *rows, epsilon=1, delta=1e-4)
 
 
 def test_missing_hyper_parameters_are_named(rows):

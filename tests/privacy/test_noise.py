@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 import dpstudy
@@ -99,6 +100,14 @@ def test_sampling_has_a_stream_of_its_own():
 def test_a_standard_deviation_without_meaning_is_refused(std):
     with pytest.raises(ValueError, match="standard deviation"):
         fresh_source().gaussian("a", (3,), std)
+
+
+@pytest.mark.parametrize("query", [1.0, [1.0], np.ones(2, np.int64), np.ones(2, np.float16), torch.ones(2)])
+def test_what_is_released_is_an_array_of_floats(query):
+    source = NoiseSource("secure", "cell")
+    with pytest.raises(TypeError, match="release 'sum': must be a NumPy array of float32 or float64, got "):
+        source.released("sum", query, 1.0)
+    assert not source.drawn
 
 
 def test_an_unknown_mode_is_refused():

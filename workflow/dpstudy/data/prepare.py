@@ -11,7 +11,7 @@ import numpy as np
 from dpstudy.data.images import UnreadableImageError
 from dpstudy.data.names import splits_of
 from dpstudy.data.positives import at_most, refuse_more
-from dpstudy.data.reader import Reader
+from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.readers import open_reader
 from dpstudy.data.records import Records, concatenate
 from dpstudy.data.shards import write_manifest, write_shard
@@ -176,7 +176,10 @@ def _read(reader: Reader, parts: Parts, start: int, stop: int, tolerated: float)
     for pool, indices in parts:
         chosen = indices[max(0, start - first) : max(0, stop - first)]
         if len(chosen):
-            batches += _readable(reader, pool, chosen, lost) if tolerated else [reader.read(pool, chosen)]
+            rows = reader.rows(pool)
+            batches += (
+                _readable(reader, pool, chosen, lost, rows) if tolerated else [_asked(reader, pool, chosen, rows)]
+            )
         first += len(indices)
     if len(lost) > tolerated * (stop - start) or not batches:
         raise StudyError(
@@ -189,18 +192,32 @@ def _read(reader: Reader, parts: Parts, start: int, stop: int, tolerated: float)
     return records
 
 
-def _readable(reader: Reader, pool: str, indices: np.ndarray, lost: list[str]) -> list[Records]:
+def _asked(reader: Reader, pool: str, indices: np.ndarray, rows: Rows) -> Records:
+    """The rows of a pool that are asked for.
+
+    Raises:
+        StudyError: the reader gives others, or of other subjects: whose they are decides on splits and guarantees.
+    """
+    records = reader.read(pool, indices)
+    for what in ("ids", "subjects"):
+        said, found = getattr(rows, what), getattr(records, what)
+        if said is not None and not (found is not None and np.array_equal(said[indices], found)):
+            raise StudyError(f"its reader gives records of the pool {pool!r} with other {what} than its `rows` say")
+    return records
+
+
+def _readable(reader: Reader, pool: str, indices: np.ndarray, lost: list[str], rows: Rows) -> list[Records]:
     """The rows whose images can be read, one by one where some cannot; what is wrong with the others goes to `lost`.
 
     Which record is left out depends on its own file alone.
     """
     try:
-        return [reader.read(pool, indices)]
+        return [_asked(reader, pool, indices, rows)]
     except UnreadableImageError:
         found = []
     for index in indices:
         try:
-            found.append(reader.read(pool, np.array([index])))
+            found.append(_asked(reader, pool, np.array([index]), rows))
         except UnreadableImageError as error:
             lost.append(str(error))
             logging.getLogger("dpstudy").warning("left out: %s", error)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpstudy.errors import StudyError
+
 
 @dataclass(frozen=True)
 class Records:
@@ -19,7 +21,7 @@ class Records:
         groups: name -> (n,) strings, the subgroups that the evaluation compares.
 
     Raises:
-        ValueError: the arrays differ in length, or one has the wrong number of dimensions or type.
+        StudyError: the arrays differ in length, or one has the wrong number of dimensions or type.
     """
 
     ids: np.ndarray
@@ -32,11 +34,11 @@ class Records:
         columns = {"images": self.images, "labels": self.labels, "subjects": self.subjects, **self.groups}
         for name, column in columns.items():
             if column is not None and len(column) != len(self.ids):
-                raise ValueError(f"{len(self.ids)} ids but {len(column)} {name}")
+                raise StudyError(f"{len(self.ids)} ids but {len(column)} {name}")
         if self.images is not None and (self.images.ndim != 4 or self.images.dtype != np.uint8):
-            raise ValueError(f"images must be (n, H, W, C) uint8, not {self.images.shape} {self.images.dtype}")
+            raise StudyError(f"images must be (n, H, W, C) uint8, not {self.images.shape} {self.images.dtype}")
         if self.labels.dtype != (np.int8 if self.labels.ndim == 2 else np.int32) or self.labels.ndim > 2:
-            raise ValueError(f"labels must be (n,) int32 or (n, m) int8, not {self.labels.shape} {self.labels.dtype}")
+            raise StudyError(f"labels must be (n,) int32 or (n, m) int8, not {self.labels.shape} {self.labels.dtype}")
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -20,6 +20,7 @@ from dpstudy.files import read_table
 from dpstudy.progress import progress
 
 _BATCH = 256  # images at once; the features do not depend on it
+_ALIKE = 0.02  # of a record's largest feature: what sums in another order may change, in float32 or on a GPU
 
 
 def extract_shard(
@@ -107,7 +108,7 @@ def prepare_manifest(
 
 def _compute(extractor: Extractor, options: dict, pictures: np.ndarray, where: str, fit_folder) -> np.ndarray:
     shape = extractor.shape(pictures.shape[1:])
-    projection = None
+    extracted, projection = shape, None
     if fit_folder is not None:
         projection = Projection(fit_folder)
         projection.check(math.prod(shape))
@@ -116,8 +117,34 @@ def _compute(extractor: Extractor, options: dict, pictures: np.ndarray, where: s
     features = np.empty((len(pictures), *shape), np.float32)
     for start in progress(range(0, len(pictures), _BATCH), f"features of {where}"):
         found = extractor(pictures[start : start + _BATCH])
+        _check_rows(found, (len(pictures[start : start + _BATCH]), *extracted), options["extractor"])
+        if start == 0 and len(found) > 1:
+            _check_alone(found[:1], extractor(pictures[:1]), options["extractor"])
         features[start : start + _BATCH] = projection(found.reshape(len(found), -1)) if projection else found
     return features
+
+
+def _check_rows(found: np.ndarray, shape: tuple[int, ...], extractor: str) -> None:
+    """
+    Raises:
+        StudyError: the features are of another layout than the extractor says, which NumPy might spread over records.
+    """
+    if found.shape != shape:
+        raise StudyError(f"extractor {extractor!r}: gave features of shape {found.shape}, and says {shape}")
+
+
+def _check_alone(together: np.ndarray, alone: np.ndarray, extractor: str) -> None:
+    """Features are free of a privacy cost only while no other record has a part in them.
+
+    Raises:
+        StudyError: the first record of a batch has other features by itself.
+    """
+    near = _ALIKE * np.abs(together).max(initial=1e-30)
+    if np.isfinite(together).all() and not np.allclose(together, alone, rtol=0, atol=near):
+        raise StudyError(
+            f"extractor {extractor!r}: a record by itself has other features than among others, so no ledger knows "
+            "what these cost; compute those of each image from it alone (docs/add-a-backbone.md)"
+        )
 
 
 def _bring(options: dict, image_folder: Path, manifest: dict, shard: int, data_root) -> np.ndarray:

@@ -18,7 +18,7 @@ from dpstudy.methods.arguments import (
     shape_of,
     subjects_of,
 )
-from dpstudy.methods.problem import Problem
+from dpstudy.methods.problem import Problem, check_fit
 from dpstudy.models import Model
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
@@ -83,6 +83,7 @@ def fit(
     data = method.prepare(_Rows(features, labels, subjects), parameters, problem, **beside)
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
+    check_fit(fitted, name)
     check_run(plan.events, source, problem.n)
     why_none = SHARED_NOISE if shared_noise else None
     ledger = build_ledger(

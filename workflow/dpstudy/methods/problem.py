@@ -82,3 +82,17 @@ class Fit:
 
     model: Model
     curve: Sequence[tuple[int, str, str, float]] = ()
+
+
+def check_fit(fitted: object, method: str) -> None:
+    """Refuse what no `fit` may give back.
+
+    Raises:
+        StudyError: it is no Fit, or a number of its model is NaN or infinite.
+    """
+    if not isinstance(fitted, Fit):
+        raise StudyError(
+            f"method {method!r}: its `fit` gave back {type(fitted).__name__}, must be dpstudy.methods.problem.Fit"
+        )
+    if not fitted.model.finite:
+        raise StudyError(f"method {method!r}: its model has weights that are NaN or infinite")

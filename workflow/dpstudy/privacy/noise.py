@@ -63,8 +63,12 @@ class NoiseSource:
                 gives the same law.
 
         Raises:
+            TypeError: the query is no such array.
             RuntimeError: this (name, step, tensor) was released before: noise would be shared.
         """
+        if not isinstance(query, np.ndarray) or query.dtype not in (np.float32, np.float64):
+            kind = f"an array of {query.dtype}" if isinstance(query, np.ndarray) else type(query).__name__
+            raise TypeError(f"release {name!r}: must be a NumPy array of float32 or float64, got {kind}")
         self.sizes.setdefault(name, {})[tensor] = query.size
         if symmetric:
             noisy = self._symmetric(name, query, std, step, tensor)

@@ -15,7 +15,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.files import write_json, write_table
-from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.problem import Fit, Plan, Problem, check_fit
 from dpstudy.privacy.audit import verdict
 from dpstudy.privacy.events import unproved
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
@@ -159,6 +159,7 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
         rows = keeper.curve if keeper else curve
         extra["monitor"] = Monitor(seed, test, request.metrics, classes, rows, holds_spent(method, plan, source))
     fitted = method.fit(data, parameters, problem, plan, source, **extra)
+    check_fit(fitted, request.options["method"])
     check_run(plan.events, source, problem.n)
     if keeper:
         curve.extend(keeper.curve)
