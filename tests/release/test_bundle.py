@@ -179,7 +179,7 @@ def test_the_statement_says_who_is_protected_and_how_well(cell, tmp_path):
     text = (tmp_path / "bundle" / "PRIVACY.md").read_text()
     assert "one record (an image), among 120 that were learned from" in text
     assert "ε = 4." in text and "at most e^ε = 54.6" in text and "right at most 98.3 % of the time" in text
-    assert "gram: gaussian mechanism" in text and "This cell was not attacked." in text
+    assert "gram (how features go together): gaussian mechanism" in text and "This cell was not attacked." in text
     assert "Nothing is known to be left out" in text and "PLD 4" in text
     assert "let a coin decide" in text and "How this model was chosen" in text
     assert "Who has several, or one that stands in the data twice, is protected less" in text
