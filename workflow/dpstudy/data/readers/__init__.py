@@ -27,6 +27,7 @@ READERS = {
     "cutouts": "dpstudy.data.readers.cutouts",
     "scenes": "dpstudy.data.readers.scenes",
 }
+_OFFERED = ("classes", "multi_label", "pools", "rows", "read")
 CROPPING = ("imagenet", "places365")  # where the option `resize` is absent
 
 
@@ -43,6 +44,11 @@ def open_reader(name: str | None, options: dict, data_root: Path) -> Reader:
     if name not in READERS:
         raise StudyError(f"reader {name!r} does not exist; there are {', '.join(sorted(READERS))}")
     reader = importlib.import_module(READERS[name]).open(options, Path(data_root))
+    if lacking := [part for part in _OFFERED if not hasattr(reader, part)]:
+        raise StudyError(
+            f"reader {name!r}: what its `open` gives back, {type(reader).__name__}, has no {' and no '.join(lacking)}; "
+            "data/reader.py says what a reader offers"
+        )
     if "extra" not in options:
         return reader
     extra = {"classes": reader.classes} | options["extra"]
