@@ -9,7 +9,7 @@ from dpstudy.data import shards
 from dpstudy.data.names import split_names
 from dpstudy.data.prepare import data_root, prepare_manifest, prepare_shard
 from dpstudy.data.reader import Rows
-from dpstudy.data.readers import READERS, open_reader
+from dpstudy.data.readers import READERS, digits, open_reader
 from dpstudy.data.records import Records
 from dpstudy.errors import StudyError
 from dpstudy.files import write_table
@@ -129,6 +129,16 @@ def test_a_label_out_of_range_never_reaches_a_shard(tmp_path, refused, monkeypat
     refused({"splits": {"test": 0}}, tmp_path, "row 20 has label 2")
     monkeypatch.setattr(_Faulty, "classes", ["a"])
     refused({"splits": {"test": 0}}, tmp_path, "nothing to tell apart: 'a' is the only class; name two or more")
+
+
+def test_a_reader_without_all_that_readers_offer_is_told_what_is_lacking(tmp_path, monkeypatch):
+    monkeypatch.setattr(digits, "open", lambda options, root: _Bare())
+    with pytest.raises(StudyError, match="reader 'digits': .*_Bare, has no multi_label and no rows; data/reader.py"):
+        open_reader("digits", {}, tmp_path)
+
+
+class _Bare:
+    classes, pools, read = ["a", "b"], ("all",), None
 
 
 @pytest.mark.parametrize("tolerated", [0.0, 0.5])

@@ -175,6 +175,20 @@ def test_what_a_method_gives_back_is_looked_at(rows, spoil, words, monkeypatch):
         dpstudy.fit("least_squares", *rows, epsilon=1, delta=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda plan: plan.events, "its `plan` gave back tuple, must be dpstudy.methods.problem.Plan"),
+        (lambda plan: replace(plan, events=()), "its `plan` has no event at epsilon 1, so nothing would account"),
+    ],
+)
+def test_what_a_method_plans_is_looked_at(rows, spoil, words, monkeypatch):
+    plan = least_squares.plan
+    monkeypatch.setattr(least_squares, "plan", lambda *args: spoil(plan(*args)))
+    with pytest.raises(StudyError, match=f"method 'least_squares': {words}"):
+        dpstudy.fit("least_squares", *rows, epsilon=1, delta=1e-4)
+
+
 def test_missing_hyper_parameters_are_named(rows):
     with pytest.raises(StudyError, match="method 'first_order'.*'learning_rate' and 'clipping_norm'"):
         dpstudy.fit("first_order", *rows, epsilon=1, delta=1e-4, steps=3)

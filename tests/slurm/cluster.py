@@ -67,6 +67,18 @@ def missing() -> str | None:
     return None
 
 
+def forget_killed() -> None:
+    """Take away the configuration that a killed test left: each start of Snakemake would wait for its controller."""
+    configuration = ETC / "slurm.conf"
+    if not configuration.is_symlink():
+        return
+    with contextlib.suppress(OSError, ValueError):
+        os.kill(int((configuration.readlink().parent / "slurmctld.pid").read_text()), 0)
+        return  # it is at work
+    for name in ("slurm.conf", "gres.conf"):
+        (ETC / name).unlink(missing_ok=True)
+
+
 class Cluster:
     """The daemons, and what a test does to them.
 

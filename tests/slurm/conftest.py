@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.slurm.cluster import running
+from tests.slurm.cluster import forget_killed, running
+
+forget_killed()
 
 
 @pytest.fixture(scope="module")

@@ -251,8 +251,9 @@ def test_a_missing_folder_names_the_key_and_the_path(monkeypatch, tmp_path):
     monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
     config = load(BASE)
     assert data_root(config) == str(tmp_path)
-    with pytest.raises(StudyError, match=f"datasets.letters.location: {tmp_path}/letters does not exist"):
+    with pytest.raises(StudyError, match=f"datasets.letters.location: {tmp_path}/letters does not exist") as caught:
         check_locations(config)
+    assert str(caught.value).endswith(f" Nor are there: datasets.own.location ({tmp_path}/own)")
     (tmp_path / "letters").mkdir()
     with pytest.raises(StudyError, match=f"datasets.own.location: {tmp_path}/own does not exist"):
         check_locations(config)

@@ -82,7 +82,11 @@ def test_a_job_that_is_sent_again_has_not_failed(planned):
     ]
     assert not planned.failed
     planned.hear(started(1), 103.0)
-    planned.hear(finished(1), 104.0)
+    told = planned.hear(failed(1), 104.0)
+    assert told == ["failed again, for the same reason: train_stepped digits/pixels/sgd/eps=1"]
+    planned.hear(said("Trying to restart job 1."), 104.0)
+    planned.hear(started(1), 105.0)
+    planned.hear(finished(1), 106.0)
     assert planned.jobs_done == 1
 
 

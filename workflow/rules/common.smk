@@ -167,8 +167,9 @@ def tell_plan():
 
 
 def announce(paths):
-    """Name what the study made; a run for single targets has nothing to announce."""
+    """Name what the study made; who asked for single targets knows their names."""
     if all(job.rule.name != "all" for job in workflow.dag.jobs):
+        print("\nDone.")
         return
     seeds = len(STUDY["seeds"])
     print(

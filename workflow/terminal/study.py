@@ -52,6 +52,7 @@ class Study:
     running: dict[int, Job] = field(default_factory=dict)
     failed: dict[int, Job] = field(default_factory=dict)
     _warned: set[str] = field(default_factory=set)
+    _why: dict[str, str] = field(default_factory=dict)  # why a job failed, by its name
     _first_job: float | None = None
     _due: Counter = field(default_factory=Counter)  # jobs not yet done, by kind
     _took: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -107,7 +108,10 @@ class Study:
         why = [sentence for log in job.logs for sentence in sentences(log)]
         if not why and (found := ending(event["rule_msg"] or "", job.logs)):
             why, job.ended = [found[0]], "; ".join(found)
-        return [f"failed: {job.name}: {why[-1] if why else 'see ' + ', '.join(job.logs)}"]
+        reason = why[-1] if why else "see " + ", ".join(job.logs)
+        again = self._why.get(job.name) == reason
+        self._why[job.name] = reason
+        return [f"failed again, for the same reason: {job.name}" if again else f"failed: {job.name}: {reason}"]
 
     def _said(self, level: str, text: str) -> list[str]:
         if level == "INFO":

@@ -177,15 +177,11 @@ def _read(reader: Reader, parts: Parts, start: int, stop: int, tolerated: float)
         chosen = indices[max(0, start - first) : max(0, stop - first)]
         if len(chosen):
             rows = reader.rows(pool)
-            batches += (
-                _readable(reader, pool, chosen, lost, rows) if tolerated else [_asked(reader, pool, chosen, rows)]
-            )
+            batches += _readable(reader, pool, chosen, lost, rows)
         first += len(indices)
     if len(lost) > tolerated * (stop - start) or not batches:
-        raise StudyError(
-            f"{len(lost)} of {stop - start} images cannot be read, but `unreadable` is {tolerated}; the first:"
-            f" {lost[0]}"
-        )
+        allowed = f"but `unreadable` is {tolerated}" if tolerated else "and `unreadable` is not given"
+        raise StudyError(f"{len(lost)} of {stop - start} images cannot be read, {allowed}; the first: {lost[0]}")
     records = concatenate(batches)
     check = multi_labels if reader.multi_label else single_labels
     check(records.labels, reader.classes, "after splitting", first_row=start)
@@ -220,5 +216,5 @@ def _readable(reader: Reader, pool: str, indices: np.ndarray, lost: list[str], r
             found.append(_asked(reader, pool, np.array([index]), rows))
         except UnreadableImageError as error:
             lost.append(str(error))
-            logging.getLogger("dpstudy").warning("left out: %s", error)
+            logging.getLogger("dpstudy").warning("cannot be read: %s", error)
     return found

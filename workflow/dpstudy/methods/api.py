@@ -18,7 +18,7 @@ from dpstudy.methods.arguments import (
     shape_of,
     subjects_of,
 )
-from dpstudy.methods.problem import Problem, check_fit
+from dpstudy.methods.problem import Problem, check_fit, check_plan
 from dpstudy.models import Model
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
@@ -79,6 +79,7 @@ def fit(
     parameters = methods.parameters(name, options)
     check_hyperparameters(name, {key: _plain(value) for key, value in options.items()})
     plan = method.plan(parameters, problem)
+    check_plan(plan, problem, name)
     beside = _beside(name, method, public)
     data = method.prepare(_Rows(features, labels, subjects), parameters, problem, **beside)
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}", "fit", seed, shared=shared_noise)

@@ -84,6 +84,24 @@ class Fit:
     curve: Sequence[tuple[int, str, str, float]] = ()
 
 
+def check_plan(plan: object, problem: Problem, method: str) -> None:
+    """Refuse what no `plan` may give back.
+
+    Raises:
+        StudyError: it is no Plan, or releases nothing where the budget is finite: a model of private records that
+            cost nothing would have no guarantee.
+    """
+    if not isinstance(plan, Plan):
+        raise StudyError(
+            f"method {method!r}: its `plan` gave back {type(plan).__name__}, must be dpstudy.methods.problem.Plan"
+        )
+    if problem.noised and not plan.events:
+        raise StudyError(
+            f"method {method!r}: its `plan` has no event at epsilon {problem.budget.epsilon}, so nothing would account "
+            "for what the model learns from private records; give each noisy release an Event"
+        )
+
+
 def check_fit(fitted: object, method: str) -> None:
     """Refuse what no `fit` may give back.
 

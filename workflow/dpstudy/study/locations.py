@@ -49,14 +49,25 @@ def check_locations(config: dict) -> None:
     """Refuse a data set whose folder, or a network whose file of weights, is not there.
 
     Raises:
-        StudyError: names the key and the path looked at.
+        StudyError: names the key and the path looked at, and what else is missing.
     """
+    missing = list(_missing(config))
+    if missing:
+        others = ", ".join(f"{place} ({path})" for place, path, _ in missing[1:])
+        raise StudyError(missing[0][2] + (f". Nor are there: {others}" if others else ""))
+
+
+def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
+    """(key, path looked at, sentence) of each."""
     for name, features in config["features"].items():
         path = weights_file(config, features)
         if path is not None and not path.exists():
-            raise StudyError(
-                f"features.{name}.weights: {path} does not exist; put the weights of {features['model']!r} there, as "
-                "safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"
+            place = f"features.{name}.weights"
+            yield (
+                place,
+                path,
+                f"{place}: {path} does not exist; put the weights of {features['model']!r} there, as safetensors "
+                "(docs/features.md), or set data_root or DPSTUDY_DATA",
             )
     for name, entry in config["methods"].items():
         start = entry.get("start")
@@ -69,24 +80,32 @@ def check_locations(config: dict) -> None:
                 "data_root, or leave `start` out for random weights"
             )
         if not path.exists():
-            raise StudyError(
-                f"methods.{name}.start.weights: {path} does not exist; put weights of {entry['network']!r} there, as "
-                "safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"
+            place = f"methods.{name}.start.weights"
+            yield (
+                place,
+                path,
+                f"{place}: {path} does not exist; put weights of {entry['network']!r} there, as safetensors "
+                "(docs/features.md), or set data_root or DPSTUDY_DATA",
             )
     features = ((f"features.{name}", entry) for name, entry in config["features"].items())
     for place, entry in (*sources_of(config), *features):
         if "location" in entry and "download" not in entry:
             path = Path(data_root(config)) / entry["location"]
             if not path.exists():
-                raise StudyError(
+                yield (
+                    f"{place}.location",
+                    path,
                     f"{place}.location: {path} does not exist{_like(path)}; put the data there, or set data_root or "
-                    "DPSTUDY_DATA"
+                    "DPSTUDY_DATA",
                 )
+                continue
             for key in ("table", "mosaic"):
                 if key in entry and not (file := path / entry[key]).is_file():
-                    raise StudyError(
+                    yield (
+                        f"{place}.{key}",
+                        file,
                         f"{place}.{key}: {file} does not exist{_like(file)}; `{key}` names a file in the folder of "
-                        "`location`"
+                        "`location`",
                     )
 
 

@@ -15,7 +15,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.files import write_json, write_table
-from dpstudy.methods.problem import Fit, Plan, Problem, check_fit
+from dpstudy.methods.problem import Fit, Plan, Problem, check_fit, check_plan
 from dpstudy.privacy.audit import verdict
 from dpstudy.privacy.events import unproved
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
@@ -94,6 +94,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     if "curve" in outputs and not hasattr(method, "spent"):
         raise StudyError(f"method {request.options['method']!r}: its schema has a curve, but its module no `spent`")
     plan = method.plan(parameters, problem)
+    check_plan(plan, problem, request.options["method"])
     _log.info("plan: %s", plan)
     _check_spending(request, problem, plan)
     data = None if paid else training_data(method, parameters, problem, inputs)

@@ -39,7 +39,8 @@ def open_reader(name: str | None, options: dict, data_root: Path) -> Reader:
         data_root: the folder that `location` is relative to.
 
     Raises:
-        StudyError: there is no such reader, the data are missing or damaged, or `extra` does not fit them.
+        StudyError: there is no such reader, the data are missing or damaged, `extra` does not fit them, or what the
+            reader's module opens is no reader.
     """
     if name not in READERS:
         raise StudyError(f"reader {name!r} does not exist; there are {', '.join(sorted(READERS))}")
