@@ -34,8 +34,8 @@ CASES = {  # method, settings, canaries of one training
     "gradients": ("first_order", SGD, _MANY),
     "gradients, sigmoid": ("first_order", SGD | {"loss": "sigmoid", "bias": -10.0}, _MANY),
     "gradients, normalised": ("first_order", SGD | {"steps": 4, "normalisation": NORMALISATION}, _MANY),
-    "kernel means": ("kernel_mean", {"projection": "none"}, 1),
-    "kernel means, projected": ("kernel_mean", {}, 1),
+    "kernel means": ("kernel_mean", {"projection": "none"}, PACK),  # ten canaries, of a class each
+    "kernel means, projected": ("kernel_mean", {}, PACK),
 }
 
 
@@ -56,7 +56,7 @@ def run(threads: int, repeats: int, rows: int | None = None) -> None:
         game = game_of(name, methods.parameters(name, settings), problem, pack=pack)
         started, parts = time.monotonic(), []
         while sum(len(part) for part, _ in parts) < (rows or RUNS):
-            parts.append(play(game, _AT_ONCE if game.canaries > 1 else _AT_ONCE // 100))
+            parts.append(play(game, _AT_ONCE))
             if rows is None and time.monotonic() - started > SECONDS:
                 break
         present, absent = (np.concatenate(side) for side in zip(*parts, strict=True))

@@ -7,8 +7,9 @@ import pytest
 
 from dpstudy import methods
 from dpstudy.auditing import canaries
-from dpstudy.auditing.canaries import PACK, EnoughError, Replay, game_of, per_canary, play
+from dpstudy.auditing.canaries import PACK, game_of, per_canary, play
 from dpstudy.auditing.many_runs import attack
+from dpstudy.auditing.tapes import EnoughError, Replay
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
@@ -29,6 +30,7 @@ FULL_BATCH = {  # method, settings, and whether a canary reaches the sensitivity
     "gradients": ("first_order", SGD | {"steps": 6}, True),
     "gradients, sigmoid": ("first_order", SGD | {"steps": 6, "loss": "sigmoid", "bias": -10.0}, True),
     "gradients, normalised": ("first_order", SGD | {"steps": 4, "normalisation": NORMALISATION}, True),
+    "kernel means": ("kernel_mean", {"projection": "none", "frequencies": 16}, True),
 }
 
 
@@ -76,8 +78,21 @@ def test_samples_are_attacked_as_mixtures():
     assert bound["bound"] == "clopper-pearson" and 0.3 < bound["epsilon_lower"] <= 8
 
 
-def test_where_features_mix_one_canary_plays():
+def test_where_features_mix_canaries_have_classes_of_their_own():
     played = game("kernel_mean", {"projection": "none", "frequencies": 16})
+    assert (played.canaries, played.problem.dim) == (10, 13)
+
+
+@pytest.mark.parametrize("projection", ["dp-sgd", "feature_covariance"])
+def test_a_trained_projection_is_attacked_with_all_that_follows(projection):
+    played = game("kernel_mean", {"projection": projection, "frequencies": 16, "class_shares": "released"})
+    present, absent = play(played, 600)
+    mu = math.sqrt((present.var() + absent.var()) / 2)
+    assert mu == pytest.approx(composed_mu(played.plan.events), rel=6 / math.sqrt(2400))
+
+
+def test_where_classes_are_shared_too_one_canary_plays():
+    played = game("kernel_mean", {"projection": "none", "frequencies": 16}, positives=3)
     assert played.canaries == 1
     present, absent = play(played, 300)
     mu = math.sqrt((present.var() + absent.var()) / 2)
@@ -111,16 +126,19 @@ def test_shared_noise_hides_nothing():
 
 def test_elements_belong_to_canaries():
     matrix = np.arange(PACK * PACK).reshape(PACK, PACK)
-    assert np.array_equal(per_canary(matrix, PACK), matrix.diagonal())
+    assert np.array_equal(per_canary(matrix, PACK, PACK), matrix.diagonal())
     gradient = np.ones((10, PACK + 1))
     gradient[:, -1] = 99  # of the bias
-    assert np.array_equal(per_canary(gradient, PACK), np.full(PACK, 10.0))
-    assert np.array_equal(per_canary(gradient[:, :PACK].T, PACK), np.full(PACK, 10.0))
-    assert np.array_equal(per_canary(np.ones(PACK), PACK), np.ones(PACK))
-    assert per_canary(gradient, 1) == gradient.sum()
+    assert np.array_equal(per_canary(gradient, PACK, PACK), np.full(PACK, 10.0))
+    assert np.array_equal(per_canary(gradient[:, :PACK].T, PACK, PACK), np.full(PACK, 10.0))
+    assert np.array_equal(per_canary(np.ones(PACK), PACK, PACK), np.ones(PACK))
+    assert per_canary(gradient, 1, 8) == gradient.sum()
+    by_class = np.arange(130.0).reshape(10, 13)  # ten classes, thirteen features
+    assert np.array_equal(per_canary(by_class, 10, 13), by_class.sum(0)[:10])
+    assert np.array_equal(per_canary(np.ones((10, 32)), 10, 13), np.full(10, 32.0))
     for shape in ((3, 4), (PACK, PACK, 2)):
         with pytest.raises(ValueError, match="does not say which part"):
-            per_canary(np.ones(shape), PACK)
+            per_canary(np.ones(shape), PACK, PACK)
 
 
 def test_a_repetition_that_releases_something_else_is_noticed():

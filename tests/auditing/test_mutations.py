@@ -16,8 +16,9 @@ import torch
 
 from dpstudy import methods
 from dpstudy.auditing import canaries
-from dpstudy.auditing.canaries import PACK, EnoughError, Replay, Watched, game_of, trained
+from dpstudy.auditing.canaries import PACK, game_of, trained
 from dpstudy.auditing.many_runs import attack
+from dpstudy.auditing.tapes import EnoughError, Replay, Watched
 from dpstudy.methods import first_order, gradients, sampling, schedule, sufficient_statistics
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.accounting import certify

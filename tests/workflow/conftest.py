@@ -1,5 +1,6 @@
 """A study in a folder of its own: the real Snakefile, rules and library, on tiny data."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -77,7 +78,7 @@ def make_folder(path: Path) -> StudyFolder:
     shutil.copy(ROOT / "Snakefile", path)
     shutil.copytree(ROOT / "profiles", path / "profiles")
     shutil.copytree(ROOT / "envs", path / "envs")
-    shutil.copytree(ROOT / "workflow", path / "workflow", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "workflow", path / "workflow")  # compiled files too: times are kept, so that they hold
     folder = StudyFolder(path)
     folder.write_config(TINY)
     return folder
@@ -85,11 +86,20 @@ def make_folder(path: Path) -> StudyFolder:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> StudyFolder:
-    """The tiny study, run once; tests that change it work on a copy."""
-    folder = make_folder(tmp_path_factory.mktemp("study") / "tiny")
-    result = folder.snakemake()
-    assert result.returncode == 0, result.stdout + result.stderr
-    return folder
+    """The tiny study, run once for all processes that test; tests that change it work on a copy."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    path = shared / "finished" / "tiny"
+    with open(shared / "finished.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            shutil.rmtree(shared / "finished.tmp", ignore_errors=True)
+            folder = make_folder(shared / "finished.tmp")
+            result = folder.snakemake()
+            assert result.returncode == 0, result.stdout + result.stderr
+            path.parent.mkdir()
+            folder.path.rename(path)
+    return StudyFolder(path)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 A canary is a record whose contribution to each release is as large as the clipping allows. `PACK` of them take part
 in one training, each with a coin of its own: canary i has a feature of its own, the others have none of it, so that
 what it adds to a release (an element of a Gram's diagonal, a column of a gradient) meets noise that the others do not
-touch. One training is thus as many independent runs of the game.
+touch. Where features are mixed it has a class of its own. One training is thus as many independent runs of the game.
 
 The attacker sees every release, and knows all but the coin: what the releases' private sums would have been along the
 same path with all canaries, and with none, is computed by training twice more on a tape (`Replay`), whose releases
@@ -22,6 +22,7 @@ from types import ModuleType
 import numpy as np
 
 from dpstudy import methods
+from dpstudy.auditing.tapes import EnoughError, Replay, Silent, Watched
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.noise import NoiseSource
@@ -29,6 +30,7 @@ from dpstudy.privacy.noise import NoiseSource
 PACK = 61
 _PUBLIC_POINTS = 200
 _LEARNING_RATE = 1e-12
+_BESIDE = 3  # features beside one a class: no axis of a release is as long as both are
 _AMPLITUDE = 1e3  # beyond every clipping norm
 
 
@@ -41,8 +43,9 @@ class Game:
         parameters: its `Parameters`.
         problem: whose first features are the canaries' own.
         plan: what the method releases of that problem.
-        canaries: how many take part in one training: as many as the problem has features, or one.
+        canaries: how many take part in one training: as many as the problem has features, or classes, or one.
         beside: further arguments of `prepare` (public points).
+        records: as of `Rows`.
     """
 
     module: ModuleType
@@ -51,6 +54,7 @@ class Game:
     plan: Plan
     canaries: int
     beside: Mapping[str, object] = field(default_factory=dict)
+    records: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def last_iterate_only(self) -> bool:
@@ -94,76 +98,6 @@ class Rows(list):
         return self._subjects
 
 
-class EnoughError(Exception):
-    """All releases that the attacker looks at were made."""
-
-
-class Watched(NoiseSource):
-    """The noise of a run that is attacked, which ends with its release number `last`, if that is given."""
-
-    transcript: list[tuple[str, int, str, np.ndarray]]
-
-    def __init__(self, mode: str, shared: bool, last: int | None):
-        super().__init__(mode, "audit", secrets.token_hex(16), shared=shared)
-        self.transcript = []
-        self._last = last
-
-    def released(self, name, query, std, step=0, tensor="", symmetric=False):
-        """As of every run.
-
-        Raises:
-            EnoughError: it was the last one.
-        """
-        noisy = super().released(name, query, std, step, tensor, symmetric)
-        if len(self.transcript) == self._last:
-            raise EnoughError
-        return noisy
-
-
-class Replay(NoiseSource):
-    """A tape: every release is that of the run that is attacked, and what would have been noised is kept.
-
-    Every record takes part in every sample.
-    """
-
-    def __init__(self, run: NoiseSource):
-        super().__init__(run.mode, *run.key)
-        self.queries: list[np.ndarray] = []
-        if run.transcript is None:
-            raise ValueError("the run that is attacked kept no transcript")
-        self._tape = run.transcript
-
-    def released(self, name, query, std, step=0, tensor="", symmetric=False):
-        """What was released in the run.
-
-        Raises:
-            RuntimeError: the method releases something else than it did.
-            EnoughError: it was the last one.
-        """
-        expected, at, part, noisy = self._tape[len(self.queries)]
-        if (expected, at, part) != (name, step, tensor):
-            raise RuntimeError(f"the run released {expected!r} at step {at}, its repetition {name!r} at step {step}")
-        self.queries.append(np.array(query))
-        if len(self.queries) == len(self._tape):
-            raise EnoughError
-        return noisy.copy()
-
-    def sampling(self, name):
-        """A generator whose samples have everybody; for what is no sample, the run's own."""
-        return _Everybody(super().sampling(name))
-
-
-class _Everybody:
-    def __init__(self, generator: np.random.Generator):
-        self._generator = generator
-
-    def random(self, size=None, dtype=np.float64):
-        return np.zeros(size, dtype)
-
-    def __getattr__(self, name):
-        return getattr(self._generator, name)
-
-
 def game_of(name: str, parameters, problem: Problem, reads_public: bool = False, pack: int = PACK) -> Game:
     """The game on a method as a cell runs it, with the cell's n, classes and budget.
 
@@ -178,12 +112,15 @@ def game_of(name: str, parameters, problem: Problem, reads_public: bool = False,
     module = methods.load(name)
     if isinstance(getattr(parameters, "learning_rate", None), int | float):
         parameters = replace(parameters, learning_rate=_LEARNING_RATE)
-    canaries, dim = (1, module.AUDITED_DIM) if hasattr(module, "AUDITED_DIM") else (pack, pack)
+    canaries, dim, records = (1, module.AUDITED_DIM, None) if hasattr(module, "AUDITED_DIM") else (pack, pack, None)
+    if getattr(module, "AUDITED_BY_CLASS", False) and problem.positives == 1:
+        canaries, dim = problem.classes, problem.classes + _BESIDE
+        records = _AMPLITUDE * np.eye(canaries, dim, dtype=np.float32), np.arange(canaries)
     if dim is not None:
         problem = replace(problem, shape=(dim, 1, 1) if len(problem.shape) == 3 else (dim,))
     points = np.random.default_rng(0).uniform(-1, 1, (_PUBLIC_POINTS, problem.dim)).astype(np.float32)
     beside = {"public": points} if reads_public else {}
-    return Game(module, parameters, problem, module.plan(parameters, problem), canaries, beside)
+    return Game(module, parameters, problem, module.plan(parameters, problem), canaries, beside, records)
 
 
 def play(game: Game, runs: int, mode: str = "seeded", shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -213,7 +150,7 @@ def trained(game: Game, present: np.ndarray, source: NoiseSource, records=None):
         present: (canaries,) who takes part.
         records: as of `Rows`.
     """
-    rows = Rows(present, game.problem, game.adjacency == "zero-out", records)
+    rows = Rows(present, game.problem, game.adjacency == "zero-out", records or game.records)
     data = game.module.prepare(rows, game.parameters, game.problem, **game.beside)
     return game.module.fit(data, game.parameters, game.problem, game.plan, source)
 
@@ -234,8 +171,9 @@ def _by_transcript(game: Game, present: np.ndarray, source: Watched) -> np.ndarr
             shift = with_all.astype(np.float64) - with_none
             if source.shared and shift.ndim == 2:
                 shift -= shift.mean(0)  # of one vector added to every row nothing is left along this
-            inner = inner + per_canary((noisy.astype(np.float64) - with_none) * shift, game.canaries) / std**2
-            squared = squared + per_canary(shift**2, game.canaries) / std**2
+            apart = game.canaries, game.problem.dim
+            inner = inner + per_canary((noisy.astype(np.float64) - with_none) * shift, *apart) / std**2
+            squared = squared + per_canary(shift**2, *apart) / std**2
         total += _log_ratio(event, inner - squared / 2)
     return total
 
@@ -261,18 +199,19 @@ def _steps(transcript, with_all: Sequence, with_none: Sequence) -> Iterator[list
         yield parts
 
 
-def per_canary(products: np.ndarray, canaries: int) -> np.ndarray:
+def per_canary(products: np.ndarray, canaries: int, dim: int) -> np.ndarray:
     """(canaries,) sums of the elements that belong to each canary: all, where there is one.
 
-    Of several they are the diagonal of a (canaries, canaries) matrix, else the axis of that length, or of one more: the
-    last column is the bias, which belongs to none.
+    Of several they are the diagonal of a (dim, dim) matrix, else the axis of that length, or of one more (the last
+    column is the bias, which belongs to none), and where features are mixed that of the classes.
 
     Raises:
         ValueError: there is no such axis, or more than one.
     """
     if canaries == 1:
         return products.sum().reshape(1)
-    axes = [axis for axis, size in enumerate(products.shape) if size in (canaries, canaries + 1)]
+    sizes = (dim, dim + 1) if {dim, dim + 1} & set(products.shape) else (canaries, canaries + 1)
+    axes = [axis for axis, size in enumerate(products.shape) if size in sizes]
     if len(axes) == 2 and products.ndim == 2:
         return products.diagonal()[:canaries]
     if len(axes) != 1:
@@ -287,13 +226,5 @@ def _by_model(game: Game, present: np.ndarray, source: NoiseSource) -> np.ndarra
     for name, who in (("run", present), ("all", np.ones_like(present)), ("none", np.zeros_like(present))):
         own = source if name == "run" else Silent(source.mode, *source.key)
         weights[name] = trained(game, who, own).model.weights.astype(np.float64)
-    return per_canary((weights["run"] - weights["none"]) * (weights["all"] - weights["none"]), game.canaries)
-
-
-class Silent(NoiseSource):
-    """Releases without noise: of canaries, never of records."""
-
-    def released(self, name, query, std, step=0, tensor="", symmetric=False):
-        """The query itself."""
-        self.drawn[name] += 1
-        return np.array(query)
+    moved = (weights["run"] - weights["none"]) * (weights["all"] - weights["none"])
+    return per_canary(moved, game.canaries, game.problem.dim)

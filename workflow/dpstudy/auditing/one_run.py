@@ -15,7 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpstudy.auditing.canaries import EnoughError, Game, Replay, trained
+from dpstudy.auditing.canaries import Game, trained
+from dpstudy.auditing.tapes import EnoughError, Replay
 from dpstudy.errors import StudyError
 from dpstudy.privacy.audit import guessed, guesses_to_make
 from dpstudy.privacy.gaussian import mu_of

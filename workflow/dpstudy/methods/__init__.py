@@ -6,7 +6,8 @@ from one noisy release may offer it as `release` and `solve`: settings that plan
 `released_by(parameters)` differs.
 
 A method whose releases do not keep features apart (each feature an axis of its own, as a Gram or a gradient does) says
-so by AUDITED_DIM: how many features records have in attacks on it, None for as many as the cell's.
+so by AUDITED_DIM: how many features records have in attacks on it, None for as many as the cell's. Where its releases
+keep classes apart instead, AUDITED_BY_CLASS says that canaries of different classes may play together.
 
 A method is found by its name: a module of this package, or a Python entry point in the group "dpstudy.methods".
 """

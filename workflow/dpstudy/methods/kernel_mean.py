@@ -41,7 +41,7 @@ from dpstudy.privacy.gaussian import composed_mu, epsilon_of, mu_of
 from dpstudy.privacy.noise import NoiseSource
 
 SUMS, COUNTS = "class_sums", "class_counts"
-AUDITED_DIM = 8  # random features mix all: one canary plays at a time
+AUDITED_BY_CLASS, AUDITED_DIM = True, 8  # random features mix all; with several labels canaries share classes too
 PROJECTIONS = {"dp-sgd": first_order, "feature_covariance": feature_covariance}
 _METHOD = "kernel_mean"
 
