@@ -51,6 +51,7 @@ run_here(os.environ.get("DPSTUDY_HERE", "").split())
 
 onstart:
     unthrottle()
+    look_for_access()
     look_for_latex()
     look_through_own_data()
     guard_paid_models()

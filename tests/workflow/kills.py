@@ -1,6 +1,7 @@
 """Running a study through workflow/run.py, and killing it inside a rule of one's choice."""
 
 import base64
+import json
 import os
 import re
 import signal
@@ -32,6 +33,7 @@ OUTPUTS = {
     "draw_figure": "figures/*.pdf",
     "build_report": "report/index.html",
 }
+PAGE = "report/index.html"
 _POLL_SECONDS = 0.01
 
 
@@ -138,6 +140,21 @@ def results_of(study: StudyFolder) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not (name := path.relative_to(folder).as_posix()).startswith(("logs/", "benchmarks/"))
     }
+
+
+def as_measured(results: dict[str, bytes]) -> dict[str, object]:
+    """`results_of` a study without the times that were measured: of training, and in the report's last section."""
+    found: dict[str, object] = dict(results)
+    for name, content in results.items():
+        if name.endswith("metrics.json"):
+            found[name] = metrics = json.loads(content)
+            for row in metrics["seeds"]:
+                del row["seconds"]
+    if PAGE in found:
+        before, rules, after = results[PAGE].decode().partition("<h3>Rules</h3>")
+        assert rules and "Time and memory" in after
+        found[PAGE] = [before, after.partition("</section>")[2]]
+    return found
 
 
 def temporary_files(study: StudyFolder) -> list[Path]:

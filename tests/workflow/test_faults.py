@@ -127,6 +127,19 @@ def test_a_full_disk(empty, size):
         works(empty, DIGITS_SHARD)
 
 
+@pytest.mark.parametrize("run", [StudyFolder.snakemake, lambda study, *target: make_study(study, *target)])
+def test_a_read_only_results_folder(empty, run):
+    results = empty.path / "results"
+    with small_disk(results, "16m"):
+        assert mount("-o", "remount,ro", str(results))
+        result = run(empty, DIGITS_SHARD)
+        assert result.returncode
+        assert "results: cannot be written to; it is read-only, or another user's." in result.stderr
+        assert "Traceback" not in result.stderr
+        assert mount("-o", "remount,rw", str(results))
+        works(empty, DIGITS_SHARD)
+
+
 def test_a_disk_too_full_to_start(tmp_path):
     with small_disk(tmp_path / "disk", "8m"):
         study = make_folder(tmp_path / "disk")

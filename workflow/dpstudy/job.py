@@ -47,6 +47,19 @@ def keep_to_owner(*folders: str) -> None:
             ) from None
 
 
+def check_writable(folder: str) -> None:
+    """Called by the Snakefile before anything runs.
+
+    Raises:
+        StudyError: the folder is there, and nothing can be written to it.
+    """
+    if os.path.isdir(folder) and not os.access(folder, os.W_OK):
+        raise StudyError(
+            f"{folder}: cannot be written to; it is read-only, or another user's. Make it writable, or work in a "
+            "folder of your own"
+        )
+
+
 @contextlib.contextmanager
 def job(log: str, append: bool = False) -> Iterator[logging.Logger]:
     """Run a script's body: log to the file `log`, turn a StudyError into one sentence and exit status 1.

@@ -19,7 +19,7 @@ from dpstudy.data.readers import CROPPING
 from dpstudy.errors import StudyError
 from dpstudy.features import EXTRACTORS
 from dpstudy.files import write_json
-from dpstudy.job import keep_to_owner, name_workflow
+from dpstudy.job import check_writable, keep_to_owner, name_workflow
 from dpstudy.methods import module_name
 from dpstudy.models.kinds import MODELS
 from dpstudy.privacy.spending import Spending
@@ -223,6 +223,14 @@ def look_through_own_data():
                 look_through(name, entry, Path(study_locations.data_root(STUDY)), entry["delta"])
             except StudyError as error:
                 raise WorkflowError(f"dpstudy: nothing was run: {error}")
+
+
+def look_for_access():
+    """Say that nothing can be written before anything runs."""
+    try:
+        check_writable("results")
+    except StudyError as error:
+        raise WorkflowError(f"dpstudy: nothing was run: {error}")
 
 
 def look_for_latex():
