@@ -1,10 +1,12 @@
 """A study that is killed at random moments, as often as DPSTUDY_KILLS says (a command of its own: it takes minutes)."""
 
+import contextlib
 import os
 import random
 import shutil
 import time
 
+import psutil
 import pytest
 
 from tests.workflow.conftest import make_folder
@@ -17,16 +19,21 @@ LONGEST = 9.0  # seconds until a kill: Snakemake needs about two of them before 
 def kill(run: Run, chance: random.Random) -> str:
     """Kill the whole run, Snakemake alone, or one of its jobs; returns which."""
     what = chance.choice(["everything", "Snakemake", "a job"])
-    jobs = [process for process in run.alive() if any(".snakemake/scripts" in part for part in process.cmdline())]
-    if what == "a job" and jobs:
-        chance.choice(jobs).kill()
-        run.wait()
-    elif what == "Snakemake" and "snakemake" in " ".join(process.name() for process in run.alive()):
-        run.kill_snakemake()
-    else:
-        what = "everything"
+    wanted = {"a job": ".snakemake/scripts", "Snakemake": "bin/snakemake"}.get(what)
+    found = [process for process in run.alive() if wanted and wanted in " ".join(command_of(process))]
+    if not found:
         run.kill_all()
+        return "everything"
+    with contextlib.suppress(psutil.NoSuchProcess):
+        chance.choice(found).kill()
+    run.wait()
     return what
+
+
+def command_of(process: psutil.Process) -> list[str]:
+    with contextlib.suppress(psutil.Error):
+        return process.cmdline()
+    return []
 
 
 @pytest.mark.skipif(not KILLS, reason="DPSTUDY_KILLS=50 asks for it")
