@@ -112,7 +112,8 @@ def game_of(name: str, parameters, problem: Problem, reads_public: bool = False,
     module = methods.load(name)
     if isinstance(getattr(parameters, "learning_rate", None), int | float):
         parameters = replace(parameters, learning_rate=_LEARNING_RATE)
-    canaries, dim, records = (1, module.AUDITED_DIM, None) if hasattr(module, "AUDITED_DIM") else (pack, pack, None)
+    canaries, dim = (1, module.AUDITED_DIM) if hasattr(module, "AUDITED_DIM") else (pack, pack)
+    records: tuple[np.ndarray, np.ndarray] | None = None
     if getattr(module, "AUDITED_BY_CLASS", False) and problem.positives == 1:
         canaries, dim = problem.classes, problem.classes + _BESIDE
         records = _AMPLITUDE * np.eye(canaries, dim, dtype=np.float32), np.arange(canaries)
