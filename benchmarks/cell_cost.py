@@ -31,7 +31,7 @@ CELLS = {
 HEAVY = ("torch", "torchvision", "timm", "opacus", "sklearn", "matplotlib", "pandas", "kymatio", "dp_accounting")
 FORBIDDEN = {
     "least_squares": ("torch", "torchvision", "timm", "opacus", "pandas"),
-    "first_order": ("torchvision", "timm", "opacus", "pandas"),
+    "first_order": ("torch", "torchvision", "timm", "opacus", "pandas"),
 }
 
 

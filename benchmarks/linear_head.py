@@ -33,7 +33,7 @@ class Task:
         self.features, self.labels = torch.from_numpy(features), torch.from_numpy(labels)
         self.targets = torch.nn.functional.one_hot(self.labels, CLASSES).float()
         rate, steps = BATCH / ROWS, round(ROWS / BATCH)
-        self.batches = list(sampled_batches(ROWS, rate, steps, "poisson", generator))
+        self.batches = [torch.from_numpy(rows) for rows in sampled_batches(ROWS, rate, steps, "poisson", generator)]
         self.weights = torch.from_numpy(generator.standard_normal((CLASSES, DIM + 1), dtype=np.float32)) * 0.1
 
     def module(self) -> torch.nn.Linear:
@@ -45,30 +45,31 @@ class Task:
 
 
 class PrivateHead:
-    """dpstudy's own steps: clipped sum, noise, optimiser."""
+    """dpstudy's own steps: clipped sum, noise, optimiser; with NumPy's arrays, or with tensors as for more data."""
 
-    def __init__(self, task: Task):
+    def __init__(self, task: Task, tensors: bool):
         self.task = task
         labels = task.targets.numpy().argmax(1)
-        self.records = Records.read([(task.features.numpy(), labels)], CLASSES)
+        self.records = Records.read([(task.features.numpy(), labels)], CLASSES, tensors=tensors)
         self.head = Head("softmax", "learned", CLIP)
         self.runs = 0
 
     def epoch(self) -> None:
         """One private epoch from zero."""
         weights = self.head.start(self.records)
-        optimiser = make_optimiser("momentum", RATE, MOMENTUM, weights.shape, weights.device)
+        optimiser = make_optimiser("momentum", RATE, MOMENTUM, weights)
         source = NoiseSource("seeded", "bench", self.runs)
         self.runs += 1
         for step, index in enumerate(self.task.batches, start=1):
-            gradient = clipped_sum(self.records, weights, self.head, index)
+            gradient = clipped_sum(self.records, weights, self.head, index.numpy())
             noise = source.gaussian("gradient", tuple(gradient.shape), NOISE_MULTIPLIER * CLIP, step=step)
-            gradient += torch.from_numpy(noise)
+            gradient += self.records.place.array(noise)
             optimiser.step(weights, gradient / BATCH)
 
     def clipped_sum(self, index: torch.Tensor) -> torch.Tensor:
         """The clipped sum (m, d + 1) of one batch at the task's random weights."""
-        return clipped_sum(self.records, self.task.weights, self.head, index)
+        found = clipped_sum(self.records, self.records.place.array(self.task.weights), self.head, index.numpy())
+        return torch.as_tensor(found)
 
 
 def autograd_epoch(task: Task) -> None:
@@ -108,11 +109,12 @@ def run(threads: int, repeats: int) -> None:
     )
     print(f"all; {threads} thread(s), CPU seconds, median of {repeats} alternating repeats.\n")
     task = Task()
-    private = PrivateHead(task)
+    private, on_tensors = PrivateHead(task, False), PrivateHead(task, True)
     seconds = medians(
         alternate(
             {
                 "private": private.epoch,
+                "tensors": on_tensors.epoch,
                 "autograd": lambda: autograd_epoch(task),
                 "products": lambda: product_epoch(task, ROWS),
                 "blocks": lambda: product_epoch(task, _BLOCK),
@@ -125,6 +127,7 @@ def run(threads: int, repeats: int) -> None:
     seconds["hooks"] *= sum(map(len, task.batches)) / sum(map(len, task.batches[:HOOK_BATCHES]))
     words = {
         "private": "dpstudy, private",
+        "tensors": "the same with tensors, as for more data",
         "autograd": "torch SGD, not private",
         "products": "two products a batch, not private",
         "blocks": f"the same in blocks of {_BLOCK} rows, not private",

@@ -78,7 +78,7 @@ def trained(method, batches: ShardBatches, parameters) -> dict:
 def newton(batches: ShardBatches) -> dict:
     """The Hessian blocks of some classes, and the gradient."""
     records = Records.read(batches, CLASSES).mapped(RowMap(clip=1.0))
-    weights = torch.randn(CLASSES, DIM)
+    weights = records.place.array(torch.randn(CLASSES, DIM))
     some = range(request["newton_classes"])
     return {
         f"Hessians of {len(some)} classes": seconds(lambda: class_hessians(records, weights, "softmax", some), 1),

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from dpstudy.arrays import Place
 from dpstudy.errors import StudyError
-from dpstudy.methods import records, sufficient_statistics
+from dpstudy.methods import sufficient_statistics
 from dpstudy.methods.clipping import clip_rows
 from dpstudy.methods.device_sums import DeviceSums
 from dpstudy.methods.sufficient_statistics import accumulate
@@ -73,7 +74,7 @@ def test_torch_and_numpy_make_the_same_sums(multi_label, per_class, norm, monkey
             monkeypatch.setattr("dpstudy.methods.device_sums._BLOCK", rows)
             monkeypatch.setattr(sufficient_statistics, "_BLOCK", rows)
             monkeypatch.setattr(sufficient_statistics, "_CLASS_BLOCK", rows)
-            device = DeviceSums(DIM, CLASSES, norm, per_class, torch.device("cpu"))
+            device = DeviceSums(DIM, CLASSES, norm, per_class, Place(torch, "cpu"))
             for features, labels in batches:
                 device.add(features, labels)
             check(device.totals(), batches, norm, per_class)
@@ -90,21 +91,21 @@ def test_sums_are_made_on_a_gpu_where_there_is_one(monkeypatch):
 
     class Watched(DeviceSums):
         def __init__(self, *arguments):
-            used.append(arguments[-1])
-            super().__init__(*arguments[:-1], torch.device("cpu"))
+            used.append(arguments[-1].device)
+            super().__init__(*arguments[:-1], Place(torch, "cpu"))
 
     monkeypatch.setattr("dpstudy.methods.device_sums.DeviceSums", Watched)
-    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    for kind in ("cpu", "cuda"):
-        monkeypatch.setattr(records, "device", lambda kind=kind: torch.device(kind))
+    for there in (False, True):
+        monkeypatch.setattr("torch.cuda.is_available", lambda there=there: there)
+        monkeypatch.setattr("dpstudy.arrays.has_driver", lambda: True)
         found = accumulate(batches, CLASSES, 0.7)
         check((found.gram, found.targets, None), batches, 0.7, False)
-    assert used == [torch.device("cuda")]
+    assert used == ["cuda"]
 
 
 def test_small_sums_need_no_torch():
     code = (
-        "import sys, shutil; shutil.which = lambda name: None\n"
+        "import sys, dpstudy.arrays; dpstudy.arrays.has_driver = lambda: False\n"
         "import numpy as np; from dpstudy.methods.sufficient_statistics import accumulate\n"
         "accumulate([(np.ones((3, 2), np.float16), np.array([0, 1, 1]))], 2, 1.0)\n"
         "print('torch' in sys.modules)"

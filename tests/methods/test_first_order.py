@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy import stats
 
+from dpstudy.arrays import to_numpy
 from dpstudy.errors import StudyError
 from dpstudy.methods import first_order, records, sampling, schedule
 from dpstudy.methods.gradients import Head, clipped_sum
@@ -53,8 +54,8 @@ def head_of(rows, parameters, problem, weights=None):
     records = first_order.prepare([rows], parameters, problem).records
     clip = parameters.clipping_norm if problem.clipped else math.inf
     head = Head(parameters.loss, parameters.bias, clip, parameters.clipping)
-    at = head.start(records) if weights is None else torch.from_numpy(weights).float()
-    return lambda index=None: clipped_sum(records, at, head, index).cpu().numpy()
+    at = head.start(records) if weights is None else records.place.array(weights, "float32")
+    return lambda index=None: to_numpy(clipped_sum(records, at, head, index))
 
 
 def trained(rows, parameters, problem, plan, noise, monitor=None):
@@ -82,7 +83,7 @@ def slow_gradients(rows, weights, loss, bias):
 
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
 @pytest.mark.parametrize("bias", ["learned", -2.0])
-def test_clipped_sum_equals_a_loop_over_examples(rows, problem, loss, bias):
+def test_clipped_sum_equals_a_loop_over_examples(kind, rows, problem, loss, bias):
     weights = 0.3 * np.random.default_rng(1).standard_normal((CLASSES, DIM + (bias == "learned")))
     gradients = slow_gradients(rows, weights, loss, bias)
     norm = float(np.median([np.linalg.norm(gradient) for gradient in gradients]))  # half of the examples are clipped
@@ -91,9 +92,9 @@ def test_clipped_sum_equals_a_loop_over_examples(rows, problem, loss, bias):
     assert head(None) == pytest.approx(expected, abs=2e-5)
 
 
-def test_a_batch_is_the_sum_over_its_rows_and_blocks_change_nothing(rows, problem):
+def test_a_batch_is_the_sum_over_its_rows_and_blocks_change_nothing(kind, rows, problem):
     head = head_of(rows, settings(), problem, np.random.default_rng(2).standard_normal((CLASSES, DIM + 1)))
-    index = torch.tensor([3, 30, 4, 17, 36])
+    index = np.array([3, 30, 4, 17, 36])
     whole, chosen = head(None), head(index)
     single = [head(index[i : i + 1]) for i in range(5)]
     assert chosen == pytest.approx(sum(single), abs=1e-5)
@@ -114,7 +115,7 @@ def test_blocks_change_neither_the_noise_nor_its_count(rows, problem, monkeypatc
 
 
 def test_an_empty_batch_takes_a_noisy_step(rows, problem, monkeypatch, quick_plan):
-    monkeypatch.setattr(sampling, "batches", lambda *args, **rest: iter([torch.tensor([], dtype=torch.long)]))
+    monkeypatch.setattr(sampling, "batches", lambda *args, **rest: iter([np.array([], int)]))
     parameters = settings(steps=1, batch_size=8, optimiser="sgd", learning_rate=1.0)
     plan = first_order.plan(parameters, problem)
     model = trained(rows, parameters, problem, plan, source(3)).model
@@ -125,11 +126,11 @@ def test_an_empty_batch_takes_a_noisy_step(rows, problem, monkeypatch, quick_pla
 
 @pytest.mark.parametrize("realised", [2, 20])
 def test_the_sum_is_divided_by_the_public_batch_size(rows, problem, monkeypatch, quick_plan, realised):
-    monkeypatch.setattr(sampling, "batches", lambda *args, **rest: iter([torch.arange(realised)]))
+    monkeypatch.setattr(sampling, "batches", lambda *args, **rest: iter([np.arange(realised)]))
     parameters = settings(steps=1, batch_size=8, optimiser="sgd", learning_rate=1.0)
     plan = replace(first_order.plan(parameters, problem), noise={"gradient": 0.0})
     model = trained(rows, parameters, problem, plan, source()).model
-    total = head_of(rows, parameters, problem)(torch.arange(realised))
+    total = head_of(rows, parameters, problem)(np.arange(realised))
     assert np.column_stack([model.weights, model.bias]) == pytest.approx(-total / 8, abs=1e-5)
 
 
@@ -147,7 +148,7 @@ def test_poisson_batches_of_a_run_are_drawn_at_its_rate(rows, problem, monkeypat
     monkeypatch.setattr(
         first_order,
         "clipped_sum",
-        lambda records, weights, head, index: seen.append(len(index)) or torch.zeros_like(weights),
+        lambda records, weights, head, index: seen.append(len(index)) or np.zeros_like(weights),
     )
     parameters = settings(steps=3000, batch_size=6)
     plan = first_order.plan(parameters, problem)
@@ -165,7 +166,7 @@ def test_shuffled_participation_never_exceeds_the_accounted_passes(problem, monk
         taken = np.zeros(kept)
         generator = np.random.default_rng(secrets.randbits(60))
         for index in batches(kept, parameters.rate(problem), steps, "shuffle", generator, slots=N):
-            taken[slice(None) if index is None else index.numpy()] += 1
+            taken[slice(None) if index is None else index] += 1
         assert taken.max() <= passes
 
 
@@ -205,7 +206,7 @@ def test_learning_rate_is_scaled_by_the_batch(problem):
     assert settings(learning_rate=4.0).step_size(problem) == 4.0
 
 
-def test_without_noise_training_equals_plain_gradient_descent(rows):
+def test_without_noise_training_equals_plain_gradient_descent(kind, rows):
     problem = Problem(N, (DIM,), CLASSES, Budget("inf", 1e-5))
     parameters = settings(optimiser="momentum", steps=30, learning_rate=0.2)
     model = trained(rows, parameters, problem, first_order.plan(parameters, problem), source()).model
@@ -221,7 +222,7 @@ def test_without_noise_training_equals_plain_gradient_descent(rows):
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 3e38, 1e20])
-def test_records_without_finite_numbers_take_no_part(rows, problem, bad):
+def test_records_without_finite_numbers_take_no_part(kind, rows, problem, bad):
     features = rows[0].copy()
     features[[2, 9]] = bad
     weights = np.random.default_rng(2).standard_normal((CLASSES, DIM + 1))

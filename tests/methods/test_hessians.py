@@ -5,7 +5,6 @@ import secrets
 
 import numpy as np
 import pytest
-import torch
 
 from dpstudy.methods.hessians import class_hessians, shared_hessian
 from dpstudy.methods.records import Records
@@ -27,7 +26,7 @@ def probabilities(scores, loss):
 
 
 @pytest.mark.parametrize("loss", ["sigmoid", "softmax"])
-def test_class_hessians_equal_a_loop_over_examples(rows, loss):
+def test_class_hessians_equal_a_loop_over_examples(kind, rows, loss):
     """A record that holds no numbers and one whose scores overflow contribute zero."""
     features, labels = (
         np.vstack([rows[0], np.full((1, DIM), math.nan), np.full((1, DIM), 1e8)]),
@@ -40,13 +39,13 @@ def test_class_hessians_equal_a_loop_over_examples(rows, loss):
     for row in rows[0].astype(np.float64):
         p = probabilities(weights @ row, loss)
         expected += (p * (1 - p))[:, None, None] * np.outer(row, row)
-    at = torch.from_numpy(weights)
+    at = kind.array(weights)
     assert class_hessians(found, at, loss, range(CLASSES)) == pytest.approx(expected, rel=1e-4, abs=1e-4)
     assert class_hessians(found, at, loss, range(1, 3)) == pytest.approx(expected[1:3], rel=1e-4, abs=1e-4)
     if loss == "softmax":
         assert shared_hessian(found, at) == pytest.approx(expected.sum(0), rel=1e-4, abs=1e-4)
     beyond = np.full((CLASSES, DIM), 1e35, np.float32)
-    assert np.isfinite(class_hessians(found, torch.from_numpy(beyond), loss, range(CLASSES))).all()
+    assert np.isfinite(class_hessians(found, kind.array(beyond), loss, range(CLASSES))).all()
 
 
 def test_the_full_softmax_hessian_is_at_most_twice_its_block_diagonal(rows):

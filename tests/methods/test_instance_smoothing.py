@@ -185,7 +185,7 @@ def test_a_class_without_other_points_pulls_nothing(negatives):
 def test_training_moves_classes_apart():
     features, labels = records(n=300)
     features[:, :3] += 2 * np.eye(3, dtype=np.float32)[labels]
-    data = Records.read([(features, labels)], 3)
+    data = Records.read([(features, labels)], 3, tensors=True)
     generator = np.random.default_rng(0)
     start = kernel_projection.first_projection(data, P, generator)
     assert float(projected(data, start).var(0).mean()) == pytest.approx(1, rel=1e-3)

@@ -9,6 +9,7 @@ from scipy.stats import chi2
 
 import dpstudy
 from dpstudy import methods
+from dpstudy.arrays import HOST
 from dpstudy.errors import StudyError
 from dpstudy.methods.kernel_mean import Parameters, _class_sums, feature_map
 from dpstudy.methods.kernel_weights import bayes_weights, widened
@@ -113,7 +114,7 @@ def test_random_features_are_a_gaussian_kernel_of_norm_1():
     frequencies = (rng.standard_normal((20_000, 2)) / 0.7).astype(np.float32)
     x = rng.standard_normal((9, 2)).astype(np.float32)
     mapping = FeatureMap(frequencies)
-    psi = mapping(x, torch.device("cpu")).double().numpy()
+    psi = mapping(x, HOST).astype(np.float64)
     assert np.linalg.norm(psi, axis=1) == pytest.approx(1, abs=1e-5)
     points = x / np.linalg.norm(x, axis=1, keepdims=True)
     squares = ((points[:, None] - points[None]) ** 2).sum(2)
@@ -130,7 +131,7 @@ def test_points_far_from_public_ones_have_wider_kernels_and_no_larger_norm():
     marks = Landmarks(np.array([[1, 0], [0.99, 0.1]], np.float32), neighbours=2, threshold=0.2, extra=0.3)
     mapping = FeatureMap(frequencies, landmarks=marks)
     near, far = np.array([[2.0, 0.1]], np.float32), np.array([[-3.0, 0.0]], np.float32)
-    psi = mapping(np.concatenate([near, far]), torch.device("cpu")).double().numpy()
+    psi = mapping(np.concatenate([near, far]), HOST).astype(np.float64)
     distance = (2 + np.hypot(1.99, 0.1)) / 2
     extra = 0.3 * distance / 0.2
     assert np.linalg.norm(psi[0]) == pytest.approx(1, abs=1e-5)
@@ -142,15 +143,15 @@ def test_bayes_weights_are_the_posterior_mean():
     rng = np.random.default_rng(0)
     psi = rng.standard_normal((200, 8)) * np.linspace(0.1, 1, 8)
     sums = 40 * rng.standard_normal((3, 8)) @ (psi.T @ psi / 200)
-    found = bayes_weights(sums, 2.0, 100, [torch.from_numpy(psi[:90]), torch.from_numpy(psi[90:])])
+    found = bayes_weights(sums, 2.0, 100, [psi[:90], psi[90:]])
     second, targets, tau = psi.T @ psi / 200, (sums - sums.mean(0)) / 100, 0.02
     v = ((targets**2).sum() / 3 - 8 * tau**2) / np.trace(second @ second)
     # theta ~ N(0, v), targets = M theta + N(0, tau^2 + M/n)
     covariance = v * second @ second + tau**2 * np.eye(8) + v * second / 100
     assert found == pytest.approx((v * second @ np.linalg.solve(covariance, targets.T)).T, rel=1e-6)
-    several = bayes_weights(sums, 2.0, 100, [torch.from_numpy(psi)], exclusive=False)
+    several = bayes_weights(sums, 2.0, 100, [psi], exclusive=False)
     assert not np.allclose(several, found)
-    drowned = bayes_weights(sums, 1e6, 100, [torch.from_numpy(psi)])
+    drowned = bayes_weights(sums, 1e6, 100, [psi])
     assert np.abs(drowned).max() < 1e-3 * np.abs(found).max()
 
 
@@ -161,7 +162,7 @@ def test_scores_are_shares_of_the_kernel_mass():
         features, labels = records(positives=positives)
         data = method.prepare([(features, labels)], parameters, problem)
         model = method.fit(data, parameters, problem, plan, NoiseSource("seeded", "a")).model
-        psi = model.map(features, torch.device("cpu")).double().numpy()
+        psi = model.map(features, HOST).astype(np.float64)
         member = labels if labels.ndim == 2 else np.eye(CLASSES)[labels]
         mass = psi[:5] @ psi.T
         expected = mass @ member / np.maximum(mass.sum(1, keepdims=True), 1)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from scipy.optimize import minimize
 
 from dpstudy.errors import StudyError
@@ -218,7 +217,7 @@ def test_no_record_changes_a_newton_release_by_more_than_its_sensitivity(rows, p
     problem = problem_of("1")
     plan = newton.plan(parameters, problem)
     head, largest = Head(parameters.loss, 0.0, math.inf), dict.fromkeys(plan.events, 0.0)
-    points = [torch.from_numpy(point).float() for point in worst_points(rng)]
+    points = [point.astype(np.float32) for point in worst_points(rng)]
 
     def released(x, y):
         data = newton.prepare([(x, y)], parameters, problem)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from dpstudy.arrays import to_numpy
 from dpstudy.errors import StudyError
 from dpstudy.features import shards
 from dpstudy.features.batches import ShardBatches
@@ -18,6 +19,7 @@ from dpstudy.methods.records import Records, RowMap
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
 
+pytestmark = pytest.mark.usefixtures("kind")
 DIM, CLASSES, SIZES = 7, 3, (40, 1, 25, 34)
 MAPS = [
     RowMap(),
@@ -72,7 +74,11 @@ def both(batches, **options):
 
 def blocks_of(records, rows=None):
     found = list(records.blocks(rows))
-    return [torch.cat([getattr(block, name) for block in found]).numpy() for name in ("features", "norms", "labels")]
+    return [joined(getattr(block, name) for block in found) for name in ("features", "norms", "labels")]
+
+
+def joined(parts):
+    return np.concatenate([to_numpy(part) for part in parts])
 
 
 @pytest.mark.parametrize("rule", MAPS)
@@ -99,25 +105,25 @@ def test_a_map_replaces_the_one_before_it():
 def test_streamed_sums_equal_held_ones(rule, multi_label):
     batches = make_batches(multi_label=multi_label)
     held, streamed = (records.mapped(rule) for records in both(batches, positives=CLASSES))
-    weights = torch.from_numpy(np.random.default_rng(1).standard_normal((CLASSES, DIM + 1)).astype(np.float32))
+    weights = held.place.array(np.random.default_rng(1).standard_normal((CLASSES, DIM + 1)), "float32")
     head = Head("sigmoid", "learned", 0.2)
     assert gram(streamed) == pytest.approx(gram(held), rel=1e-6, abs=1e-5)
-    expected = clipped_sum(held, weights, head).numpy()
-    assert clipped_sum(streamed, weights, head).numpy() == pytest.approx(expected, rel=1e-5, abs=1e-5)
-    one_hot = [torch.cat([block.one_hot(CLASSES) for block in records.blocks(9)]) for records in (held, streamed)]
-    assert torch.equal(*one_hot) and one_hot[0].shape == (100, CLASSES)
+    expected = to_numpy(clipped_sum(held, weights, head))
+    assert to_numpy(clipped_sum(streamed, weights, head)) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+    one_hot = [joined(block.one_hot(CLASSES) for block in records.blocks(9)) for records in (held, streamed)]
+    assert np.array_equal(*one_hot) and one_hot[0].shape == (100, CLASSES)
 
 
 def test_features_as_they_were_brought_do_not_show_the_map():
     for records in both(make_batches()):
-        found = torch.cat(list(records.mapped(RowMap(unit=True)).stored())).numpy()
+        found = np.concatenate(list(records.mapped(RowMap(unit=True)).stored()))
         expected = np.concatenate([features for features, _ in make_batches()]).astype(np.float32)
         np.testing.assert_array_equal(found, expected)
 
 
 def test_mini_batches_of_streamed_records_are_refused():
     held, streamed = both(make_batches())
-    index = torch.tensor([4, 90])
+    index = np.array([4, 90])
     assert len(next(held.blocks(index=index)).features) == 2
     with pytest.raises(StudyError, match="mini-batches need the features in memory"):
         next(streamed.blocks(index=index))
@@ -141,7 +147,7 @@ def test_what_is_held_depends_on_what_the_source_says_it_takes():
 def test_a_pass_holds_two_batches_at_most():
     source = Source(make_batches(sizes=(3000,) * 12, dim=64))
     records = Records.read(source, CLASSES).mapped(RowMap(unit=True))
-    clipped_sum(records, torch.zeros(CLASSES, 64), Head("softmax", 0.0, 1.0))
+    clipped_sum(records, records.place.zeros(CLASSES, 64), Head("softmax", 0.0, 1.0))
     gram(records)
     assert source.passes == 3
     assert source.most <= 2 * 3000 * 64 * 2
@@ -183,15 +189,12 @@ def test_models_of_streamed_records_equal_those_of_held_ones(tmp_path, improved)
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_grams_of_several_threads_add_up(threads, monkeypatch):
     """More blocks than threads, and fewer."""
+    monkeypatch.setattr(grams, "threads_of_products", lambda: threads)
     before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        for rows in (3, 40, 1000):
-            monkeypatch.setattr(grams, "_ROWS", rows)
-            for records in both(make_batches()):
-                mapped = records.mapped(RowMap(clip=0.9))
-                slow = sum(block.features.double().T @ block.features.double() for block in mapped.blocks())
-                assert gram(mapped) == pytest.approx(slow.numpy(), rel=1e-6, abs=1e-5)
-                assert torch.get_num_threads() == threads
-    finally:
-        torch.set_num_threads(before)
+    for rows in (3, 40, 1000):
+        monkeypatch.setattr(grams, "_ROWS", rows)
+        for records in both(make_batches()):
+            mapped = records.mapped(RowMap(clip=0.9))
+            wide = [to_numpy(block.features).astype(float) for block in mapped.blocks()]
+            assert gram(mapped) == pytest.approx(sum(x.T @ x for x in wide), rel=1e-6, abs=1e-5)
+            assert torch.get_num_threads() == before

@@ -14,7 +14,7 @@ def test_poisson_sampling_takes_each_record_at_the_accounted_rate():
     taken, sizes = np.zeros(count), []
     for index in batches(count, rate, steps, "poisson", np.random.default_rng(secrets.randbits(60))):
         assert len(set(index.tolist())) == len(index), "a record takes part once"
-        taken[index.numpy()] += 1
+        taken[index] += 1
         sizes.append(len(index))
     assert stats.binomtest(int(taken.sum()), count * steps, rate).pvalue > 1e-7
     assert stats.chisquare(taken, np.full(count, taken.mean())).pvalue > 1e-7
@@ -35,7 +35,7 @@ def test_shuffling_takes_each_record_at_most_once_an_epoch(kept, size):
     generator = np.random.default_rng(secrets.randbits(60))
     found = list(batches(kept, size / public, epochs * per_epoch, "shuffle", generator, slots=public))
     for epoch in range(epochs):
-        rows_taken = np.concatenate([index.numpy() for index in found[epoch * per_epoch : (epoch + 1) * per_epoch]])
+        rows_taken = np.concatenate([index for index in found[epoch * per_epoch : (epoch + 1) * per_epoch]])
         assert len(set(rows_taken)) == len(rows_taken)
         assert rows_taken.size == 0 or rows_taken.max() < kept
         if public % size == 0:

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
+from dpstudy.arrays import to_numpy
 from dpstudy.methods import first_order, least_squares, private_normalisation, schedule
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import Normalisation
@@ -104,7 +104,7 @@ def test_least_squares(variant, clipping_norm, positives):
 @pytest.mark.parametrize("bias", ["learned", -10.0])
 @pytest.mark.parametrize("clipping_norm", [0.01, 0.2])
 @pytest.mark.parametrize("clipping", ["norm", "automatic"])
-def test_first_order_at_any_weights(loss, bias, clipping_norm, clipping):
+def test_first_order_at_any_weights(kind, loss, bias, clipping_norm, clipping):
     rng = generator()
     problem = Problem(BASE, (DIM,), CLASSES, Budget("1", 1e-5))
     parameters = first_order.Parameters(learning_rate=1.0, clipping_norm=clipping_norm, loss=loss, bias=bias, steps=3)
@@ -117,7 +117,7 @@ def test_first_order_at_any_weights(loss, bias, clipping_norm, clipping):
         def released(x, y, weights=weights):
             data = first_order.prepare([(x, y)], parameters, problem).records
             head = Head(loss, bias, clipping_norm, clipping)
-            return clipped_sum(data, torch.from_numpy(weights).float(), head).cpu().numpy().astype(np.float64)
+            return to_numpy(clipped_sum(data, data.place.array(weights, "float32"), head)).astype(np.float64)
 
         before = released(rows, labels)
         for row in records(rng):

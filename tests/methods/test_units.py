@@ -4,7 +4,6 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-import torch
 
 import dpstudy
 from dpstudy import methods
@@ -108,8 +107,8 @@ def test_a_subject_is_drawn_whole_with_the_public_probability():
     units = Units(len(labels), subjects)
     assert units.count == len(set(subjects)) == N and units.largest == MOST
     for unit, name in enumerate(np.unique(subjects)):
-        assert units.rows(torch.tensor([unit])).tolist() == np.flatnonzero(subjects == name).tolist()
-    assert units.rows(None) is None and len(units.rows(torch.tensor([], dtype=torch.int64))) == 0
+        assert units.rows(np.array([unit])).tolist() == np.flatnonzero(subjects == name).tolist()
+    assert units.rows(None) is None and len(units.rows(np.array([], int))) == 0
     method, parameters, problem = set_up("first_order, batches", MOST)
     data = method.prepare(Batches(features, labels, subjects), parameters, problem)
     seen, true = [], type(data.records).blocks

@@ -55,7 +55,7 @@ def test_each_record_is_in_a_poisson_batch_by_the_rate_and_apart_from_the_others
     rows, steps = 200, 4000
     source, taken = NoiseSource("secure", "cell"), np.zeros((steps, rows), bool)
     for row, index in zip(taken, batches(rows, rate, steps, "poisson", source.sampling("batches")), strict=True):
-        row[index.numpy()] = True
+        row[index] = True
     chances = [stats.binomtest(int(count), steps, rate).pvalue for count in taken.sum(0)]
     assert min(chances) > UNLIKELY / rows
     sizes = taken.sum(1)

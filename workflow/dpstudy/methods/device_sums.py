@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from dpstudy.arrays import Place
 from dpstudy.methods.records import RowMap
 
 _BLOCK = 65_536  # rows of one product
@@ -14,18 +15,17 @@ class DeviceSums:
     `sufficient_statistics.accumulate` says what they are; they equal its CPU sums up to rounding.
     """
 
-    def __init__(self, dim: int, classes: int, clipping_norm: float, per_class: bool, where: torch.device):
+    def __init__(self, dim: int, classes: int, clipping_norm: float, per_class: bool, where: Place):
         self._map, self._where = RowMap(clip=clipping_norm), where
-        self._gram = torch.zeros(dim, dim, dtype=torch.float64, device=where)
-        self._targets = torch.zeros(classes, dim, dtype=torch.float64, device=where)
-        self._class_grams = torch.zeros(classes, dim, dim, device=where) if per_class else None
+        self._gram = where.zeros(dim, dim, dtype="float64")
+        self._targets = where.zeros(classes, dim, dtype="float64")
+        self._class_grams = where.zeros(classes, dim, dim) if per_class else None
 
     def add(self, features: np.ndarray, labels: np.ndarray) -> None:
         """Add (n, d) features with checked labels, class indices (n,) or zeros and ones (n, m)."""
         for start in range(0, len(features), _BLOCK):
-            stored = torch.from_numpy(np.ascontiguousarray(features[start : start + _BLOCK])).to(self._where)
-            x, _ = self._map(stored)
-            y = torch.from_numpy(np.ascontiguousarray(labels[start : start + _BLOCK])).to(self._where)
+            x, _ = self._map(self._where.array(np.ascontiguousarray(features[start : start + _BLOCK])))
+            y = self._where.array(np.ascontiguousarray(labels[start : start + _BLOCK]))
             if y.ndim == 1:
                 y = torch.nn.functional.one_hot(y.long(), len(self._targets))
             # a product, not index_add_: its order of summation on a GPU differs from run to run

@@ -18,14 +18,16 @@ Frobenius norm at most C_G^2, each gradient sum by at most C_g.
     unclipped ones would, hence a reach that is larger than Newton's 1.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-import torch
 
+from dpstudy.arrays import Array
 from dpstudy.errors import StudyError
 from dpstudy.methods import private_mean
 from dpstudy.methods.checks import count, finite, one_of, positive
@@ -34,7 +36,7 @@ from dpstudy.methods.grams import gram
 from dpstudy.methods.optimisers import TailAverage
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records, RowMap
-from dpstudy.methods.releases import released_tensor
+from dpstudy.methods.releases import released_array
 from dpstudy.methods.spectral import Preconditioner
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.calibration import calibrate
@@ -251,7 +253,7 @@ def fit(
     for step in range(1, steps + 1):
         gradient = _first_sum(data, weights, head) if step == 1 else clipped_sum(data.records, weights, head)
         if plan.events:
-            gradient = released_tensor(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
+            gradient = released_array(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
         weights = weights - parameters.step_size(problem) * preconditioner(gradient / problem.n)
         released = average.add(weights, step) if average else weights
         if monitor and step in stops:
@@ -275,23 +277,23 @@ def _preconditioner(
         matrix /= 2
     smallest = _SMALLEST_RIDGE * max(float(np.trace(matrix)) / len(matrix), 1e-12)
     ridge = math.sqrt(2 * len(matrix)) * std if parameters.ridge == "known-noise" else parameters.ridge
-    return Preconditioner(matrix, max(ridge, smallest), parameters.floor, data.records.device)
+    return Preconditioner(matrix, max(ridge, smallest), parameters.floor)
 
 
-def _first_sum(data: TrainingSet, weights: torch.Tensor, head: Head) -> torch.Tensor:
+def _first_sum(data: TrainingSet, weights: Array, head: Head) -> Array:
     """The gradient sum at the start; at zero weights it is the same for every seed and trial that shares the map."""
     if weights.any():
         return clipped_sum(data.records, weights, head)
     if head not in data.sums:
         data.sums[head] = clipped_sum(data.records, weights, head)
-    return data.sums[head].clone()
+    return data.sums[head] + 0.0  # a copy, which may be changed
 
 
-def _release_targets(records: Records, problem: Problem, plan: Plan, source: NoiseSource) -> torch.Tensor:
+def _release_targets(records: Records, problem: Problem, plan: Plan, source: NoiseSource) -> Array:
     """(m, d) noisy class sums divided by n, centred over classes: sensitivity sqrt(k) for k positives."""
-    total = torch.zeros(records.classes, records.dim, device=records.device)
+    total = records.place.zeros(records.classes, records.dim)
     for block in records.blocks():
-        total.addmm_(block.one_hot(records.classes).T, block.features)
+        total += block.one_hot(records.classes).T @ block.features
     if problem.noised:
-        total = released_tensor(source, TARGETS, total, plan.noise[TARGETS])
+        total = released_array(source, TARGETS, total, plan.noise[TARGETS])
     return (total - total.mean(0)) / problem.n

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dpstudy.arrays import add_scaled
 from dpstudy.errors import StudyError
 from dpstudy.methods import private_normalisation
 from dpstudy.methods.checks import finite, one_of
@@ -18,7 +19,7 @@ from dpstudy.methods.optimisers import TailAverage, make_optimiser
 from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records
-from dpstudy.methods.releases import released_tensor
+from dpstudy.methods.releases import released_array
 from dpstudy.methods.sampling import units_of_steps
 from dpstudy.methods.schedule import GRADIENT, Schedule, plan, prepared_by, spent
 from dpstudy.methods.units import Units, units_of
@@ -92,18 +93,18 @@ def fit(
     clip = parameters.clipping_norm if problem.clipped else math.inf
     head = Head(parameters.loss, parameters.bias, clip, parameters.clipping)
     weights = head.start(records)
-    optimiser = make_optimiser(
-        parameters.optimiser, parameters.step_size(problem), parameters.momentum, weights.shape, records.device
-    )
+    optimiser = make_optimiser(parameters.optimiser, parameters.step_size(problem), parameters.momentum, weights)
     steps, rate = parameters.total_steps(problem), parameters.rate(problem)
     stops = parameters.stops(steps)
     average = TailAverage(steps) if parameters.average else None
     for step, index in enumerate(units_of_steps(parameters, problem, data.units, source), start=1):
         gradient = clipped_sum(records, weights, head, index)
         if plan.events:
-            gradient = released_tensor(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
+            gradient = released_array(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
         gradient /= rate * problem.n
-        optimiser.step(weights, gradient.add_(weights, alpha=parameters.weight_decay))
+        if parameters.weight_decay:
+            add_scaled(gradient, weights, parameters.weight_decay)
+        optimiser.step(weights, gradient)
         released = average.add(weights, step) if average else weights
         if monitor and step in stops:
             monitor(step, head.model(released, "first_order", center, scale))

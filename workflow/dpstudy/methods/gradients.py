@@ -5,12 +5,14 @@ so its norm is |r_i| |x_i| (or |r_i| sqrt(1 + |x_i|^2)): a pass is two matrix pr
 mehta2023 Algorithm 1).
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
+from dpstudy.arrays import Array, place_of, scores_of, sigmoid, softmax, subtract_targets, to_numpy
 from dpstudy.methods.bounds import LOOKED_AT, due, hold
 from dpstudy.methods.records import Block, Records
 from dpstudy.models.linear import LinearModel
@@ -42,13 +44,13 @@ class Head:
         """Whether the bias is the last column of the weights."""
         return self.bias == "learned"
 
-    def start(self, records: Records) -> torch.Tensor:
+    def start(self, records: Records) -> Array:
         """Zero weights, (m, d) or (m, d + 1)."""
-        return torch.zeros(records.classes, records.dim + int(self.learned), device=records.device)
+        return records.place.zeros(records.classes, records.dim + int(self.learned))
 
-    def model(self, weights: torch.Tensor, method: str, center=None, scale=None, unit: bool = False) -> LinearModel:
+    def model(self, weights: Array, method: str, center=None, scale=None, unit: bool = False) -> LinearModel:
         """The classifier with (m, width) weights, behind a released normalisation of (d,) center and scale."""
-        values = weights.detach().cpu().numpy().copy()
+        values = to_numpy(weights).copy()
         if self.learned:
             values, bias = values[:, :-1], values[:, -1]
         else:
@@ -56,24 +58,20 @@ class Head:
         return LinearModel(values, bias.astype(np.float32), center, scale, {"method": method}, unit)
 
 
-def residuals(block: Block, weights: torch.Tensor, head: Head) -> torch.Tensor:
+def residuals(block: Block, weights: Array, head: Head) -> Array:
     """(m, rows) derivatives of each record's loss by its scores, class by class so that both matrix products of a
     pass read x row by row."""
     dim = block.features.shape[1]
-    if head.learned:
-        scores = torch.addmm(weights[:, dim:], weights[:, :dim], block.features.T)
-    else:
-        scores = weights @ block.features.T
-        scores += float(head.bias)
-    scores = torch.softmax(scores, 0) if head.loss == "softmax" else torch.sigmoid_(scores)
-    if block.labels.ndim == 1:
-        scores.scatter_add_(0, block.labels[None, :], scores.new_full((1, len(block.labels)), -1.0))
-    else:
-        scores -= block.labels.T
-    return scores if head.loss == "softmax" else scores.div_(len(scores))
+    scores = scores_of(weights[:, :dim], block.features)
+    scores += weights[:, dim:] if head.learned else float(head.bias)
+    scores = softmax(scores) if head.loss == "softmax" else sigmoid(scores)
+    subtract_targets(scores, block.labels)
+    if head.loss == "sigmoid":
+        scores /= len(scores)
+    return scores
 
 
-def clipped_sum(records: Records, weights: torch.Tensor, head: Head, index: torch.Tensor | None = None) -> torch.Tensor:
+def clipped_sum(records: Records, weights: Array, head: Head, index: Array | None = None) -> Array:
     """The private sum over records (those of `index`, or all) of gradients clipped to the head's norm.
 
     Returns:
@@ -83,37 +81,38 @@ def clipped_sum(records: Records, weights: torch.Tensor, head: Head, index: torc
     Raises:
         RuntimeError: some that were measured again contribute more (bounds.py).
     """
-    total = torch.zeros_like(weights)
-    dim = records.dim
+    total, dim = records.place.zeros(*weights.shape), records.dim
     for block in records.blocks(index=index):
-        residual = residuals(block, weights, head)
-        # over rows of memory: ten times faster than vector_norm(residual, dim=0), which goes down columns
-        lengths = residual.square().sum(0).sqrt_().clamp_min_(_SHORTEST)
-        factors = _factors(lengths, block.norms, head)
-        # NaN where weights are so large that a record's scores overflow, or from 0/0: the record contributes zero
-        residual.mul_(factors).nan_to_num_(0.0)
+        with np.errstate(all="ignore"):  # of a record whose scores overflow, or from 0/0: it contributes zero
+            residual = residuals(block, weights, head)
+            # over rows of memory: ten times faster than norms of columns
+            lengths = ((residual * residual).sum(0) ** 0.5).clip(_SHORTEST, None)
+            residual *= _factors(lengths, block.norms, head)
+        residual[residual != residual] = 0.0
         _hold(residual, block, head)
-        total[:, :dim].addmm_(residual, block.features)
+        total[:, :dim] += residual @ block.features
         if head.learned:
             total[:, dim] += residual.sum(1)
     return total
 
 
-def _hold(residual: torch.Tensor, block: Block, head: Head) -> None:
+def _hold(residual: Array, block: Block, head: Head) -> None:
     """Measure some gradients, each the outer product of its residual and its features (and 1, of the bias)."""
     if math.isfinite(head.clipping_norm) and due(len(block.features)):
-        some, steep = block.features[:LOOKED_AT].double(), residual[:, :LOOKED_AT].double()
-        size = (some.square().sum(1) + (1 if head.learned else 0)).sqrt()
-        hold("clipped gradients", steep.square().sum(0).sqrt() * size, head.clipping_norm)
+        wide = place_of(residual).array
+        some, steep = wide(block.features[:LOOKED_AT], "float64"), wide(residual[:, :LOOKED_AT], "float64")
+        size = ((some**2).sum(1) + (1 if head.learned else 0)) ** 0.5
+        hold("clipped gradients", (steep**2).sum(0) ** 0.5 * size, head.clipping_norm)
 
 
-def _factors(lengths: torch.Tensor, norms: torch.Tensor, head: Head) -> torch.Tensor:
+def _factors(lengths: Array, norms: Array, head: Head) -> Array:
     """(rows,) factors that bound gradients of norm lengths x sqrt(norms^2 [+ 1]); 0 for a record with a broken norm."""
+    xp = place_of(norms).xp
     if math.isinf(head.clipping_norm):
-        return torch.where(torch.isnan(norms), 0.0, 1.0)
-    size = torch.sqrt(norms**2 + 1) if head.learned else norms
+        return xp.where(xp.isnan(norms), 0.0, 1.0)
+    size = (norms**2 + 1) ** 0.5 if head.learned else norms
     if head.clipping == "automatic":
         factors = head.clipping_norm / (lengths * size + _AUTOMATIC)
     else:
-        factors = (head.clipping_norm / (lengths * size)).clamp_max_(1.0)
-    return factors.nan_to_num_(0.0)
+        factors = (head.clipping_norm / (lengths * size)).clip(None, 1.0)
+    return xp.where(xp.isnan(factors), 0.0, factors)

@@ -6,8 +6,8 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
-import torch
 
+from dpstudy.arrays import threads_of_products, to_numpy
 from dpstudy.methods.records import Records
 from dpstudy.methods.sufficient_statistics import add_gram, mirror, one_thread_each
 
@@ -17,22 +17,22 @@ _ROWS = 8192
 def gram(records: Records) -> np.ndarray:
     """(d, d) float32 sum of x x^T over mapped records; products are float32, their sum is float64.
 
-    On a CPU each block is a symmetric rank-k update, half the work of a matrix product; each of torch's threads makes
+    On a CPU each block is a symmetric rank-k update, half the work of a matrix product; each thread makes
     its own, while the next blocks are mapped.
     """
-    if records.device.type == "cuda":
-        total = torch.zeros(records.dim, records.dim, dtype=torch.float64, device=records.device)
+    if records.place.device == "cuda":
+        total = records.place.zeros(records.dim, records.dim, dtype="float64")
         for block in records.blocks(max(_ROWS, 1 << 16)):
             total += block.features.T @ block.features
-        return total.to(torch.float32).cpu().numpy()
-    threads = torch.get_num_threads()
+        return to_numpy(total).astype(np.float32)
+    threads = threads_of_products()
     sums = [np.zeros((records.dim, records.dim)) for _ in range(threads)]
     running: deque[Future] = deque()
     with one_thread_each(threads > 1), ThreadPoolExecutor(threads) as pool:
         for number, block in enumerate(records.blocks(_ROWS)):
             if len(running) == threads:  # the one that adds to the sum that comes next
                 running.popleft().result()
-            running.append(pool.submit(add_gram, sums[number % threads], block.features.numpy()))
+            running.append(pool.submit(add_gram, sums[number % threads], to_numpy(block.features)))
         for last in running:
             last.result()
     found = functools.reduce(operator.add, sums)

@@ -169,7 +169,7 @@ def spent(plan: Plan, step: int) -> tuple[Event, ...]:
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in; records that are not finite become zero."""
-    records = Records.read(batches, problem.classes, problem.positives)
+    records = Records.read(batches, problem.classes, problem.positives, tensors=True)
     return TrainingSet(records, torch.cat([block.labels for block in records.blocks()]).long())
 
 
@@ -190,7 +190,7 @@ def fit(
     standard: torch.Tensor | None = None
     if plan.events:
         drawn = source.gaussian(POINTS, (records.rows, parameters.projected_dim), 1.0)
-        standard = torch.from_numpy(drawn).to(records.device)
+        standard = torch.from_numpy(drawn).to(records.place.device)
 
     known: list[torch.Tensor] = []  # of the points that were asked for last: two passes over all pairs
 
@@ -239,7 +239,7 @@ def audit(
         return []
     if not isinstance(fitted.model, KernelModel):
         raise TypeError(f"{_METHOD}: its attacks are on a model of its own, not on a {type(fitted.model).__name__}")
-    projection = torch.from_numpy(fitted.model.projection).to(data.records.device)
+    projection = torch.from_numpy(fitted.model.projection).to(data.records.place.device)
     return attacks(
         projected(data.records, projection),
         parameters.bandwidths,

@@ -19,8 +19,9 @@ model's scores are those of clipped records too. A record that is not finite con
 import math
 from dataclasses import dataclass
 
-import torch
+import numpy as np
 
+from dpstudy.arrays import add_scaled, place_of
 from dpstudy.errors import StudyError
 from dpstudy.methods import private_normalisation
 from dpstudy.methods.checks import count, finite, one_of, positive
@@ -28,7 +29,7 @@ from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records, RowMap
-from dpstudy.methods.releases import released_tensor
+from dpstudy.methods.releases import released_array
 from dpstudy.methods.units import single_records
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import ITERATED, Event
@@ -158,18 +159,21 @@ def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan,
     records = data.records.mapped(RowMap(center=center, scale=scale, clip=clip))
     head = Head("softmax", 0.0, math.inf)  # a gradient is bounded because its record is
     weights = head.start(records)
-    slots = torch.from_numpy(source.sampling("order").permutation(problem.n)).split(parameters.batch_size)
+    order = source.sampling("order").permutation(problem.n)
+    slots = np.split(order, range(parameters.batch_size, problem.n, parameters.batch_size))
     for step in range(1, parameters.epochs * len(slots) + 1):
         index = slots[(step - 1) % len(slots)]
         gradient = clipped_sum(records, weights, head, index[index < records.rows])
         if plan.events:
-            gradient = released_tensor(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
-        weights.sub_(gradient, alpha=parameters.step_size / parameters.batch_size)
+            gradient = released_array(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
+        add_scaled(weights, gradient, -parameters.step_size / parameters.batch_size)
         if parameters.radius is not None:
             _project(weights, parameters.radius)
     return Fit(finite("iterated_sgd", head.model(weights, "iterated_sgd", center, scale)))
 
 
-def _project(weights: torch.Tensor, radius: float) -> None:
+def _project(weights, radius: float) -> None:
     """In place, onto the ball of this Frobenius norm."""
-    weights.mul_((radius / torch.linalg.vector_norm(weights)).clamp_max(1.0))
+    norm = float(place_of(weights).xp.linalg.vector_norm(weights))
+    if norm > radius:
+        weights *= radius / norm

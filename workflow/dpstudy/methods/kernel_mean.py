@@ -23,13 +23,12 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import torch
 
+from dpstudy.arrays import HOST, to_numpy
 from dpstudy.errors import StudyError
 from dpstudy.methods import feature_covariance, first_order
 from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.kernel_weights import bayes_weights, widened
-from dpstudy.methods.local_sensitivity import neighbour_distances
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records, RowMap
 from dpstudy.models.linear import LinearModel
@@ -231,7 +230,11 @@ def feature_map(
     drawn = draw_frequencies(parameters.frequencies, width, parameters.bandwidth, parameters.frequency_seed)
     marks = None
     if parameters.extra_bandwidth:
-        points = plain.points(_needed(data.public)).numpy()
+        import torch
+
+        from dpstudy.methods.local_sensitivity import neighbour_distances
+
+        points = plain.points(_needed(data.public))
         marks = Landmarks(points, parameters.neighbours, 1.0, parameters.bandwidth * parameters.extra_bandwidth)
         others = neighbour_distances(torch.from_numpy(points), parameters.neighbours).numpy()
         marks = replace(marks, threshold=max(float(np.percentile(others, parameters.percentile)), 1e-6))
@@ -263,18 +266,18 @@ def release(
 
 def _class_sums(records: Records, mapping: FeatureMap, whole: bool) -> tuple[np.ndarray, np.ndarray]:
     """Private: (m [+ 1], 2D) sums of psi over the records of each class [and over all], and (m,) how many they are."""
-    rows = records.classes + whole
-    sums = torch.zeros(rows, mapping.dim, dtype=torch.float64, device=records.device)
-    counts = torch.zeros(records.classes, dtype=torch.float64, device=records.device)
+    where = records.place
+    sums = where.zeros(records.classes + whole, mapping.dim, dtype="float64")
+    counts = where.zeros(records.classes, dtype="float64")
     for block in records.blocks(mapping.rows()):
-        psi = mapping(block.features.cpu().numpy(), records.device)
-        alive = ~torch.isnan(block.norms)
-        weights = block.one_hot(records.classes) * alive[:, None]
+        psi = mapping(to_numpy(block.features), where)
+        alive = where.array(block.norms == block.norms, "float32")[:, None]
+        weights = block.one_hot(records.classes) * alive
         counts += weights.sum(0)
         if whole:
-            weights = torch.cat([weights, alive[:, None].to(weights)], 1)
-        sums += (weights.T @ psi).double()
-    return sums.cpu().numpy(), counts.cpu().numpy()
+            weights = where.xp.concatenate([weights, alive], 1)
+        sums += weights.T @ psi
+    return to_numpy(sums), to_numpy(counts)
 
 
 def _model(released, mapping: FeatureMap, parameters: Parameters, problem: Problem, plan: Plan, public):
@@ -288,7 +291,7 @@ def _model(released, mapping: FeatureMap, parameters: Parameters, problem: Probl
         shares = np.array(parameters.class_shares)
     metadata = {"method": _METHOD}
     if parameters.smoothing == "public":
-        psi = (mapping(public[start : start + 1024], torch.device("cpu")) for start in range(0, len(public), 1024))
+        psi = (mapping(public[start : start + 1024], HOST) for start in range(0, len(public), 1024))
         weights = bayes_weights(sums[:classes], std, problem.n, psi, exclusive=problem.positives == 1)
         return RandomFeatureModel(mapping, (weights / shares[:, None]).astype(np.float32), metadata=metadata)
     sums = widened(sums, mapping.frequencies, parameters.widen)

@@ -48,7 +48,7 @@ def projected(records: Records, projection: torch.Tensor) -> torch.Tensor:
 def first_projection(records: Records, dim: int, generator: AnyGenerator) -> torch.Tensor:
     """(p, d) random orthonormal rows, scaled so that projected records have a mean variance of 1 a dimension."""
     columns = np.linalg.qr(generator.standard_normal((records.dim, dim)))[0]
-    projection = torch.from_numpy(columns.T.astype(np.float32)).to(records.device)
+    projection = torch.from_numpy(columns.T.astype(np.float32)).to(records.place.device)
     block = next(records.blocks(_BEGINNING))
     variance = (block.features @ projection.T).var(0).mean()
     return projection / variance.sqrt() if variance > 0 else projection
@@ -78,10 +78,10 @@ def train(
             added, variances = smoothed(projected(records, projection))
         order = torch.from_numpy(generator.permutation(n))
         for start in range(0, n, contrast.batch_size):
-            batch = order[start : start + contrast.batch_size].to(records.device)
+            batch = order[start : start + contrast.batch_size].to(records.place.device)
             with torch.no_grad():
                 points = projected(records, projection) + added
-            chosen = _references(n, contrast.references, generator).to(records.device)
+            chosen = _references(n, contrast.references, generator).to(records.place.device)
             gradient = point_gradients(points, variances, labels, batch, chosen, contrast, records.classes)
             projection.grad = _pulled_back(records, gradient)
             optimiser.step()

@@ -25,12 +25,12 @@ def bayes_weights(sums: np.ndarray, std: float, n: int, public: Iterable, exclus
         sums: (m, 2D) released sums.
         std: of their noise.
         n: public number of records.
-        public: blocks (rows, 2D) of psi of public records, tensors on the CPU.
+        public: blocks (rows, 2D) of psi of public records.
         exclusive: a record has one label, so that the mean over classes says nothing and is subtracted.
     """
     second, rows = 0.0, 0
     for block in public:
-        second = second + (block.T @ block).double().numpy()
+        second = second + (block.T @ block).astype(np.float64)
         rows += len(block)
     values, vectors = np.linalg.eigh(second / rows)
     values = np.maximum(values, _SMALLEST * values[-1])

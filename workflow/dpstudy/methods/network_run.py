@@ -8,13 +8,14 @@ import numpy as np
 import torch
 
 from dpstudy.methods import private_normalisation
+from dpstudy.methods.moving_average import MovingAverage
 from dpstudy.methods.network_check import check_network
 from dpstudy.methods.network_start import begin, freeze_body
-from dpstudy.methods.optimisers import MovingAverage, make_optimiser
+from dpstudy.methods.optimisers import make_optimiser
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.ranks import Ranks
 from dpstudy.methods.record_gradients import RecordGradients
-from dpstudy.methods.releases import released_tensor
+from dpstudy.methods.releases import released_array
 from dpstudy.methods.schedule import GRADIENT
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
@@ -49,15 +50,13 @@ class NetworkRun:
             begin(self._network, data.start, parameters.network)
         if parameters.trained == "classifier":
             freeze_body(self._network)
-        self._network.to(records.device)
+        self._network.to(records.place.device)
         self._engine = RecordGradients(self._network, parameters.precision, parameters.compile)
         self._weights = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
         self._ranks, self._rows, self._dealt = ranks, data.rows, data.dealt
         ranks.same(self._weights)
         self._optimisers = {
-            name: make_optimiser(
-                parameters.optimiser, parameters.step_size(problem), parameters.momentum, value.shape, records.device
-            )
+            name: make_optimiser(parameters.optimiser, parameters.step_size(problem), parameters.momentum, value)
             for name, value in self._weights.items()
         }
         decay = parameters.moving_average
@@ -67,7 +66,7 @@ class NetworkRun:
         self._copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
         self._micro_batch = parameters.micro_batch
         if self._micro_batch == "auto":
-            empty = torch.zeros(self._copies, *shape, device=records.device)
+            empty = torch.zeros(self._copies, *shape, device=records.place.device)
             self._micro_batch = self._engine.micro_batch(empty)
 
     def normalise(self, center: np.ndarray, scale: np.ndarray) -> None:
@@ -75,7 +74,7 @@ class NetworkRun:
         self._center, self._scale = center, scale
         self.records = private_normalisation.apply(self.records, center, scale)
 
-    def step(self, index: torch.Tensor | None, plan: Plan, source: NoiseSource) -> None:
+    def step(self, index: np.ndarray | None, plan: Plan, source: NoiseSource) -> None:
         """One noisy step on the records `index` (None: all), which may be none."""
         self.done += 1
         gradients = self._clipped_sums(index, source)
@@ -83,7 +82,7 @@ class NetworkRun:
         if plan.events and self._ranks.first:
             std = plan.noise[GRADIENT]
             gradients = {
-                name: released_tensor(source, GRADIENT, gradient, std, self.done, name)
+                name: released_array(source, GRADIENT, gradient, std, self.done, name)
                 for name, gradient in gradients.items()
             }
         self._ranks.same(gradients)
@@ -94,20 +93,20 @@ class NetworkRun:
             if self._average:
                 self._average.add(self._weights)
 
-    def _clipped_sums(self, index: torch.Tensor | None, source: NoiseSource) -> dict[str, torch.Tensor]:
+    def _clipped_sums(self, index: np.ndarray | None, source: NoiseSource) -> dict[str, torch.Tensor]:
         """The private sum over this process's part of the batch, float32: without noise it goes nowhere."""
         parameters, size = self._parameters, self._micro_batch
         total = {name: torch.zeros_like(value) for name, value in self._weights.items()}
         augmentation, choices = parameters.augmentation, iter(())
         own = None
         if self._ranks.size > 1:
-            index = self._ranks.agreed(torch.arange(self._rows) if index is None else index)
+            index = self._ranks.agreed(np.arange(self._rows) if index is None else index)
             own = self._ranks.own(index)
         if augmentation:
             taken = self._rows if index is None else len(index)
             chosen = augmentation.choose(taken, self._problem.shape, source.sampling(f"augmentation {self.done}"))
             chosen = self._ranks.agreed(chosen)
-            choices = iter((chosen if own is None else chosen[own]).split(size))
+            choices = iter((chosen if own is None else chosen[torch.from_numpy(own)]).split(size))
         if own is not None and index is not None:
             index = index[own] // self._ranks.size if self._dealt else index[own]
         for block in self.records.blocks(size, index):

@@ -32,8 +32,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-import torch
 
+from dpstudy.arrays import place_of, to_numpy
 from dpstudy.errors import StudyError
 from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.gradients import Head, clipped_sum
@@ -192,14 +192,14 @@ def fit(
         gradient = _gradient(data, weights, head, step)
         if plan.events:
             gradient = source.released(GRADIENT, gradient, plan.noise[GRADIENT], step)
-        moved = weights.cpu().numpy().copy()
+        moved = to_numpy(weights).copy()
         for index, hessian in _noisy_hessians(data, weights, parameters, plan, source, step):
             solver = solve_floored if parameters.floor else solve_ridge
             hessian = hessian / problem.n
             smallest = _SMALLEST_RIDGE * max(float(np.trace(hessian)) / len(hessian), 1e-12)
             ridge = max(_ridge(parameters, problem, plan), smallest)
             moved[index] -= parameters.learning_rate * solver(hessian, ridge, gradient[index] / problem.n)
-        weights = torch.from_numpy(moved).to(weights.device)
+        weights = place_of(weights).array(moved)
         finite(_METHOD, head.model(weights, _METHOD))
         if monitor and step in stops:
             monitor(step, head.model(weights, _METHOD))
@@ -214,14 +214,14 @@ def _ridge(parameters: Parameters, problem: Problem, plan: Plan) -> float:
     return (0.5 if parameters.floor else 1.5) * math.sqrt(2 * dim) * std / problem.n
 
 
-def _gradient(data: TrainingSet, weights: torch.Tensor, head: Head, step: int) -> np.ndarray:
+def _gradient(data: TrainingSet, weights, head: Head, step: int) -> np.ndarray:
     """(m, d) private gradient sums of all classes; the sigmoid losses of a record are summed over classes."""
     if step == 1 and head in data.sums:
         return data.sums[head]
     total = clipped_sum(data.records, weights, head)
     if head.loss == "sigmoid":  # there it is the gradient of the mean over classes
         total *= len(total)
-    found = total.cpu().numpy()
+    found = to_numpy(total)
     if step == 1:
         data.sums[head] = found
     return found

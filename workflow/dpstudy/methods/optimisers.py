@@ -1,8 +1,8 @@
 """First-order optimisers on a released (already noisy) gradient: post-processing."""
 
-from collections.abc import Mapping
+from __future__ import annotations
 
-import torch
+from dpstudy.arrays import Array, add_scaled, place_of
 
 OPTIMISERS = ("sgd", "momentum", "adam")
 
@@ -10,17 +10,18 @@ OPTIMISERS = ("sgd", "momentum", "adam")
 class Momentum:
     """v <- momentum v + g; w <- w - rate v. With momentum 0 plain gradient descent."""
 
-    def __init__(self, rate: float, momentum: float, shape, device):
+    def __init__(self, rate: float, momentum: float, weights: Array):
         self.rate, self.momentum = rate, momentum
-        self.velocity = torch.zeros(shape, device=device)
+        self.velocity = place_of(weights).zeros(*weights.shape)
 
-    def step(self, weights: torch.Tensor, gradient: torch.Tensor) -> None:
+    def step(self, weights: Array, gradient: Array) -> None:
         """Update `weights` in place."""
-        self.velocity.mul_(self.momentum).add_(gradient)
-        weights.sub_(self.velocity, alpha=self.rate)
+        self.velocity *= self.momentum
+        self.velocity += gradient
+        add_scaled(weights, self.velocity, -self.rate)
 
     @property
-    def state(self) -> dict[str, torch.Tensor]:
+    def state(self) -> dict[str, Array]:
         """What the next steps depend on, to be kept and copied back in place."""
         return {"velocity": self.velocity} if self.momentum else {}
 
@@ -28,23 +29,26 @@ class Momentum:
 class Adam:
     """Adam with its published constants and bias correction (Kingma and Ba 2015, Algorithm 1)."""
 
-    def __init__(self, rate: float, shape, device, decay1: float = 0.9, decay2: float = 0.999, floor: float = 1e-8):
+    def __init__(self, rate: float, weights: Array, decay1: float = 0.9, decay2: float = 0.999, floor: float = 1e-8):
         self.rate, self.decay1, self.decay2, self.floor = rate, decay1, decay2, floor
-        self.first, self.second = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
-        self.count = torch.zeros(1, dtype=torch.float64)
+        where, shape = place_of(weights), weights.shape
+        self.first, self.second = where.zeros(*shape), where.zeros(*shape)
+        self.count = where.xp.zeros(1, dtype=where.xp.float64)  # read in each step: not on a GPU
 
-    def step(self, weights: torch.Tensor, gradient: torch.Tensor) -> None:
+    def step(self, weights: Array, gradient: Array) -> None:
         """Update `weights` in place."""
         self.count += 1
-        self.first.mul_(self.decay1).add_(gradient, alpha=1 - self.decay1)
-        self.second.mul_(self.decay2).addcmul_(gradient, gradient, value=1 - self.decay2)
-        count = int(self.count)
+        self.first *= self.decay1
+        add_scaled(self.first, gradient, 1 - self.decay1)
+        self.second *= self.decay2
+        add_scaled(self.second, gradient * gradient, 1 - self.decay2)
+        count = int(self.count[0])
         first = self.first / (1 - self.decay1**count)
         second = self.second / (1 - self.decay2**count)
-        weights.sub_(first / (second.sqrt() + self.floor), alpha=self.rate)
+        add_scaled(weights, first / (second**0.5 + self.floor), -self.rate)
 
     @property
-    def state(self) -> dict[str, torch.Tensor]:
+    def state(self) -> dict[str, Array]:
         """What the next steps depend on, to be kept and copied back in place."""
         return {"first": self.first, "second": self.second, "count": self.count}
 
@@ -55,40 +59,22 @@ class TailAverage:
     def __init__(self, steps: int):
         self.first = steps // 2 + 1
         self.count = 0
-        self.mean: torch.Tensor | None = None
+        self.mean: Array | None = None
 
-    def add(self, weights: torch.Tensor, step: int) -> torch.Tensor:
+    def add(self, weights: Array, step: int) -> Array:
         """Take the iterate after `step` (from 1) in; the average so far, or the iterate itself before the tail."""
         if step < self.first:
             return weights
         self.count += 1
-        self.mean = weights.clone() if self.mean is None else self.mean.lerp_(weights, 1 / self.count)
+        if self.mean is None:
+            self.mean = weights + 0.0  # not the weights themselves, which go on
+        else:
+            add_scaled(self.mean, weights - self.mean, 1 / self.count)
         return self.mean
 
 
-class MovingAverage:
-    """Exponential averages of tensors, with the warm-up min(decay, (1 + t)/(10 + t)) after t steps (de2022, section
-    3.4 and released code): post-processing.
-
-    Attributes:
-        mean: name -> average.
-        count: steps so far.
-    """
-
-    def __init__(self, decay: float, values: Mapping[str, torch.Tensor]):
-        self._decay, self.count = decay, 0
-        self.mean = {name: value.detach().clone() for name, value in values.items()}
-
-    def add(self, values: Mapping[str, torch.Tensor]) -> None:
-        """Take the iterates after one more step in."""
-        keep = min(self._decay, (1 + self.count) / (10 + self.count))
-        self.count += 1
-        for name, value in values.items():
-            self.mean[name].lerp_(value.detach(), 1 - keep)
-
-
-def make_optimiser(name: str, rate: float, momentum: float, shape, device) -> Momentum | Adam:
-    """The optimiser called `name`: "sgd", "momentum" or "adam"."""
+def make_optimiser(name: str, rate: float, momentum: float, weights: Array) -> Momentum | Adam:
+    """The optimiser called `name`, "sgd", "momentum" or "adam", of weights of this shape, where these lie."""
     if name == "adam":
-        return Adam(rate, shape, device)
-    return Momentum(rate, momentum if name == "momentum" else 0.0, shape, device)
+        return Adam(rate, weights)
+    return Momentum(rate, momentum if name == "momentum" else 0.0, weights)

@@ -6,8 +6,8 @@ post-processing: where the noise drowns the mean, nothing is subtracted.
 """
 
 import numpy as np
-import torch
 
+from dpstudy.arrays import to_numpy
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.records import Records
 from dpstudy.privacy.events import Event
@@ -23,10 +23,10 @@ def event(share: float, problem: Problem) -> Event:
 
 def release(records: Records, problem: Problem, plan: Plan, source: NoiseSource) -> np.ndarray:
     """The (d,) float32 released mean of records whose map gives them a norm of at most 1."""
-    total = torch.zeros(records.dim, dtype=torch.float64, device=records.device)
+    total, xp = records.place.zeros(records.dim, dtype="float64"), records.place.xp
     for block in records.blocks():
-        total += block.features.sum(0)
-    found = total.cpu().numpy()
+        total += block.features.sum(0, dtype=xp.float64)
+    found = to_numpy(total)
     if problem.noised:
         std = plan.noise[MEAN]
         found = source.released(MEAN, found, std)

@@ -17,7 +17,7 @@ statistics of CIFAR-10's own records alone: a fixed subset, whose records take p
 amplification, whatever part of the whole it is: it would have to be charged as full batch.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,7 +109,7 @@ def shared_sums(records: Records, normalisation: Normalisation | None, problem: 
     """The sums over all records, which every seed shares; None without a normalisation, or with a sampled one."""
     if normalisation is None or normalisation.sampled:
         return None
-    return channel_sums(_blocks(records), normalisation, problem)
+    return channel_sums(records.stored(), normalisation, problem)
 
 
 def normalised(
@@ -121,7 +121,7 @@ def normalised(
         sums: what `shared_sums` gave; None with a sampled normalisation, whose sums are made here.
     """
     if sums is None:
-        sums = channel_sums(_blocks(records), normalisation, problem, source)
+        sums = channel_sums(records.stored(), normalisation, problem, source)
     center, scale = release(sums, normalisation, problem, source)
     return apply(records, center, scale), center, scale
 
@@ -129,10 +129,6 @@ def normalised(
 def apply(records: Records, center: np.ndarray, scale: np.ndarray) -> Records:
     """The records under a center and scale that were released before."""
     return records.mapped(RowMap(center=center, scale=scale))
-
-
-def _blocks(records: Records) -> Iterator[np.ndarray]:
-    return (block.cpu().numpy() for block in records.stored())
 
 
 def channel_sums(

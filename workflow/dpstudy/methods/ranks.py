@@ -34,7 +34,7 @@ class Ranks:
         """Whether this process decides, draws noise, evaluates and writes."""
         return self.rank == 0
 
-    def own(self, index: torch.Tensor) -> torch.Tensor:
+    def own(self, index: np.ndarray) -> np.ndarray:
         """Which of these rows are this process's: every size-th of all, from its rank on."""
         return index % self.size == self.rank
 

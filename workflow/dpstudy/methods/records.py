@@ -1,7 +1,7 @@
 """Private records that a method reads again and again, block by block: held in memory, or read anew from their shards.
 
-Nothing here releases anything. A pass yields blocks on the device (a GPU where there is one); what leaves a method is
-its noisy releases only.
+Nothing here releases anything. A pass yields blocks of NumPy arrays, or of tensors: on a GPU, of much data, and for a
+method that computes with torch anyway (dpstudy/arrays.py). What leaves a method is its noisy releases only.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
+from dpstudy.arrays import Array, Place, one_hot, place, place_of, row_norms, take, to_numpy
 from dpstudy.errors import StudyError
 from dpstudy.methods.bounds import LOOKED_AT, due, hold
 from dpstudy.methods.clipping import LARGEST_NORM, SMALLEST_NORM, checked_labels
@@ -22,12 +22,6 @@ HOLD_BYTES = 1 << 30  # features that take more than this, as stored, are read a
 # Feature values of one block. On a CPU 2 MB: rows fetched for one matrix product are still in cache for the next; on a
 # GPU enough to keep it busy.
 _BLOCK_VALUES = {"cpu": 1 << 19, "cuda": 1 << 26}
-
-
-def device() -> torch.device:
-    """The GPU where there is one; matrix products keep float32's precision there too."""
-    torch.backends.cuda.matmul.allow_tf32 = False
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 @dataclass(frozen=True)
@@ -47,7 +41,7 @@ class RowMap:
     unit: bool = False
     clip: float = math.inf
 
-    def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def __call__(self, x: Array) -> tuple[Array, Array]:
         """(rows, d) features as mapped float32, and their (rows,) norms.
 
         A record with a NaN, an infinity or a norm above LARGEST_NORM becomes zero; its norm is given as NaN.
@@ -55,39 +49,43 @@ class RowMap:
         Raises:
             RuntimeError: some records, measured again, are longer than they may be (bounds.py).
         """
-        x = x.to(torch.float32)
+        with np.errstate(all="ignore"):  # what overflows becomes zero here
+            return self._mapped(place_of(x), x)
+
+    def _mapped(self, where: Place, x: Array) -> tuple[Array, Array]:
+        xp = where.xp
+        x = where.array(x, "float32")
         if self.unit_first:
-            norm = torch.linalg.vector_norm(x, dim=1)
-            x = x * torch.where(norm <= LARGEST_NORM, _to_unit(norm), math.nan)[:, None]
+            norm = row_norms(x)
+            x = x * xp.where(norm <= LARGEST_NORM, _to_unit(norm), math.nan)[:, None]
         if self.center is not None:
-            x = x - torch.from_numpy(self.center).to(x.device)
+            x = x - where.array(self.center)
         if self.scale is not None:
-            x = x * torch.from_numpy(self.scale).to(x.device)
-        norm = torch.linalg.vector_norm(x, dim=1)
+            x = x * where.array(self.scale)
+        norm = row_norms(x)
         dead = ~(norm <= LARGEST_NORM)
         if dead.any():
-            x = torch.where(dead[:, None], 0.0, x)
+            x = xp.where(dead[:, None], 0.0, x)
         if self.unit:
-            factor = _to_unit(norm).nan_to_num_(0.0)
+            factor = xp.where(dead, 0.0, _to_unit(norm))
             x = x * factor[:, None]
-            norm = (factor > 0).to(norm.dtype)
+            norm = where.array(factor > 0, "float32")
         elif math.isfinite(self.clip):
-            x = x * _clipping(norm, self.clip)[:, None].nan_to_num_(0.0)
-            norm = norm.clamp_max(self.clip)
+            x = x * xp.where(dead, 0.0, _clipping(norm, self.clip))[:, None]
+            norm = xp.where(norm > self.clip, self.clip, norm)
         if (self.unit or math.isfinite(self.clip)) and due(len(x)):
-            lengths = torch.linalg.vector_norm(x[:LOOKED_AT].double(), dim=1)
-            hold("mapped records", lengths, 1.0 if self.unit else self.clip)
-        return x, torch.where(dead, math.nan, norm)
+            hold("mapped records", row_norms(where.array(x[:LOOKED_AT], "float64")), 1.0 if self.unit else self.clip)
+        return x, xp.where(dead, math.nan, norm)
 
 
-def _clipping(norm: torch.Tensor, bound: float) -> torch.Tensor:
+def _clipping(norm: Array, bound: float) -> Array:
     """Rounded towards zero: a norm never exceeds the bound by more than float32's rounding of a product."""
-    return torch.where(norm > bound, bound / norm * (1 - 1e-6), 1.0)
+    return place_of(norm).xp.where(norm > bound, bound / norm * (1 - 1e-6), 1.0)
 
 
-def _to_unit(norm: torch.Tensor) -> torch.Tensor:
+def _to_unit(norm: Array) -> Array:
     """1/norm; 0 for norms so small that float32 does not hold their square: they would be scaled beyond 1."""
-    return torch.where(norm < SMALLEST_NORM, 0.0, 1 / norm)
+    return place_of(norm).xp.where(norm < SMALLEST_NORM, 0.0, 1 / norm)
 
 
 @dataclass(frozen=True)
@@ -95,15 +93,15 @@ class Block:
     """Some records: mapped features (rows, d) float32, their norms (rows,) (NaN: the record takes no part), and labels:
     (rows,) class indices or (rows, m) zeros and ones."""
 
-    features: torch.Tensor
-    norms: torch.Tensor
-    labels: torch.Tensor
+    features: Array
+    norms: Array
+    labels: Array
 
-    def one_hot(self, classes: int) -> torch.Tensor:
+    def one_hot(self, classes: int) -> Array:
         """(rows, m) float32 targets."""
         if self.labels.ndim == 2:
-            return self.labels.to(torch.float32)
-        return torch.nn.functional.one_hot(self.labels, classes).to(torch.float32)
+            return place_of(self.labels).array(self.labels, "float32")
+        return one_hot(self.labels, classes)
 
 
 @dataclass(frozen=True)
@@ -112,22 +110,24 @@ class Records:
 
     Attributes:
         rows, dim, classes: how many records are held (private: never divide by it), d and m.
-        device: where blocks are yielded.
+        place: where blocks are yielded.
     """
 
     rows: int
     dim: int
     classes: int
-    device: torch.device
-    _labels: torch.Tensor
+    place: Place
+    _labels: Array
     _map: RowMap
-    _stored: torch.Tensor | None = None  # held: as brought, float32, float16 or uint8
-    _features: torch.Tensor | None = None  # held: mapped, unless that takes too much memory
-    _norms: torch.Tensor | None = None
+    _stored: Array | None = None  # held: as brought, float32, float16 or uint8
+    _features: Array | None = None  # held: mapped, unless that takes too much memory
+    _norms: Array | None = None
     _source: Iterable = ()  # not held: read anew for each pass
 
     @classmethod
-    def read(cls, batches: Iterable, classes: int, positives: int = 1, hold: float = HOLD_BYTES) -> Records:
+    def read(
+        cls, batches: Iterable, classes: int, positives: int = 1, hold: float = HOLD_BYTES, tensors: bool = False
+    ) -> Records:
         """Take (features (n, d), labels (n,) or (n, m)) batches in; they are held unless they take too much memory.
 
         Args:
@@ -135,6 +135,7 @@ class Records:
             classes: m.
             positives: the most positive labels a record may have.
             hold: bytes of features, as stored, up to which they are held.
+            tensors: whether blocks shall be tensors, however few the records.
 
         Raises:
             StudyError: no rows, or labels that `checked_labels` refuses.
@@ -143,17 +144,19 @@ class Records:
         features, labels, dim = [], [], 0
         for x, y in batches:
             x = np.asarray(x)
-            labels.append(torch.from_numpy(_label_array(checked_labels(y, classes, positives))))
+            labels.append(_label_array(checked_labels(y, classes, positives)))
             dim = x.shape[1]
             if held:
-                features.append(torch.from_numpy(np.ascontiguousarray(x, x.dtype if x.dtype in _KEPT else "f4")))
-        if not sum(map(len, labels)):
+                features.append(np.ascontiguousarray(x, x.dtype if x.dtype in _KEPT else "f4"))
+        rows = sum(map(len, labels))
+        if not rows:
             raise StudyError("there are no training rows to learn from")
-        where = device()
-        said = torch.cat(labels).to(where)
-        whole = (features[0] if len(features) == 1 else torch.cat(features)).to(where) if held else None
+        # what is mapped anew in each pass is made float32 anew: torch does that several times as fast as NumPy
+        where = place(tensors or not held or 4 * rows * dim > HOLD_BYTES)
+        said = where.array(np.concatenate(labels))
+        whole = where.array(features[0] if len(features) == 1 else np.concatenate(features)) if held else None
         source = () if held else batches
-        return cls(len(said), dim, classes, where, said, RowMap(), whole, _source=source).mapped(RowMap())
+        return cls(rows, dim, classes, where, said, RowMap(), whole, _source=source).mapped(RowMap())
 
     @property
     def held(self) -> bool:
@@ -163,10 +166,9 @@ class Records:
     def mapped(self, rule: RowMap) -> Records:
         """The same records under another map of the values that they were brought with (not of an earlier map's)."""
         stored = self._stored
-        if stored is None or 4 * stored.numel() > HOLD_BYTES:
+        if stored is None or 4 * math.prod(stored.shape) > HOLD_BYTES:
             return replace(self, _map=rule, _features=None, _norms=None)  # block by block, as they are asked for
-        features = torch.empty(stored.shape, dtype=torch.float32, device=self.device)
-        norms = torch.empty(self.rows, device=self.device)
+        features, norms = self.place.empty(*stored.shape), self.place.empty(self.rows)
         for start in range(0, self.rows, self._rows()):
             part = slice(start, start + self._rows())
             features[part], norms[part] = rule(stored[part])
@@ -174,9 +176,9 @@ class Records:
 
     def _rows(self) -> int:
         # not fewer than classes, or fetching the weights anew for each block would dominate
-        return max(self.classes, _BLOCK_VALUES[self.device.type] // max(1, self.dim))
+        return max(self.classes, _BLOCK_VALUES[self.place.device] // max(1, self.dim))
 
-    def blocks(self, rows: int | None = None, index: torch.Tensor | None = None) -> Iterator[Block]:
+    def blocks(self, rows: int | None = None, index: Array | None = None) -> Iterator[Block]:
         """One pass over all records, or over those that `index` (n',) names, in blocks of about `rows` records.
 
         Raises:
@@ -184,7 +186,7 @@ class Records:
         """
         size = rows or self._rows()
         if index is not None:
-            yield from self._chosen(index.to(self.device), size)
+            yield from self._chosen(self.place.array(index), size)
         elif self.held:
             for start in range(0, self.rows, size):
                 part = slice(start, start + size)
@@ -192,17 +194,17 @@ class Records:
         else:
             yield from self._streamed(size)
 
-    def stored(self) -> Iterator[torch.Tensor]:
+    def stored(self) -> Iterator[np.ndarray]:
         """(rows, d) float32 blocks of the features as they were brought, without the map."""
         for x in (x for x, _ in self._source) if self._stored is None else [self._stored]:
             for start in range(0, len(x), self._rows()):
-                yield torch.as_tensor(x[start : start + self._rows()]).to(self.device, torch.float32)
+                yield to_numpy(self.place.array(x[start : start + self._rows()], "float32"))
 
-    def _mapped_rows(self, part: slice | torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _mapped_rows(self, part: slice | Array) -> tuple[Array, Array]:
         """Features and norms of some rows that are held."""
 
-        def rows(values: torch.Tensor) -> torch.Tensor:
-            return values[part] if isinstance(part, slice) else values.index_select(0, part)
+        def rows(values: Array) -> Array:
+            return values[part] if isinstance(part, slice) else take(values, part)
 
         if self._features is not None and self._norms is not None:
             return rows(self._features), rows(self._norms)
@@ -210,7 +212,7 @@ class Records:
             raise RuntimeError("these records are read anew for each pass: no rows of theirs are held")
         return self._map(rows(self._stored))
 
-    def _chosen(self, index: torch.Tensor, size: int) -> Iterator[Block]:
+    def _chosen(self, index: Array, size: int) -> Iterator[Block]:
         if not self.held:
             raise StudyError("mini-batches need the features in memory, and these were read to be streamed")
         for start in range(0, len(index), size):
@@ -221,8 +223,7 @@ class Records:
         place = 0
         for x, _ in self._source:
             for start in range(0, len(x), size):
-                stored = torch.from_numpy(np.ascontiguousarray(x[start : start + size])).to(self.device)
-                features, norms = self._map(stored)
+                features, norms = self._map(self.place.array(np.ascontiguousarray(x[start : start + size])))
                 yield Block(features, norms, self._labels[place : place + len(features)])
                 place += len(features)
 

@@ -1,12 +1,11 @@
-"""Releases of sums that are held as tensors."""
+"""Releases of sums that may be held as tensors."""
 
-import torch
+from __future__ import annotations
 
+from dpstudy.arrays import Array, place_of, to_numpy
 from dpstudy.privacy.noise import NoiseSource
 
 
-def released_tensor(
-    source: NoiseSource, name: str, query: torch.Tensor, std: float, step: int = 0, tensor: str = ""
-) -> torch.Tensor:
+def released_array(source: NoiseSource, name: str, query: Array, std: float, step: int = 0, tensor: str = "") -> Array:
     """A private sum with noise; see `NoiseSource.released`. What comes back lies where the sum was."""
-    return torch.from_numpy(source.released(name, query.cpu().numpy(), std, step, tensor)).to(query.device)
+    return place_of(query).array(source.released(name, to_numpy(query), std, step, tensor))

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-import torch
 
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.schedule import GRADIENT, Schedule
@@ -22,8 +21,8 @@ def batches(
     slots: int | None = None,
     largest: int | None = None,
     took: Callable[[int, int], None] | None = None,
-) -> Iterator[torch.Tensor | None]:
-    """Yield `steps` index tensors; None stands for all rows (rate 1, which needs no generator).
+) -> Iterator[np.ndarray | None]:
+    """Yield `steps` index arrays; None stands for all rows (rate 1, which needs no generator).
 
     "poisson" takes each row independently with probability `rate` (a batch may be empty), tells `took` how many of how
     many it took, and leaves a random subset of `largest` rows where there are more. "shuffle" cuts a fresh permutation
@@ -46,25 +45,25 @@ def batches(
                 took(len(taken), rows)
             if largest is not None and len(taken) > largest:
                 taken = np.sort(generator.choice(taken, largest, replace=False))
-            yield torch.from_numpy(taken)
+            yield taken
     else:
         places = rows if slots is None else slots
         for index in _shuffled(places, max(1, round(places * rate)), steps, generator):
             yield index[index < rows]
 
 
-def _shuffled(rows: int, size: int, steps: int, generator: AnyGenerator) -> Iterator[torch.Tensor]:
+def _shuffled(rows: int, size: int, steps: int, generator: AnyGenerator) -> Iterator[np.ndarray]:
     per_epoch = max(1, rows // size)
     for step in range(steps):
         if step % per_epoch == 0:
             order = generator.permutation(rows)
         place = step % per_epoch
-        yield torch.from_numpy(order[place * size : (place + 1) * size])
+        yield order[place * size : (place + 1) * size]
 
 
 def units_of_steps(
     schedule: Schedule, problem: Problem, units: Units, source: NoiseSource
-) -> Iterator[torch.Tensor | None]:
+) -> Iterator[np.ndarray | None]:
     """The rows of each step of a training, those of whole units; None stands for all.
 
     Who takes part is counted, for the ledger to be held against it.

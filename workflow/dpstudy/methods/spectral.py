@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lu_factor, lu_solve
 
+from dpstudy.arrays import Array, place_of
 from dpstudy.errors import StudyError
-
-if TYPE_CHECKING:
-    import torch
 
 
 def solve_floored(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarray:
@@ -52,20 +48,21 @@ class Preconditioner:
         StudyError: the system is singular.
     """
 
-    def __init__(self, matrix: np.ndarray, ridge: float, floor: bool, device: torch.device | str = "cpu"):
-        import torch
-
+    def __init__(self, matrix: np.ndarray, ridge: float, floor: bool):
         if not ridge > 0:
             raise ValueError(f"ridge must be positive, got {ridge}")
         values, vectors = eigh(matrix.astype(np.float64), overwrite_a=True, check_finite=False, driver="evd")
         values = (np.maximum(values, 0.0) if floor else values) + ridge
         if not values.all():
             raise StudyError("the noisy system is singular: use a larger ridge, or floor: true")
-        self._vectors = torch.from_numpy(vectors.astype(np.float32)).to(device)
-        self._inverse = torch.from_numpy((1 / values).astype(np.float32)).to(device)
+        self._vectors: Array = vectors.astype(np.float32)
+        self._inverse: Array = (1 / values).astype(np.float32)
 
-    def __call__(self, gradients: torch.Tensor) -> torch.Tensor:
-        """(m, d) preconditioned gradients."""
+    def __call__(self, gradients: Array) -> Array:
+        """(m, d) preconditioned gradients, where the gradients are."""
+        where = place_of(gradients)
+        if place_of(self._vectors) != where:
+            self._vectors, self._inverse = where.array(self._vectors), where.array(self._inverse)
         return ((gradients @ self._vectors) * self._inverse) @ self._vectors.T
 
 

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import itertools
 import operator
-import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dpstudy.arrays import place
 from dpstudy.errors import StudyError
 from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.methods.clipping import checked_labels, clip_rows
@@ -162,26 +163,26 @@ def one_thread_each(limited: bool) -> Iterator[None]:
     if not limited:
         yield
         return
-    import torch
     from threadpoolctl import threadpool_limits
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch = sys.modules.get("torch")  # only where it computes anyway
+    before = torch.get_num_threads() if torch else 1
+    if torch:
+        torch.set_num_threads(1)
     try:
         with threadpool_limits(1, "blas"):
             yield
     finally:
-        torch.set_num_threads(before)
+        if torch:
+            torch.set_num_threads(before)
 
 
 def _sums(dim: int, classes: int, clipping_norm: float, per_class: bool, threads: int, large: bool) -> Sequence[_Sums]:
     """Where the sums are made; torch is imported only where a GPU's driver is installed, or it pays."""
-    if shutil.which("nvidia-smi"):
+    if (where := place()).device == "cuda":
         from dpstudy.methods.device_sums import DeviceSums
-        from dpstudy.methods.records import device
 
-        if (where := device()).type == "cuda":
-            return [DeviceSums(dim, classes, clipping_norm, per_class, where)]
+        return [DeviceSums(dim, classes, clipping_norm, per_class, where)]
     clip = _clip_with_torch(clipping_norm) if large else functools.partial(clip_rows, norm=clipping_norm)
     return [_HostSums(dim, classes, clip, per_class) for _ in range(threads)]
 

@@ -9,7 +9,6 @@ part with the public probability q, as the accountants have it for a record.
 from collections.abc import Iterable
 
 import numpy as np
-import torch
 
 from dpstudy.errors import StudyError
 from dpstudy.methods.problem import Problem
@@ -41,12 +40,12 @@ class Units:
         """The most rows that a unit has."""
         return 1 if self._order is None else int(np.diff(self._ends).max(initial=0))
 
-    def rows(self, index: torch.Tensor | None) -> torch.Tensor | None:
+    def rows(self, index: np.ndarray | None) -> np.ndarray | None:
         """The rows of the units `index`, ascending; None stands for all."""
         if index is None or self._order is None:
             return index
         parts = [self._order[self._ends[unit] : self._ends[unit + 1]] for unit in index.tolist()]
-        return torch.from_numpy(np.sort(np.concatenate([self._order[:0], *parts])))
+        return np.sort(np.concatenate([self._order[:0], *parts]))
 
 
 def units_of(batches: Iterable, rows: int, problem: Problem, needed: bool) -> Units:

@@ -11,10 +11,9 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 
+from dpstudy.arrays import Array, Place, place, to_numpy
 from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
-from dpstudy.models.kernel_density import Points
 from dpstudy.models.linear import LinearModel, unit_rows
 
 LINKS = ("softmax", "sigmoid")
@@ -43,16 +42,20 @@ class Landmarks:
     threshold: float
     extra: float
 
-    def distances(self, points: torch.Tensor) -> torch.Tensor:
+    def distances(self, points: np.ndarray) -> np.ndarray:
         """(n,) mean distances of (n, p) points to their nearest landmarks."""
-        known = torch.from_numpy(self.points).to(points.device)
-        squares = Points(known, known.new_ones(len(known))).squared_distances(points)
-        return squares.topk(min(self.neighbours, len(known)), dim=1, largest=False).values.sqrt().mean(1)
+        from dpstudy.models.kernel_density import Points  # which imports torch
 
-    def widening(self, points: torch.Tensor) -> torch.Tensor:
+        where = place(tensors=True)
+        known = where.array(self.points)
+        squares = Points(known, known.new_ones(len(known))).squared_distances(where.array(points))
+        nearest = squares.topk(min(self.neighbours, len(known)), dim=1, largest=False).values
+        return to_numpy(nearest.sqrt().mean(1))
+
+    def widening(self, points: np.ndarray) -> np.ndarray:
         """(n,) h', by which each point's kernel is wider than h."""
         distances = self.distances(points)
-        return torch.where(distances > self.threshold, self.extra * distances / self.threshold, 0.0)
+        return np.where(distances > self.threshold, self.extra * distances / self.threshold, np.float32(0))
 
 
 @dataclass(frozen=True)
@@ -77,25 +80,31 @@ class FeatureMap:
         """2D."""
         return 2 * len(self.frequencies)
 
-    def points(self, features: np.ndarray) -> torch.Tensor:
-        """(n, p) unit-norm points of (n, d) features, on the CPU."""
+    def points(self, features: np.ndarray) -> np.ndarray:
+        """(n, p) float32 unit-norm points of (n, d) features."""
         if self.projection is None:
-            return torch.from_numpy(unit_rows(np.asarray(features, np.float32)).astype(np.float32))
-        scores = torch.from_numpy(self.projection.scores(features))
-        if self.link == "softmax":
-            return torch.softmax(scores, 1).sqrt()
-        odds = torch.sigmoid(torch.cat([scores, -scores], 1))
-        return (odds / scores.shape[1]).sqrt()
+            return unit_rows(np.asarray(features, np.float32)).astype(np.float32)
+        scores = self.projection.scores(features)
+        with np.errstate(over="ignore"):  # of a score that is far below all others, or below 0: no chance at all
+            if self.link == "softmax":
+                odds = np.exp(scores - scores.max(1, keepdims=True))
+                return np.sqrt(odds / odds.sum(1, keepdims=True))
+            odds = 1 / (1 + np.exp(np.concatenate([-scores, scores], 1)))
+        return np.sqrt(odds / scores.shape[1])
 
-    def __call__(self, features: np.ndarray, where: torch.device) -> torch.Tensor:
-        """(n, 2D) psi, on a device; no row has a norm above 1 by more than rounding."""
-        points = self.points(features).to(where)
-        frequencies = torch.from_numpy(self.frequencies).to(where)
-        angles = points @ frequencies.T
-        found = torch.cat([angles.cos_(), (points @ frequencies.T).sin_()], 1).div_(math.sqrt(len(frequencies)))
+    def __call__(self, features: np.ndarray, where: Place) -> Array:
+        """(n, 2D) psi, where asked for; no row has a norm above 1 by more than rounding."""
+        points, count = self.points(features), len(self.frequencies)
+        frequencies = where.array(self.frequencies)
+        angles, found = where.array(points) @ frequencies.T, where.empty(len(points), self.dim)
+        where.xp.cos(angles, out=found[:, :count])
+        where.xp.sin(angles, out=found[:, count:])
+        found /= math.sqrt(count)
         if self.landmarks is not None:
-            damping = -0.5 * self.landmarks.widening(points)[:, None] ** 2 * (frequencies**2).sum(1)
-            found.mul_(damping.exp_().repeat(1, 2))
+            widening = where.array(self.landmarks.widening(points))
+            damping = where.xp.exp(-0.5 * widening[:, None] ** 2 * (frequencies**2).sum(1))
+            found[:, :count] *= damping
+            found[:, count:] *= damping
         return found
 
     def rows(self) -> int:
@@ -121,17 +130,17 @@ class RandomFeatureModel:
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """(n, m) float32 scores of (n, d) features."""
-        where = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        weights = torch.from_numpy(self.weights).to(where).T
+        where = place()
+        weights = where.array(self.weights).T
         found = np.empty((len(features), len(self.weights)), np.float32)
         for start in range(0, len(features), self.map.rows()):
             part = slice(start, start + self.map.rows())
             psi = self.map(features[part], where)
             scores = psi @ weights
             if self.whole is not None:
-                density = psi @ torch.from_numpy(self.whole).to(where)
-                scores /= density.clamp_min(self.floor)[:, None]
-            found[part] = scores.cpu().numpy()
+                density = psi @ where.array(self.whole)
+                scores /= density.clip(self.floor, None)[:, None]
+            found[part] = to_numpy(scores)
         return found
 
     @property

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from dpstudy.errors import StudyError
-from dpstudy.methods.optimisers import MovingAverage
+from dpstudy.methods.moving_average import MovingAverage
 from dpstudy.methods.ranks import Ranks
 from dpstudy.models import backbones
 from dpstudy.pretraining.objectives import Projected, contrast, mixed
