@@ -99,10 +99,13 @@ def cells(out: str | None) -> None:
             folder = Path(name)
             workflow.lay_out(folder)
             (folder / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
-            curve.add("to the first job", size, workflow.first_job(folder))
+            taken = workflow.first_job(folder)
+            curve.add("to the first job", size, taken)
+            print(f"{size:,} cells: first job after {taken:.1f} s", flush=True)  # what comes next may take an hour
             workflow.pretend_complete(folder)
             taken, printed = workflow.finished(folder)
             if "Nothing to be done" not in printed:
                 raise SystemExit(f"something was to be done:\n{printed[:3000]}")
             curve.add("nothing to do", size, taken)
+            print(f"{size:,} cells: nothing to do after {taken:.1f} s", flush=True)
     curve.finish(out)

@@ -4,10 +4,12 @@ import base64
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,23 +17,40 @@ import psutil
 
 from tests.workflow.conftest import StudyFolder
 
-# Every rule that makes something, in the order in which a study comes to them -> its first outputs.
+# Rules in the order in which a study comes to them -> their first outputs.
 OUTPUTS = {
     "prepare_shard": "data/*/*/part-*.parquet",
     "prepare_manifest": "data/*/*/manifest.json",
+    "describe_images": "dedup/images/*/*/part-*.safetensors",
+    "fit_dedup_basis": "dedup/*/basis.safetensors",
+    "search_shard": "dedup/*/candidates/*/part-*.safetensors",
+    "align_shard": "dedup/*/parts/*/*/part-*.parquet",
+    "calibrate_dedup": "dedup/*/calibration/*.json",
     "match_public": "dedup/*/matches.parquet",
+    "merge_matches": "dedup/*/matches.parquet",
     "pretrain_backbone": "backbones/*/model.safetensors",
+    "fit_projection": "fits/*/projection.safetensors",
     "extract_shard": "features/*/*/*/part-*.parquet",
     "extract_manifest": "features/*/*/*/manifest.json",
     "sum_statistics": "private/statistics/*/*/*/*/*.safetensors",
+    "sum_share": "private/statistics/*/*/*/*/*/share-*.safetensors",
+    "add_shares": "private/statistics/*/*/*/*/*.safetensors",
+    "tune_entry": "tuning/*/*/*/*/trials.parquet",
     "train_closed_form": "cells/*/*/ls/*/metrics.json",
     "train_stepped": "cells/*/*/sgd/*/metrics.json",
+    "train_claimed": "cells/*/*/smoothing/*/metrics.json",
+    "train_seed": "runs/*/*/net/*/*/metrics.json",
+    "gather_cell": "cells/*/*/net/*/metrics.json",
+    "audit_cell": "audit/*/*/ls/*/audit.json",
+    "audit_black_box": "audit/*/*/net/*/black-box.json",
     "certify_cells": "privacy/certificates/*.json",
     "total_privacy": "privacy/total.json",
     "summarise_cells": "summary.csv",
+    "judge_claims": "claims/*.json",
     "build_table": "tables/*.tex",
     "draw_figure": "figures/*.pdf",
     "build_report": "report/index.html",
+    "write_bundle": "release/*/*/*/*",
 }
 PAGE = "report/index.html"
 _POLL_SECONDS = 0.01
@@ -160,3 +179,21 @@ def as_measured(results: dict[str, bytes]) -> dict[str, object]:
 def temporary_files(study: StudyFolder) -> list[Path]:
     """What half-written outputs would be called."""
     return [path for path in (study.path / "results").rglob("*.tmp")]
+
+
+def kill_inside(study: StudyFolder, rule: str, delays: Iterator[float], whole_group: bool, *arguments: str) -> bool:
+    """Run, kill inside `rule`; True where a job of it was at work. Where it had just ended, the next try finds work."""
+    run = Run(study, *arguments)
+    if run.wait_for(rule):
+        time.sleep(next(delays))
+        if run.process.poll() is None:
+            run.kill_all() if whole_group else run.kill_snakemake()
+            if rule in run.unfinished_rules():
+                return True
+    status = run.wait()
+    assert status in (0, -signal.SIGKILL, 128 + signal.SIGKILL), run.said()
+    if status == 0:  # all is done, and what is missing below finished targets would not be made again
+        shutil.rmtree(study.path / "results")
+    else:
+        remove_newest_output(study, rule)
+    return False

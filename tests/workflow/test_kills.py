@@ -3,7 +3,6 @@
 import copy
 import os
 import random
-import shutil
 import signal
 import subprocess
 import time
@@ -16,7 +15,7 @@ from tests.workflow.conftest import SNAKEMAKE, TINY, make_folder
 from tests.workflow.kills import (
     Run,
     as_measured,
-    remove_newest_output,
+    kill_inside,
     results_of,
     temporary_files,
     work_seconds,
@@ -38,24 +37,6 @@ def no_survivors():
         if run.alive():
             run.kill_all()
     Run.started.clear()
-
-
-def kill_inside(study, rule, delays, whole_group) -> bool:
-    """Run, kill inside `rule`; True where a job of it was at work. Where it had just ended, the next try finds work."""
-    run = Run(study)
-    if run.wait_for(rule):
-        time.sleep(next(delays))
-        if run.process.poll() is None:
-            run.kill_all() if whole_group else run.kill_snakemake()
-            if rule in run.unfinished_rules():
-                return True
-    status = run.wait()
-    assert status in (0, -signal.SIGKILL, 128 + signal.SIGKILL), run.said()
-    if status == 0:  # all is done, and what is missing below finished targets would not be made again
-        shutil.rmtree(study.path / "results")
-    else:
-        remove_newest_output(study, rule)
-    return False
 
 
 def test_a_study_killed_inside_many_kinds_of_rule_ends_with_the_same_bytes(finished, tmp_path, capsys):

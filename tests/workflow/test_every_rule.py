@@ -1,0 +1,164 @@
+"""Faults inside every rule: a study with all of them, killed in each, and on a disk that fills again and again.
+
+A command of its own, since it takes minutes: DPSTUDY_FAULTS=1 python -m pytest tests/workflow/test_every_rule.py. What
+always runs is the check that the study has every rule.
+"""
+
+import os
+import random
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import ROOT, TINY, StudyFolder, make_folder
+from tests.workflow.kills import OUTPUTS, Run, as_measured, kill_inside, results_of, temporary_files, work_seconds
+from tests.workflow.test_faults import mount, small_disk
+
+ASKED = bool(os.environ.get("DPSTUDY_FAULTS"))
+EVERY = {
+    "study": "every-rule",
+    "report": {"claims": ["anon_smoothing"]},
+    "datasets": {
+        "digits": {
+            "reader": "digits",
+            "splits": {"test": 0.2, "validation": 0.2},
+            "shards": 2,
+            "delta": "1e-4",
+            "sum_jobs": 2,
+        }
+    },
+    "public": {"glyphs": {"reader": "glyphs", "count": 80, "plant": {"dataset": "digits", "count": 9}}},
+    "dedup": {"sample": 10},
+    "backbones": {"cnn": {"architecture": "small_cnn", "public": "glyphs", "width": 8, "embedding": 16, "epochs": 1}},
+    "fits": {"pca": {"public": "glyphs", "extractor": "pixels", "dim": 8}},
+    "features": {
+        "pixels": {"extractor": "pixels"},
+        "cnn": {"extractor": "backbone", "backbone": "cnn"},
+        "projected": {"extractor": "pixels", "fit": "pca"},
+        "images": {"extractor": "images", "scaling": "unit"},
+    },
+    "methods": {
+        "ls": {"method": "least_squares"},
+        "tuned": {"method": "least_squares", "tuning": {"trials": 2, "space": {"ridge": {"low": 0.1, "high": 10.0}}}},
+        "sgd": {"method": "first_order", "learning_rate": 2.0, "clipping_norm": 1.0, "steps": 5, "curve_points": 2},
+        "smoothing": {"method": "instance_smoothing", "epochs": 1, "projected_dim": 4, "curve_points": 1},
+        "net": {
+            "method": "network_dpsgd",
+            "network": "scatter-28",
+            "learning_rate": 0.5,
+            "clipping_norm": 1.0,
+            "batch_size": "full",
+            "steps": 2,
+            "normalised": True,
+            "checkpoint_minutes": 0,
+        },
+    },
+    "cells": [
+        {"features": ["pixels"], "entries": ["ls", "tuned", "sgd", "smoothing"]},
+        {"features": ["cnn", "projected"], "entries": ["ls"]},
+        {"features": ["images"], "entries": ["net"]},
+    ],
+    "epsilons": ["2"],
+    "seeds": [0, 1],
+    "audit": {"entries": ["ls"], "epsilons": ["2"], "runs": 2000},
+    "black_box": {
+        "entries": ["net"],
+        "records": 30,
+        "models": 10,
+        "pilot": 2,
+        "space": {"learning_rate": [0.1], "canaries": ["blank"]},
+    },
+    "tables": {"every": {"dataset": "digits"}},
+    "figures": {"every": {"dataset": "digits"}},
+}
+RELEASED = TINY | {"noise": "secure", "methods": {"ls": TINY["methods"]["ls"]}, "tables": {}, "figures": {}}
+BUNDLE = "results/release/digits/cnn/ls/eps=1"
+PAPER = ("write_paper", "compile_paper")  # made on demand; tests/workflow/test_paper_workflow.py
+ELSEWHERE = {"match_public", "sum_statistics", "write_bundle", *PAPER}  # of other settings, and of what is released
+
+
+def rules() -> list[str]:
+    """Every rule of the repository."""
+    text = "".join(path.read_text() for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")))
+    return re.findall(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:", text, re.MULTILINE)
+
+
+def test_the_study_has_every_rule(tmp_path):
+    study = make_folder(tmp_path / "study")
+    study.write_config(EVERY)
+    planned = {rule for rule, _ in study.planned()}
+    assert planned | ELSEWHERE == set(rules()) and not planned & ELSEWHERE
+    assert set(OUTPUTS) | set(PAPER) == set(rules())
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> StudyFolder:
+    """The study, complete."""
+    study = make_folder(tmp_path_factory.mktemp("every") / "study")
+    study.write_config(EVERY)
+    result = study.snakemake()
+    assert result.returncode == 0, result.stdout + result.stderr
+    return study
+
+
+def check_equal(study: StudyFolder, expected: StudyFolder) -> None:
+    """The same files with the same bytes, times that were measured apart, and no half-written one."""
+    before, after = as_measured(results_of(expected)), as_measured(results_of(study))
+    assert after.keys() == before.keys()
+    assert [name for name in before if after[name] != before[name]] == []
+    assert temporary_files(study) == []
+
+
+@pytest.mark.skipif(not ASKED, reason="DPSTUDY_FAULTS=1 asks for it")
+def test_kills_inside_each_rule_change_no_byte(undisturbed, tmp_path, capsys):
+    study, chance = make_folder(tmp_path / "study"), random.Random(5)
+    study.write_config(EVERY)
+    hit = []
+    wanted = [rule for rule in OUTPUTS if rule not in ELSEWHERE]
+    for number, rule in enumerate(wanted):
+        longest = work_seconds(undisturbed, rule)
+        delays = iter([chance.uniform(0, longest), chance.uniform(0, longest / 4), 0.0, 0.0])
+        if any(kill_inside(study, rule, delays, whole_group=bool(number % 2)) for _ in range(4)):
+            hit.append(rule)
+    last = Run(study)
+    assert last.wait() == 0, last.said()
+    check_equal(study, undisturbed)
+    with capsys.disabled():
+        print(f"\nkilled inside {len(hit)} of {len(wanted)} rules; not inside {sorted(set(wanted) - set(hit))}")
+    assert len(hit) >= len(wanted) - 2  # a job may be over before it is found at work
+
+
+@pytest.mark.skipif(not ASKED, reason="DPSTUDY_FAULTS=1 asks for it")
+def test_a_disk_that_fills_again_and_again_changes_no_byte(undisturbed, tmp_path, capsys):
+    study, size, failures, rules_hit = make_folder(tmp_path / "study"), 64, 0, set()
+    study.write_config(EVERY)
+    with small_disk(study.path / "results", f"{size}k"):
+        while (run := study.snakemake("--keep-going")).returncode:
+            said = run.stdout + run.stderr
+            assert "the disk is full" in said, said
+            assert "Traceback" not in said, said
+            rules_hit |= set(re.findall(r"^Error in rule (\w+):", said, re.MULTILINE))
+            failures += 1
+            size = int(1.15 * size)
+            assert size < 1 << 16
+            assert mount("-o", f"remount,size={size}k", str(study.path / "results"))
+        check_equal(study, undisturbed)
+    with capsys.disabled():
+        print(f"\n{failures} full disks up to {size} kB, in {len(rules_hit)} rules: {', '.join(sorted(rules_hit))}")
+    assert failures >= 10
+
+
+@pytest.mark.skipif(not ASKED, reason="DPSTUDY_FAULTS=1 asks for it")
+def test_a_bundle_that_is_killed_is_made_again_of_the_same_bytes(tmp_path):
+    study = make_folder(tmp_path / "study")
+    study.write_config(RELEASED)
+    assert study.snakemake(BUNDLE).returncode == 0
+    whole = {path.name: path.read_bytes() for path in Path(study.path / BUNDLE).rglob("*") if path.is_file()}
+    for delay in (0.0, 0.2, 0.6):
+        shutil.rmtree(study.path / BUNDLE)
+        kill_inside(study, "write_bundle", iter([delay]), True, BUNDLE)
+        assert study.snakemake(BUNDLE).returncode == 0
+        after = {path.name: path.read_bytes() for path in Path(study.path / BUNDLE).rglob("*") if path.is_file()}
+        assert after == whole
