@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 DAEMONS = ("munged", "slurmctld", "slurmd", "sinfo")
@@ -163,11 +163,15 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Cluster]:
-    """A cluster that is taken down again."""
+def running(folder: Path, starting: Callable[[Callable[[], None]], None] | None = None) -> Iterator[Cluster]:
+    """A cluster that is taken down again.
+
+    Args:
+        starting: calls what starts it, and may give up.
+    """
     cluster = Cluster(folder)
     try:
-        cluster.start()
+        (starting or (lambda start: start()))(cluster.start)
         yield cluster
     finally:
         cluster.stop()

@@ -10,8 +10,10 @@ import pytest
 from tests.slurm.cluster import missing
 from tests.workflow.conftest import SNAKEMAKE
 
-WHY_NOT = missing() if os.environ.get("DPSTUDY_SLURM") else "run by `make test-slurm` alone"
-MARK = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+ASKED = os.environ.get("DPSTUDY_SLURM")  # "short": of CI, which has no time for more
+WHY_NOT = missing() if ASKED else "run by `make test-slurm` alone"
+SHORT_MARK = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+MARK = pytest.mark.skipif(WHY_NOT is not None or ASKED == "short", reason=str(WHY_NOT or "CI runs test_short.py alone"))
 # What a user would write into the profile. The last flag takes one value, so that targets may follow.
 PROFILE = [
     *("--workflow-profile", "profiles/slurm", "--default-resources", "slurm_partition=cpu", "runtime=10"),

@@ -1,12 +1,14 @@
 """Deep entries in the real workflow: each seed is a job, a killed one goes on, a new one leaves the others alone."""
 
+import copy
 import json
 import shutil
 import time
 
+import psutil
 import pytest
 
-from dpstudy.files import read_json, read_table
+from dpstudy.files import read_json, read_table, read_tensors
 from tests.workflow.conftest import TINY, StudyFolder, make_folder
 from tests.workflow.kills import Run
 
@@ -104,3 +106,45 @@ def test_a_killed_seed_goes_on_from_its_checkpoint(whole, tmp_path):
         assert without_seconds(one / "metrics.json") == without_seconds(other / "metrics.json")
         for name in (*SEEDLESS, "curve.parquet"):
             assert (one / name).read_bytes() == (other / name).read_bytes(), f"{folder}/{name}"
+
+
+def workers_of(run) -> list[psutil.Process]:
+    """The two processes that share the training; torchrun puts each into a session of its own."""
+    children = psutil.Process(run.process.pid).children(recursive=True)
+    return [child for child in children if "dpstudy.study.rank" in child.cmdline()[2:4]]
+
+
+def test_a_killed_worker_of_a_shared_training_is_told_and_it_goes_on_from_its_checkpoint(whole, tmp_path):
+    """Two processes train the same cell, one of which is killed, then their job; they end with what one makes."""
+    config = copy.deepcopy(STUDY) | {"seeds": [0]}
+    config["methods"]["wrn"]["devices"] = 2
+    study = made(tmp_path / "study", config)
+    checkpoint = study.path / "results/runs" / CELL / "seed=0" / "checkpoint.safetensors"
+    run = Run(study)
+    deadline = time.monotonic() + 240
+    while not checkpoint.exists():
+        assert time.monotonic() < deadline and run.process.poll() is None, run.said()
+        time.sleep(0.005)
+    first, second = sorted(workers_of(run), key=lambda process: process.pid)
+    second.kill()
+    assert run.wait() == 1
+    sentence = "dpstudy: one of the 2 processes that share this job was ended by SIGKILL"
+    assert sentence in run.said() and "Traceback" not in run.said()
+    assert sentence in (study.path / f"results/logs/train_seed/{CELL}/seed=0.log").read_text()
+    assert checkpoint.exists() and not (checkpoint.parent / "metrics.json").exists()
+    again = Run(study)
+    while len(workers := workers_of(again)) < 2:
+        assert again.process.poll() is None, again.said()
+        time.sleep(0.05)
+    (script,) = [process for process in again.alive() if ".snakemake/scripts" in " ".join(process.cmdline())]
+    script.kill()
+    assert not psutil.wait_procs(workers, 5)[1], "they train on without a job"
+    assert again.wait() == 1
+    last = Run(study)
+    assert last.wait() == 0, last.said()
+    assert "goes on after step" in (study.path / f"results/logs/train_seed/{CELL}/seed=0.log").read_text()
+    alone, shared = (
+        read_tensors(base.path / "results/runs" / CELL / "seed=0" / "model.safetensors") for base in (whole, study)
+    )
+    for name, value in alone.items():
+        assert shared[name] == pytest.approx(value, abs=1e-4), name

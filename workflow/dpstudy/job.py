@@ -22,9 +22,15 @@ def name_workflow() -> None:
 
     Looking for Snakemake among a job's ancestors would not do: where it died before the job looked, there is none.
     """
-    with contextlib.suppress(OSError):  # no /proc on this system: jobs are not watched
+    os.environ.update(ending_with_me())
+
+
+def ending_with_me() -> dict[str, str]:
+    """The environment of jobs that are to end when this process does; empty where a system has no /proc."""
+    with contextlib.suppress(OSError):
         # process and start time: a number alone may be used again
-        os.environ[WORKFLOW] = f"{os.getpid()} {_stat(os.getpid())[_STARTED]}"
+        return {WORKFLOW: f"{os.getpid()} {_stat(os.getpid())[_STARTED]}"}
+    return {}
 
 
 def keep_to_owner(*folders: str) -> None:
