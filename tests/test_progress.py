@@ -34,7 +34,7 @@ def test_a_loop_says_how_far_it_is_and_what_its_note_has(monkeypatch, jobs):
     said = terminal.getvalue()
     assert "cell" in said and "note of 2" in said
     if jobs:
-        assert "  cell: 50% (2 of 4), 0 s left, note of 2" in said.splitlines()
+        assert "  - cell: 50% (2 of 4), 0 s left, note of 2" in said.splitlines()
 
 
 def test_nothing_is_said_elsewhere(monkeypatch):

@@ -160,20 +160,29 @@ def test_a_repetition_that_releases_something_else_is_noticed():
 def test_runs_that_end_with_their_last_release_show_what_whole_ones_do(case, monkeypatch):
     """The same statistic, of the same noise, whether trainings go on to the end or not."""
     played, found, lasts = game(*FULL_BATCH[case][:2]), [], []
-    monkeypatch.setattr(canaries.secrets, "token_hex", lambda size: "the same noise")
-    monkeypatch.setattr(canaries.secrets, "randbits", lambda bits: 7)
     watched = canaries.Watched
 
-    def whole(mode, shared, last):
+    def whole(mode, shared, last, *key):
         lasts.append(last)
-        return watched(mode, shared, None)
+        return watched(mode, shared, None, *key)
 
-    found.append(play(played, 3 * PACK))
+    found.append(play(played, 3 * PACK, key=["the same noise"]))
     monkeypatch.setattr(canaries, "Watched", whole)
     monkeypatch.setattr(canaries, "EnoughError", type("NeverError", (Exception,), {}))
     monkeypatch.setattr(Replay, "released", released_to_the_end)
-    found.append(play(played, 3 * PACK))
+    found.append(play(played, 3 * PACK, key=["the same noise"]))
     assert np.array_equal(found[0], found[1]) and lasts[0] is None and lasts[-1] > 1
+
+
+def test_a_seeded_game_is_played_again_as_it_was_and_no_other_is():
+    played, runs = game("least_squares", {}), 2 * PACK
+    (present, absent), (again, away) = (play(played, runs, key=["a cell"]) for _ in range(2))
+    assert np.array_equal(present, again) and np.array_equal(absent, away)
+    others = [
+        play(played, runs, *other)[0] for other in (("seeded", False, ["b"]), (), (), ("secure", False, ["a cell"]))
+    ]
+    values = np.concatenate([present, *others])
+    assert len(set(values)) == len(values), "noise is fresh in every run, and in games of other keys"
 
 
 def released_to_the_end(self, name, query, std, step=0, tensor="", symmetric=False):

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tests.workflow.conftest import StudyFolder
 
@@ -162,13 +164,15 @@ def results_of(study: StudyFolder) -> dict[str, bytes]:
 
 
 def as_measured(results: dict[str, bytes]) -> dict[str, object]:
-    """`results_of` a study without the times that were measured: of training, and in the report's last section."""
+    """`results_of` a study without the times that were measured: of training, trials, and in the report's last section."""
     found: dict[str, object] = dict(results)
     for name, content in results.items():
         if name.endswith("metrics.json"):
             found[name] = metrics = json.loads(content)
             for row in metrics["seeds"]:
                 del row["seconds"]
+        elif name.endswith("trials.parquet"):
+            found[name] = pq.read_table(pa.BufferReader(content)).drop_columns("seconds").to_pydict()
     if PAGE in found:
         before, rules, after = results[PAGE].decode().partition("<h3>Rules</h3>")
         assert rules and "Time and memory" in after

@@ -12,8 +12,8 @@ from dpstudy.errors import StudyError
 from dpstudy.job import ending_with_me
 from dpstudy.progress import LINE, SHOWN
 
-# of the process that failed first; torchrun ends the others by SIGTERM
-_KILLED = re.compile(r"^Root Cause.*?^ *exitcode *: *-\d+ .*?\((SIG\w+)\)$", re.MULTILINE | re.DOTALL)
+_ENDED = re.compile(r"^ *exitcode *: *-\d+ \(pid: \d+\) +\((SIG\w+)\)$", re.MULTILINE)
+_FIRST = "Root Cause (first observed failure):"
 _LIBRARY = Path(__file__).parents[1]
 
 
@@ -25,7 +25,7 @@ def run(module: str, content: dict, processes: int, threads: int) -> None:
 
     Raises:
         SystemExit: one failed; the sentence that says why is on standard error.
-        StudyError: one was killed, and could not say anything.
+        StudyError: one was killed, by somebody or for want of memory.
     """
     with tempfile.TemporaryDirectory() as folder:
         task = Path(folder) / "task.json"
@@ -39,14 +39,26 @@ def run(module: str, content: dict, processes: int, threads: int) -> None:
             environment[SHOWN] = "yes"
         status, said = _run([*command, "-m", module, str(task)], environment)
     if status:
-        sentences = [line for line in said if line.startswith("dpstudy: ")]
-        if not sentences and (signal := _KILLED.search("".join(said))):
+        if signal := _killed("".join(said)):
             raise StudyError(
-                f"one of the {processes} processes that share this job was ended by {signal[1]} (by somebody, or for "
+                f"one of the {processes} processes that share this job was ended by {signal} (by somebody, or for "
                 "want of memory); run the same command again: a training goes on from its last checkpoint"
             )
+        sentences = [line for line in said if line.startswith("dpstudy: ")]
         sys.stderr.write("".join(sentences[:1] or said))
         raise SystemExit(1)
+
+
+def _killed(said: str) -> str | None:
+    """The signal that ended a process, if that is why all failed: the others miss it, and have errors of their own.
+
+    torchrun ends them by SIGTERM, or, as it says, SIGKILL; it may take any of those for the first that failed.
+    """
+    _, _, first = said.partition(_FIRST)
+    if found := _ENDED.search(first):
+        return found[1]
+    others = {signal for signal in _ENDED.findall(said) if signal != "SIGTERM"}
+    return None if "forcefully exiting" in said else next(iter(sorted(others)), None)
 
 
 def _run(command: list[str], environment: dict[str, str]) -> tuple[int, list[str]]:

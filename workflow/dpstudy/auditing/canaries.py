@@ -17,6 +17,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 from types import ModuleType
 
 import numpy as np
@@ -124,19 +125,27 @@ def game_of(name: str, parameters, problem: Problem, reads_public: bool = False,
     return Game(module, parameters, problem, module.plan(parameters, problem), canaries, beside, records)
 
 
-def play(game: Game, runs: int, mode: str = "seeded", shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def play(
+    game: Game, runs: int, mode: str = "seeded", shared: bool = False, key: Sequence[object] = ()
+) -> tuple[np.ndarray, np.ndarray]:
     """The attacker's statistic in `runs` runs with the canary and in as many without it.
 
-    Noise is fresh each time: in mode "seeded" of a key that nobody else has. With `shared` it is one vector for every
-    row of a release (a control), and the attacker looks at differences between rows.
+    Noise is fresh in each run. With `shared` it is one vector for every row of a release (a control), and the attacker
+    looks at differences between rows.
+
+    Args:
+        key: in mode "seeded" the same key plays the same game again; empty: one that nobody else has.
     """
     found: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     last: int | None = None  # the first run says how many releases there are: as many in all, by the plan
     attack = _by_model if game.last_iterate_only else _by_transcript
-    rng = np.random.default_rng(secrets.randbits(128))
-    while min(sum(map(len, part)) for part in found) < runs:
+    key = key or (secrets.token_hex(16),)
+    rng = NoiseSource("seeded", "audit", *key).sampling("coins")
+    for number in count():
+        if min(sum(map(len, part)) for part in found) >= runs:
+            break
         present = rng.random(game.canaries) < 0.5
-        source = Watched(mode, shared, last)
+        source = Watched(mode, shared, last, *key, number)
         statistic = attack(game, present, source)
         last = None if game.last_iterate_only else len(source.transcript)
         found[0].append(statistic[present])

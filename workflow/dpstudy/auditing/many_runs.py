@@ -1,5 +1,7 @@
 """The entries of audit.json that many runs of the canaries' game give."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dpstudy.auditing.canaries import Game, play
@@ -11,15 +13,18 @@ STATISTIC = "likelihood ratio of all releases for a canary with the largest cont
 STATISTIC_OF_MODEL = "the published weights along what a canary adds to them"
 
 
-def attack(game: Game, runs: int, confidence: float, mode: str = "seeded", shared: bool = False) -> list[dict]:
+def attack(
+    game: Game, runs: int, confidence: float, mode: str = "seeded", shared: bool = False, key: Sequence[object] = ()
+) -> list[dict]:
     """Play the game, and bound epsilon from below.
 
     Args:
         runs: with the canary, and as many without it; a fifth of them fix the threshold.
         confidence: of each bound.
         shared: the noise is one vector for all (a control): the attacker looks where it cancels.
+        key: as of `play`.
     """
-    return bounds(game, *play(game, runs, mode, shared), confidence, shared)
+    return bounds(game, *play(game, runs, mode, shared, key), confidence, shared)
 
 
 def bounds(game: Game, present: np.ndarray, absent: np.ndarray, confidence: float, shared: bool = False) -> list[dict]:

@@ -10,6 +10,7 @@ gives a valid bound.
 """
 
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -65,15 +66,18 @@ class _FirstStep(Replay):
         return super().released(name, query, std, step, tensor, symmetric)
 
 
-def one_run(game: Game, canaries: int, confidence: float, mode: str = "seeded") -> list[dict]:
+def one_run(
+    game: Game, canaries: int, confidence: float, mode: str = "seeded", key: Sequence[object] = ()
+) -> list[dict]:
     """Train once, guess, and bound epsilon from below: the entries of audit.json.
 
     Args:
         canaries: how many take part, each by a coin; a training of one step follows for each.
         confidence: of the bound.
+        key: in mode "seeded" the same key plays the same game again; empty: one that nobody else has.
     """
     target, delta = game.problem.budget.target, game.problem.budget.delta
-    present, evidence = play_once(game, canaries, mode)
+    present, evidence = play_once(game, canaries, mode, key)
     made = guesses_to_make(canaries, mu_of(target, delta), delta, confidence)
     surest = np.argsort(-np.abs(evidence), kind="stable")[:made]
     correct = int(np.sum((evidence[surest] > 0) == present[surest]))
@@ -89,18 +93,24 @@ def one_run(game: Game, canaries: int, confidence: float, mode: str = "seeded") 
     ]
 
 
-def play_once(game: Game, canaries: int, mode: str = "seeded") -> tuple[np.ndarray, np.ndarray]:
+def play_once(
+    game: Game, canaries: int, mode: str = "seeded", key: Sequence[object] = ()
+) -> tuple[np.ndarray, np.ndarray]:
     """(canaries,) the coins, and what the releases say of each: the larger, the likelier it was there.
+
+    Args:
+        key: as of `one_run`.
 
     Raises:
         StudyError: the canaries' gradients do not fit into memory.
     """
-    rng = np.random.default_rng(secrets.randbits(128))
+    key = key or (secrets.token_hex(16),)
+    rng = NoiseSource("seeded", "audit", *key).sampling("coins")
     game = replace(game, canaries=canaries)
     images = _SPREAD * rng.standard_normal((canaries, game.problem.dim)).astype(np.float32)
     classes = rng.integers(game.problem.classes, size=canaries)
     present = rng.random(canaries) < 0.5
-    source = NoiseSource(mode, "audit", secrets.token_hex(16))
+    source = NoiseSource(mode, "audit", *key)
     event = max(game.plan.events, key=lambda event: event.count)  # the steps; what normalises comes once
     source.transcript = _Steps(event.name)
     trained(game, present, source, (images, classes))

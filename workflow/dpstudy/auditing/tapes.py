@@ -3,8 +3,6 @@
 None of them is ever given records: canaries only.
 """
 
-import secrets
-
 import numpy as np
 
 from dpstudy.privacy.noise import NoiseSource
@@ -19,8 +17,8 @@ class Watched(NoiseSource):
 
     transcript: list[tuple[str, int, str, np.ndarray]]
 
-    def __init__(self, mode: str, shared: bool, last: int | None):
-        super().__init__(mode, "audit", secrets.token_hex(16), shared=shared)
+    def __init__(self, mode: str, shared: bool, last: int | None, *key: object):
+        super().__init__(mode, "audit", *key, shared=shared)
         self.transcript = []
         self._last = last
 

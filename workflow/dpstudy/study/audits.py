@@ -44,10 +44,11 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
     parameters = methods.parameters(request.options["method"], hyper)
     game = game_of(request.options["method"], parameters, problem, reads_public(request.options))
     shared = bool(request.options.get("shared_noise"))
+    key = (request.cell.path,)
     if deep(game) and not shared:
-        found = one_run(game, options["canaries"], options["confidence"], request.noise)
+        found = one_run(game, options["canaries"], options["confidence"], request.noise, key)
     else:
-        found = attack(game, options["runs"], options["confidence"], request.noise, shared)
+        found = attack(game, options["runs"], options["confidence"], request.noise, shared, key)
     certified = None if shared else certify(game.plan.events, problem.budget.delta).epsilon
     content = {"audits": found, "epsilon_certified": certified, "verdict": verdict(found, certified)}
     _log.info("%s: %s", request.cell.path, content["verdict"])
