@@ -164,7 +164,7 @@ def results_of(study: StudyFolder) -> dict[str, bytes]:
 
 
 def as_measured(results: dict[str, bytes]) -> dict[str, object]:
-    """`results_of` a study without the times that were measured: of training, trials, and in the report's last section."""
+    """`results_of` a study without times that were measured: of trainings and trials, and in the report's end."""
     found: dict[str, object] = dict(results)
     for name, content in results.items():
         if name.endswith("metrics.json"):
