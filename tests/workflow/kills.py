@@ -1,6 +1,7 @@
 """Running a study through workflow/run.py, and killing it inside a rule of one's choice."""
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -91,8 +92,9 @@ class Run:
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             ended = self.process.poll() is not None
-            if any(log.stat().st_mtime_ns > self._started_ns for log in self._logs(rule)):
-                return True
+            with contextlib.suppress(FileNotFoundError):  # Snakemake removed an old one meanwhile
+                if any(log.stat().st_mtime_ns > self._started_ns for log in self._logs(rule)):
+                    return True
             if ended:
                 return False
             time.sleep(_POLL_SECONDS)

@@ -370,7 +370,7 @@ def test_the_sentence_is_repeated_once_at_the_end(empty):
     result = make_study(empty)
     assert result.returncode == 1
     said = result.stderr
-    assert said.count("dpstudy: ") == 2  # and not by the job, nor by Snakemake
+    assert said.count("dpstudy: ") == 2, said  # and not by the job, nor by Snakemake
     assert "failed: prepare_shard digits/" in said and "CalledProcessError" not in said
     *_, last = said.split("failed: ")
     assert "dpstudy: data set 'digits': digits are out\n  job: prepare_shard digits/" in last
