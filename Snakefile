@@ -17,6 +17,7 @@ if not workflow.configfiles:
 include: "workflow/rules/common.smk"
 include: "workflow/rules/publics.smk"
 include: "workflow/rules/lookups.smk"
+include: "workflow/rules/memory.smk"
 include: "workflow/rules/selected.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/dedup.smk"

@@ -56,9 +56,6 @@ RUN = f"results/runs/{CELL}/seed={{seed}}"
 SUMS = "results/private/statistics/{dataset}/{features}/{split}/clip={clip}/{grams}"
 GRAPH = "results/benchmarks/graph.json"
 SMALL_IMAGES = ("digits", "glyphs", "dead_leaves", "strokes", "cutouts", "scenes", "idx", "cifar", "mosaics")
-NESTED_MB = 250  # of the Snakemake in a job of a cluster
-HELD_MB = 1024  # HOLD_BYTES of dpstudy.methods.records
-SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
 NO_MATCH = "(?!)"  # a pattern for a wildcard that this study leaves without values
 
 
@@ -116,28 +113,6 @@ def grown(amount):
     if callable(amount):
         return lambda wildcards, input, attempt: attempt * amount(wildcards, input)
     return lambda wildcards, attempt: attempt * amount
-
-
-def peak(megabytes):
-    """mem_mb, the most resident memory that a job takes (python -m benchmarks memory measures it); in a cluster with that
-    of the Snakemake which each job has of its own. Grown with the attempt."""
-    amount = megabytes if callable(megabytes) else lambda wildcards, input: megabytes
-    return grown(lambda wildcards, input: amount(wildcards, input) + (0 if workflow.local_exec else NESTED_MB))
-
-
-def memory(megabytes_least, factor):
-    """Megabytes from the size of the inputs."""
-    return lambda wildcards, input: int(megabytes_least + factor * input.size_mb)
-
-
-def streaming_memory(megabytes_least, factor):
-    """Megabytes of a job that holds features up to a limit, and beyond it reads them a few shards at a time."""
-
-    def megabytes(wildcards, input):
-        streamed = factor * HELD_MB + SHARDS_HELD * max(input.size_files_mb)
-        return int(megabytes_least + min(factor * input.size_mb, streamed))
-
-    return megabytes
 
 
 def final_targets():

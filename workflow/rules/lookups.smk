@@ -96,13 +96,6 @@ def extraction_options(wildcards):
     return {key: value for key, value in STUDY["features"][wildcards.features].items() if key != "trained_on"}
 
 
-def extraction_memory(wildcards, input):
-    """mem_mb of an extraction: the images with what becomes of them, and a network's weights."""
-    weights = sum(os.path.getsize(path) for path in weights_files(STUDY["features"][wildcards.features])) / 1e6
-    least = 300 if STUDY["features"][wildcards.features]["extractor"] in ("pixels", "precomputed") else 1000
-    return int(least + 20 * max(input.size_mb - weights, 0) + 4 * weights)
-
-
 def extraction_gpu(wildcards):
     """One GPU, where there is one, for networks."""
     return gpu() if STUDY["features"][wildcards.features]["extractor"] in ("backbone", "timm") else 0
@@ -330,59 +323,3 @@ def shown_benchmarks():
 def devices_of(wildcards):
     """How many processes share the training of a cell's seed."""
     return options_of(wildcards).get("devices", 1)
-
-
-def audit_memory(wildcards, input):
-    """mem_mb of attacks: for networks, the gradients of all canaries."""
-    if wildcards.entry in entries_where(curve=True, per_seed=True):
-        return 8000
-    return 220 if options_of(wildcards)["method"] == "least_squares" else 950
-
-
-def stepped_memory(wildcards, input):
-    """mem_mb of a training in steps: mini-batches are picked from memory, full batches may be read anew."""
-    options = options_of(wildcards)
-    if options["method"] == "least_squares":  # a search for its settings
-        return memory(290, 3)(wildcards, input)
-    searched = options.get("tuning", {}).get("space", {})
-    full = options.get("batch_size", "full") == "full" and "batch_size" not in searched
-    return int((streaming_memory if full else memory)(1150, 4)(wildcards, input))
-
-
-def solving_memory(wildcards, input):
-    """mem_mb of a closed form: least squares needs no torch, the others do."""
-    options = options_of(wildcards)
-    if options["method"] != "least_squares":
-        return memory(1350, 8)(wildcards, input)
-    return memory(265, 4 if pays(options) else 1)(wildcards, input)  # where it pays, it reads validation records
-
-
-def statistics_memory(wildcards, input):
-    """mem_mb of sums: d x d of them, in float64 and float32, beside the shards that a pass has in hand; more where torch
-    makes them."""
-    dim, classes = matrix_of(input.features[0])
-    grams = dim**2 * (16 + 4 * classes * (wildcards.grams == "per-class")) / 1e6
-    with_torch = 700 if gpu() or input.size_mb > HELD_MB else 0
-    return int(210 + with_torch + grams + SHARDS_HELD * max(input.size_files_mb))
-
-
-def matrix_of(manifest):
-    """(d, m) of a feature set, from its manifest. Where that is still to be made, Snakemake asks again."""
-    with open(manifest, encoding="utf-8") as file:
-        try:
-            content = json.load(file)
-            return int(content["dim"]), len(content["classes"])
-        except (ValueError, KeyError, TypeError):
-            return 0, 0  # damaged, which the job says in a sentence
-
-
-def preparation_memory(wildcards, input):
-    """mem_mb of reading images: those of the benchmarks are small."""
-    return 350 if SOURCES[wildcards.source]["reader"] in SMALL_IMAGES else 2000
-
-
-def certification_memory(wildcards, input):
-    """mem_mb of certifying: sampled batches need privacy loss distributions."""
-    own = [cell.options(STUDY) for cell in CELLS if cell.dataset == wildcards.dataset]
-    sampled = any(options.get("batch_size", "full") != "full" or "tuning" in options for options in own)
-    return int((950 if sampled else 190) + 8 * input.size_mb)

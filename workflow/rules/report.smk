@@ -19,7 +19,7 @@ rule judge_claims:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(memory(250, 8)),
+        mem_mb=peak(memory(190, 8)),
         runtime=grown(30),
     params:
         table=lambda wildcards: claims_table(wildcards.paper)[0],
@@ -56,7 +56,7 @@ rule build_report:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(memory(138, 8)),
+        mem_mb=peak(memory(175, 8)),
         runtime=grown(30),
     params:
         study=STUDY["study"],

@@ -74,7 +74,7 @@ use rule train_stepped as train_claimed with:
     wildcard_constraints:
         entry=alternatives(entries_where(curve=True, audited=True)),
     resources:
-        mem_mb=peak(memory(1300, 12)),
+        mem_mb=peak(memory(1100, 4)),
         runtime=grown(240),
         gpu=gpu(),
 
