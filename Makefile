@@ -39,13 +39,13 @@ paper: $(VENV)/study.stamp
 	@echo "  results/tables/all.pdf"
 
 test: $(VENV)/dev.stamp
-	@$(BIN)/python -m pytest -n 2 --dist loadscope
+	@$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 test-slurm: $(VENV)/dev.stamp
 	@tests/slurm/install.sh && DPSTUDY_SLURM=1 $(BIN)/python -m pytest tests/slurm
 
 coverage: $(VENV)/dev.stamp  # what the tests never reach: a report by file, and pages in htmlcov/
-	@$(BIN)/python -m pytest -n 2 --dist loadscope --cov --cov-report=term:skip-covered --cov-report=html
+	@$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report=term:skip-covered --cov-report=html
 
 bench: $(VENV)/dev.stamp
 	@$(BIN)/python -m benchmarks

@@ -42,7 +42,7 @@ def main() -> int:
         help="most rows of `stream` (default 1,280,000: 2 GB of disk), another n of `smoothing`, or runs of `attack`",
     )
     parser.add_argument("--study", help="of `memory`: the study that is run, instead of config.yaml")
-    parser.add_argument("--out", help="of `curves`: a folder for figures and the numbers behind them")
+    parser.add_argument("--out", help="of `curves` and `dedup`: a folder for figures and the numbers behind them")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
@@ -59,7 +59,7 @@ def main() -> int:
             started = time.monotonic()
             more = {"rows": options.rows} if name in ("stream", "smoothing", "attack") and options.rows else {}
             more |= {"study": options.study} if name == "memory" and options.study else {}
-            more |= {"out": options.out} if name == "curves" else {}
+            more |= {"out": options.out} if name in ("curves", "dedup") else {}
             importlib.import_module(f"benchmarks.{module}").run(options.threads, options.repeats, **more)
             print(f"({name}: {time.monotonic() - started:.0f} s in all)\n", flush=True)
     return 0

@@ -7,13 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.curve import Curve
+
 SHARD, PRIVATE = 10_000, 2_000
-SIZES = (10_000, 50_000, 100_000)
+SIZES = (20_000, 50_000, 100_000)
 PROJECTED = 14_000_000, 50_000  # public and private images
 
 
-def run(threads: int, repeats: int) -> None:
-    """Print the cost curve and what it comes to for 14 million public images; `repeats` is not used."""
+def run(threads: int, repeats: int, out: str | None = None) -> None:
+    """Print the cost curve and what it comes to for 14 million public images; with `out`, draw it there.
+
+    `repeats` is not used.
+    """
     import torch
 
     from dpstudy.allocator import keep_freed_memory
@@ -27,6 +32,7 @@ def run(threads: int, repeats: int) -> None:
     extractor = open_extractor(DEFAULT_EMBEDDING)
     random = np.random.default_rng(0)
     print(f"{PRIVATE} private images of 32 x 32 in colour against public ones in shards of {SHARD}")
+    curve = Curve("dedup", "public images", "de-duplication against public images")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
 
@@ -62,6 +68,8 @@ def run(threads: int, repeats: int) -> None:
                     f"{rows:7d} public images: describe {describing:6.1f} s, search {searching:6.1f} s,"
                     f" align {aligning:6.1f} s; peak so far {peak:.2f} GiB"
                 )
+                for step, seconds in (("describe", describing), ("search", searching), ("align", aligning)):
+                    curve.add(step, rows, seconds)
         each = describing / len(shards) / SHARD, searching / len(shards) / SHARD / PRIVATE
         public, private = PROJECTED
         hours = (public * each[0] / 3600, public * private * each[1] / 3600, aligning / PRIVATE * private / 3600)
@@ -69,6 +77,7 @@ def run(threads: int, repeats: int) -> None:
             f"projected, {public} public and {private} private images, core hours: describe {hours[0]:.1f}, search"
             f" {hours[1]:.1f}, align {hours[2]:.1f}"
         )
+    curve.finish(out)
 
 
 def pictures(count: int, random: np.random.Generator) -> np.ndarray:
