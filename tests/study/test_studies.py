@@ -1,6 +1,7 @@
 """The studies that come with the repository load, and unfold into the cells that they promise."""
 
 import csv
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -70,18 +71,83 @@ def test_each_published_filter_finds_a_printed_number(path):
                 assert lookup(row["published"] | {"statistic": statistic}, row["epsilon"]), (name, row["label"])
 
 
-@pytest.mark.parametrize("dataset", ["mnist", "fashion", "cifar10"])
-def test_the_tables_of_tramer2021_are_whole(dataset):
-    """Every model and epsilon of its Tables 1, 2, 11 and 19 that its configurations are printed for has a row."""
-    config = loaded(ROOT / "studies" / f"tramer2021-{dataset}.yaml")
-    counts = {"1": 3, "2": 3, "4": None, "11": 3, "19": 4} | ({"20": 2} if dataset == "cifar10" else {})
-    for table, rows in counts.items():
-        spec = config["tables"][f"tramer2021-table-{table}-{dataset}"]
-        if rows:
-            assert sum("published" in row for row in spec["rows"]) == rows, table
-        else:
-            assert all("published" in row for row in spec["models"]) and len(spec["models"]) >= 3
-    assert config["tables"][f"tramer2021-claims-{dataset}"]["paper"] == "tramer2021"
+PRINTED = {"mnist": "MNIST", "fashion": "Fashion-MNIST", "cifar10": "CIFAR-10"}
+
+
+@pytest.mark.parametrize(("study", "dataset"), PRINTED.items())
+def test_the_tables_of_tramer2021_are_whole(study, dataset):
+    """Every number of its Tables 1, 2, 11, 19 and 20 stands in the table's target, beside a cell or as a cited one."""
+    config = loaded(ROOT / "studies" / f"tramer2021-{study}.yaml")
+    cells = {(cell.features, cell.entry, cell.epsilon) for cell in unfold(config)}
+    with (ROOT / "workflow/published/results.csv").open(encoding="utf-8") as file:
+        printed = [row for row in csv.DictReader(file) if (row["paper"], row["dataset"]) == ("tramer2021", dataset)]
+    for table in ("1", "2", "11", "19", *(["20"] if study == "cifar10" else [])):
+        spec = config["tables"][f"tramer2021-table-{table}-{study}"]
+        own = [row for row in printed if row["table"] == table]
+        assert own
+        for number in own:
+
+            def is_of(row, number=number):
+                return all(number[key] == value for key, value in row.get("published", {"paper": ""}).items())
+
+            assert number["epsilon"] in spec["epsilons"], number
+            if number["source"]:
+                assert any(map(is_of, spec["cited"])), number
+            else:
+                beside = [row for row in spec["rows"] if is_of(row)]
+                assert [(row["features"], row["entry"], number["epsilon"]) in cells for row in beside] == [True], number
+    assert len(config["tables"][f"tramer2021-table-4-{study}"]["models"]) >= 3
+    assert all("published" in row for row in config["tables"][f"tramer2021-table-4-{study}"]["models"])
+    assert config["tables"][f"tramer2021-claims-{study}"]["paper"] == "tramer2021"
+
+
+BEST = {"linear": "dp-sgd", "ScatterNet+CNN": "scatter-cnn", "CNN": "cnn"}
+
+
+@pytest.mark.parametrize(("study", "dataset"), PRINTED.items())
+def test_the_presets_of_tramer2021_are_those_printed(study, dataset):
+    """Table 13 at epsilon = 3, Table 10 for clipping without noise; what differs does not say that it is printed."""
+    config = loaded(ROOT / "studies" / f"tramer2021-{study}.yaml")
+    best, clipped = printed_settings("13", dataset), printed_settings("10", dataset)
+    bounds = {key: float(value) for key, value in printed_settings("12", dataset).popitem()[1].items() if "_C" in key}
+    assert sorted(best) == sorted(BEST) and len(clipped) == 1
+    for cell in unfold(config):
+        options = cell.options(config)
+        source = options.get("tuned_on", "")
+        normalise = config["features"][cell.features].get("normalise", "none")
+        if "normalisation" in options:
+            kept = {"data_norm_C1": options["normalisation"]["mean_clip"]}
+            assert kept | {"data_norm_C2": options["normalisation"]["square_clip"]} == bounds
+        if "Table 13" in source:
+            model = {"tanh": "CNN", "scat": "ScatterNet+CNN"}.get(options.get("network", "")[:4], "linear")
+            groups, sigma = best[model]["group_norm_groups_G"], best[model]["data_norm_sigma"]
+            assert normalise == ("none" if groups == "-" else {"group_norm": int(groups)}), cell
+            found = options.get("normalisation", {}).get("noise_multiplier", "-")
+            assert found == sigma or found == float(sigma), cell
+            check_rates(options, best[model], "base_learning_rate")
+            assert options["clipping_norm"] == 0.1 and options["momentum"] == 0.9
+        if "Table 10" in source:
+            (printed,) = clipped.values()
+            check_rates(options, printed, "learning_rate")
+            assert options["sanitise"] == "clip" and options["clipping_norm"] == float(printed["clipping_norm"])
+            assert normalise in ("none", {"group_norm": int(printed["best_groups_G"])})
+    told = {entry: config["methods"][entry]["tuned_on"] for entry in BEST.values()}
+    assert all("Table 13" in source for source in told.values()), "at epsilon = 3, where nothing is overridden"
+
+
+def printed_settings(table, dataset):
+    """{model: {parameter: value}} of a table of tramer2021."""
+    with (ROOT / "workflow/published/hyperparameters.csv").open(encoding="utf-8") as file:
+        keys = {"paper": "tramer2021", "table": table, "dataset": dataset}
+        rows = [row for row in csv.DictReader(file) if keys.items() <= row.items()]
+    models = dict.fromkeys(row["model"] for row in rows)
+    return {name: {row["parameter"]: row["value"] for row in rows if row["model"] == name} for name in models}
+
+
+def check_rates(options, printed, rate):
+    assert (options["batch_size"], options["epochs"]) == (int(printed["batch_size"]), int(printed["epochs"]))
+    assert options["learning_rate"] == float(Fraction(printed[rate])) and options["learning_rate_batch"] == 512
+    assert options["curve_points"] == options["epochs"], "accuracy after each epoch"
 
 
 PRESETS = [  # study, data set, entry, table of de2022, method there

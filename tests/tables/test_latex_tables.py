@@ -61,6 +61,24 @@ def test_latex_lays_cells_out_as_the_papers_do(study):
     assert "tramer2021, Table 1 (mean)" in tex
 
 
+def test_numbers_that_the_paper_cites_are_rows_of_their_own_at_epsilons_of_their_own(study):
+    cited = {"label": "earlier CNNs", "published": {"paper": "tramer2021", "table": "1", "model": "CNN"}}
+    cited["published"]["dataset"] = "MNIST"
+    spec = SPEC | {"dataset": "mnist", "epsilons": ["1.2", "2", "3.2"], "cited": [cited]}
+    tex, rows = build(study, spec)
+    assert re.sub(r" +", " ", tex).count("earlier CNNs & 96.6 & 95.0 & 96.1 \\\\") == 1
+    assert "Cited there: Feldman & Zrnic (2020) at ε = 1.2; Abadi et al. (2016) at ε = 2; Nasr" in notes_of(tex)
+    assert [(row["ours"], row["published"]) for row in rows[-3:]] == [("", "96.6"), ("", "95.0"), ("", "96.1")]
+    with pytest.raises(StudyError, match="epsilon '3.2' is not in the study"):
+        build(study, SPEC | {"epsilons": ["1.2", "3.2"]})
+    del spec["rows"]
+    assert len(build(study, spec)[1]) == 3 * (4 + 1), "beside all rows of the study"
+
+
+def notes_of(tex):
+    return tex.replace(r"\&", "&").replace(r"$\varepsilon$", "ε").replace("$=$", "=")
+
+
 def with_intervals(study, name):
     """Give each seed of a cell an interval of 2 below to 1 above its value."""
     metrics = read_json(study.metrics[name])

@@ -58,7 +58,10 @@ def _by_epsilon(table: Table) -> dict:
     for row in table.rows:
         where = [row.dataset if len(table.datasets) > 1 else "", row.group]
         label = row.label if row.epochs is None else f"{row.label}, epochs: {row.epochs}"
-        cells = [_cell(cell, table, mark_of(cell, at)) for cell, at in zip(row.cells, table.columns, strict=True)]
+        cells = [
+            _cited(cell) if row.is_cited else _cell(cell, table, mark_of(cell, at))
+            for cell, at in zip(row.cells, table.columns, strict=True)
+        ]
         rows.append({"label": label, "sub": ", ".join(filter(None, where)), "cells": cells})
     return _table(table, "certified ε", columns, rows, notes(table), marks(table))
 
@@ -108,6 +111,16 @@ def _cell(cell: Cell, table: Table, mark: str, alone: bool = False) -> dict:
         "mark": mark,
         "title": "no such cell" if cell.ours is None else f"{privacy_of(cell)}; {_seeds(cell.seeds)}",
     }
+
+
+def _cited(cell: Cell) -> dict:
+    """A cell that is a published number alone."""
+    keys = ("order", "value", "std", "interval", "privacy", "published", "difference", "mark", "title")
+    empty = dict.fromkeys(keys, "")
+    if cell.published is None:
+        return empty
+    source = cell.published.source or f"{cell.published.paper}, Table {cell.published.table}"
+    return empty | {"order": cell.published.text, "value": cell.published.text, "title": source}
 
 
 def privacy_of(cell: Cell | Column) -> str:

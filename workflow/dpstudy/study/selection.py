@@ -39,8 +39,10 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
         StudyError: the first mistake.
     """
     for key, allowed, what in axes_of(config):
-        for name in listed(spec.get(key, [])):
+        for name in listed(spec.get(key, [])) if (key, "cited" in spec) != ("epsilons", True) else ():
             check_known(f"{place}.{key}", name, allowed, what)
+    if "cited" in spec and "dataset" not in spec:
+        raise StudyError(f"{place}: the key 'dataset' is missing; numbers that are 'cited' are of one data set")
     kinds = ("groups", "rows", "columns")
     parts = {f"{place}.{key}[{i}]": part for key in kinds for i, part in enumerate(spec.get(key, []))}
     for where, part in {place: spec, **parts}.items():
@@ -229,4 +231,4 @@ def _parts(spec: dict, dataset: str) -> Iterator[tuple[dict, ...]]:
     elif groups and rows:
         yield from ((group, row) for group in groups for row in rows)
     else:
-        yield from ((part,) for part in groups or rows)
+        yield from ((part,) for part in (*(groups or rows), *spec.get("cited", ())))

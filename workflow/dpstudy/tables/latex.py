@@ -59,6 +59,9 @@ def to_latex(table: Table) -> str:
         if len(table.datasets) > 1:
             lines.append(rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\textit{{{escape(dataset)}}}}} \\")
         for row in (row for row in table.rows if row.dataset == dataset):
+            if row.is_cited:
+                lines.append(line([escape(row.label), *(_published(cell, table, wide) for cell in row.cells)]))
+                continue
             pairs = list(zip(row.cells, columns, strict=True))
             lines.append(line([escape(row.label), *(_ours(*pair, table, wide) for pair in pairs)]))
             if row.has_intervals:
@@ -130,12 +133,15 @@ def notes(table: Table, beside: str = "; in brackets ours minus published") -> l
     sentences = [f"{metric[0].upper()}{metric[1:]}: {spread}."]
     if any(row.has_intervals for row in table.rows):
         sentences.append(INTERVALS)
-    if any(cell.ours is None for row in table.rows for cell in row.cells):
+    if any(cell.ours is None for row in table.rows if not row.is_cited for cell in row.cells):
         sentences.append("– marks a missing cell.")
     if any(column.audited is not None for column in table.columns):
         sentences.append("Attacked: the highest lower bound on ε that attacks on a column's releases gave.")
     if table.sources:
         sentences.append(f"Published: {'; '.join(table.sources)}{beside}.")
+    if cited := [cell for row in table.rows if row.is_cited for cell in row.cells if cell.published]:
+        works = dict.fromkeys(f"{c.published.source} at ε = {c.epsilon}" for c in cited if c.published.source)
+        sentences += [f"Cited there: {'; '.join(works)}."] * bool(works)
     if table.has_bounds:
         sentences.append("Where only a bound is published, the paper prints the cell as at most 20 %.")
     return sentences

@@ -88,7 +88,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One method entry on one kind of features; `label` and `group` (the features') are the user's texts."""
+    """One method entry on one kind of features; `label` and `group` (the features') are the user's texts.
+
+    A row that has published numbers alone is of no features and no entry ("").
+    """
 
     dataset: str
     features: str
@@ -97,6 +100,11 @@ class Row:
     cells: tuple[Cell, ...]
     group: str = ""
     epochs: int | None = None
+
+    @property
+    def is_cited(self) -> bool:
+        """Whether it has published numbers alone."""
+        return not self.entry
 
     @property
     def has_published(self) -> bool:
@@ -164,8 +172,8 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
 
     Args:
         name: its key under `tables`.
-        spec: its value there: caption, dataset or datasets, groups, rows, epsilons, metric, statistic, published,
-            counterparts.
+        spec: its value there: caption, dataset or datasets, groups, rows, cited, epsilons, metric, statistic,
+            published, counterparts.
         results: of the study.
 
     Raises:
@@ -176,7 +184,8 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
     if statistic not in ("mean", "median"):
         raise StudyError(f"table {name}: statistic {statistic!r} is unknown; use 'mean' or 'median'")
     epsilons = [str(epsilon) for epsilon in spec.get("epsilons", results.axes["epsilons"])]
-    check_names(f"table {name}", "epsilon", epsilons, results.axes["epsilons"])
+    if "cited" not in spec:  # which may have printed epsilons beyond the study's
+        check_names(f"table {name}", "epsilon", epsilons, results.axes["epsilons"])
     values = values_by_cell(results.summary, metric)
     rows = []
     for dataset, group, row in _row_specs(name, spec, results.axes, values):
@@ -192,6 +201,12 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
                 dataset, features, entry, label, cells, group.get("label", group.get("features", "")), row.get("epochs")
             )
         )
+    for cited in spec.get("cited", []):
+        dataset, where = spec["dataset"], combine(spec, spec["dataset"], cited)
+        cells = tuple(
+            cell_at((dataset, "", "", epsilon), {}, results, where, metric, statistic) for epsilon in epsilons
+        )
+        rows.append(Row(dataset, "", "", cited["label"], cells))
     for cell in (cell for row in rows for cell in row.cells if cell.above_ceiling):
         _log.warning("%s: %.2f is above the ceiling of its noise, %.2f", cell.name, cell.ours, cell.ceiling)
     columns = tuple(_column(epsilon, [row.cells[i] for row in rows]) for i, epsilon in enumerate(epsilons))
