@@ -3,7 +3,7 @@
 import pytest
 
 from dpstudy.errors import StudyError
-from dpstudy.study.cells import Cell, unfold
+from dpstudy.study.cells import Cell, beyond_target, unfold
 from dpstudy.study.config import load
 from dpstudy.study.public_points import reads_public
 
@@ -106,3 +106,16 @@ def test_only_cells_that_read_public_points_need_a_fit():
         apart = [{"features": ["projected"], "entries": ["means"]}]
         config = study(**sources, methods={"means": entry}, cells=apart)
         assert all(reads_public(cell.options(config)) for cell in unfold(config))
+
+
+def test_entries_that_certify_more_than_their_target_are_known():
+    methods = {
+        "shuffled": {"method": "first_order", "sampling": "shuffle"},
+        "sampled": {"method": "first_order"},
+        "changed": {"method": "first_order"},
+        "iterated": {"method": "iterated_sgd"},
+        "hidden": {"method": "iterated_sgd", "order": "secret"},
+        "least": {"method": "least_squares"},
+    }
+    overrides = [{"match": {"entry": "changed", "epsilon": "3"}, "set": {"sampling": "shuffle"}}]
+    assert beyond_target({"methods": methods, "overrides": overrides}) == ["shuffled", "changed", "iterated"]

@@ -68,6 +68,7 @@ def as_the_paper_says(datasets=SETS, error=0.05):
         for model, few, many in (("linear", 60.0, 71.0), ("cnn", 45.0, 76.0)):
             runs.append(run(model, "CIFAR-10", 3.0, few, error, n=10_000))
             runs.append(run(model, "CIFAR-10", 3.0, many, error, n=550_000))
+            runs.append(run(model, "CIFAR-10", 3.0, (few + many) / 2, error, n=100_000))
             runs.append(run(f"nonprivate-{model}", "CIFAR-10", math.inf, 85.0, error, n=550_000))
     for entry, private, free in (("few", 70.0, 80.0), ("many", 60.0, 85.0)):
         runs.append(run("random-patches", datasets[0], 3.0, private, error, entry=entry))

@@ -70,8 +70,11 @@ def test_what_is_claimed_and_not_proved_is_marked(grouped):
     results = replace(grouped.results, axes=dict(grouped.results.axes) | {"claimed": [entry]})
     labels = [row[0] for block in disparity_sheet("t", SPEC, results).blocks for row in block if row[0]]
     assert [label.endswith(" (ε claimed)") for label in labels] == [row["entry"] == entry for row in SPEC["rows"]]
+    results = replace(grouped.results, axes=dict(grouped.results.axes) | {"beyond": [entry]})
+    beyond = [row[0] for block in disparity_sheet("t", SPEC, results).blocks for row in block if row[0]]
+    assert beyond == [label.replace("(ε claimed)", "(certifies more than ε)") for label in labels]
     plain = [row[0] for block in disparity_sheet("t", SPEC, grouped.results).blocks for row in block]
-    assert not any("claimed" in label for label in plain)
+    assert not any("claimed" in label or "certifies" in label for label in plain)
 
 
 def test_groups_that_a_metric_cannot_compare_are_named_all_the_same(grouped):

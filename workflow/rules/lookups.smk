@@ -296,6 +296,7 @@ def axes():
         "claimed": [
             name for name, entry in STUDY["methods"].items() if method_schema(entry["method"]).get("x-audited")
         ],
+        "beyond": study_cells.beyond_target(STUDY),
     }
 
 

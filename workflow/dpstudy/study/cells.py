@@ -53,6 +53,25 @@ def matching(match: dict, key: str) -> list[str]:
     return [value] if isinstance(value, str) else value
 
 
+def beyond_target(config: dict) -> list[str]:
+    """The method entries of which cells certify more than their target epsilon by their nature, such as those with
+    shuffled batches (`x-beyond-target` of the method's schema)."""
+    found = []
+    for name, entry in config["methods"].items():
+        overrides = [o for o in config["overrides"] if name in (matching(o["match"], "entry") or [name])]
+        if any(_is_beyond_target(entry | more) for more in ({}, *(override["set"] for override in overrides))):
+            found.append(name)
+    return found
+
+
+def _is_beyond_target(options: dict) -> bool:
+    rules = method_schema(options["method"])
+    return any(
+        options.get(key, rules["properties"][key].get("default")) == value
+        for key, value in rules.get("x-beyond-target", {}).items()
+    )
+
+
 def _applies(match: dict, cell: Cell) -> bool:
     return all(getattr(cell, key) in matching(match, key) for key in match)
 

@@ -214,12 +214,15 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
 
 
 def marked(label: str, entry: str, axes: Mapping[str, Sequence[str]]) -> str:
-    """The label of what an entry gives; it says so where the entry's epsilon is claimed and not proved.
+    """The label of what an entry gives; it says so where what stands at an epsilon is not proved to have it.
 
     Args:
-        axes: the study's names; `claimed` (none where absent): the entries whose guarantee nobody proved.
+        axes: the study's names; `claimed` (none where absent): the entries whose guarantee nobody proved; `beyond`:
+            those that certify more than their target.
     """
-    return f"{label} (ε claimed)" if entry in axes.get("claimed", ()) else label
+    if entry in axes.get("claimed", ()):
+        return f"{label} (ε claimed)"
+    return f"{label} (certifies more than ε)" if entry in axes.get("beyond", ()) else label
 
 
 def check_names(where: str, what: str, names: Iterable[str], known: Collection[str]) -> None:

@@ -110,6 +110,26 @@ def _over_both(scores: Scores) -> list[tuple[str, Value, Value]]:
     return [triple for other in ("scatter-cnn", "cnn") for triple in scores.pairs("linear", other, [MNIST, FASHION])]
 
 
+def features_help_networks(evidence: Evidence) -> Finding:
+    """CNNs on ScatterNet features beat CNNs on images."""
+
+    def parts(scores: Scores) -> list[Part]:
+        return [Part.of("ScatterNet + CNN over CNN", scores.pairs("scatter-cnn", "cnn"))]
+
+    return by_roles(evidence, parts, "scatter-cnn and cnn")
+
+
+def limit_over_earlier_results(evidence: Evidence) -> Finding:
+    """Without privacy linear models beat all earlier private networks, whatever these spent."""
+    role = "nonprivate-linear"
+
+    def parts(scores: Scores) -> list[Part]:
+        triples = [(d, scores.get(d, role, math.inf), evidence.printed.best(d, PRIOR)) for d in scores.datasets]
+        return [Part.of("Linear without privacy over the best earlier result at any ε", triples)]
+
+    return by_roles(evidence, parts, role)
+
+
 def end_points(evidence: Evidence) -> Finding:
     """Figure 1's contents: its curves end where Tables 1 and 19 say."""
     runs = [run for run in evidence.ours.of_role("linear", "cnn") if run.curve and run.curve[-1].spent is not None]
@@ -211,6 +231,8 @@ CLAIMS = {
     ("1; 3.2", "CIFAR-10: accuracy of the best prior CNN"): budget_on_cifar,
     ("1; 3.2", "MNIST: matches PATE"): pate_on_mnist,
     ("1; 3.2; Figure 2", "Figure contents: highest test accuracy"): best_by_dataset,
+    ("3.2; Figure 2", "Handcrafted features also improve"): features_help_networks,
+    ("2.2", "The non-private limit"): limit_over_earlier_results,
     ("Figure 1", "Figure contents: highest test accuracy"): end_points,
     ("3.2", "Private accuracy at eps=3"): close_to_the_limit,
     ("3.2; C.4, Table 11", "Without privacy end-to-end CNNs"): without_privacy,
