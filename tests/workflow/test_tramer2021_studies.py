@@ -1,0 +1,125 @@
+"""The studies of tramer2021, each shrunk to sixty made-up images and one epoch, from images to claims and report.
+
+One of them in every run of the tests; all of them take minutes: DPSTUDY_STUDIES=1 python -m pytest on this file.
+"""
+
+import copy
+import gzip
+import os
+import struct
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+from dpstudy.files import read_json
+from dpstudy.study.cells import unfold
+from dpstudy.study.config import load
+from tests.workflow.conftest import ROOT, StudyFolder, make_folder
+
+TRAIN, TEST, EXTRA, BATCH = 60, 20, 40, 16
+STUDIES = sorted(path.stem for path in (ROOT / "studies").glob("tramer2021-*.yaml"))
+ALWAYS = ("tramer2021-cifar10",)  # what no machine without a GPU trains whole
+CLOSED_FORMS = ("least-squares", "default", "dp-ls")  # minutes each on CIFAR-10's 15,552 features, however few records
+OTHER_DATA = {  # what a shrunk study has no images or weights for
+    "tramer2021-transfer": "needs weights that others have trained",
+    "tramer2021-transfer-search": "needs weights that others have trained",
+}
+
+
+def shrunk(config: dict) -> dict:
+    """The study with one seed and, wherever it trains or searches, as little as there can be."""
+    config = copy.deepcopy(config) | {"seeds": [0]}
+    for name in CLOSED_FORMS if config["study"] == "tramer2021-cifar10" else ():
+        del config["methods"][name]
+    config["cells"] = [
+        block | {"entries": kept}
+        for block in config.get("cells", [{"entries": list(config["methods"])}])
+        if (kept := [entry for entry in block["entries"] if entry in config["methods"]])
+    ]
+    config["tables"] = {name: spec for name, spec in config["tables"].items() if "closed-forms" not in name}
+    for dataset in config["datasets"].values():
+        dataset["shards"] = 1
+        if "records" in dataset.get("splits", {}):
+            dataset["splits"]["records"] = min(TRAIN, dataset["splits"]["records"] // 500)
+        if "extra" in dataset:
+            dataset["extra"]["records"] = EXTRA
+    for public in config.get("public", {}).values():
+        if "count" in public:
+            public["count"] = 40
+    for backbone in config.get("backbones", {}).values():
+        backbone["epochs"] = 1
+    changes = [*config["methods"].values(), *(override["set"] for override in config.get("overrides", []))]
+    for options in changes:
+        for key, least in (("epochs", 1), ("curve_points", 1), ("steps", 2)):
+            if key in options:
+                options[key] = least
+        if options.get("batch_size", "full") != "full":
+            options["batch_size"] = BATCH
+        tuning = options.get("tuning", {})
+        if "trials" in tuning:
+            tuning["trials"] = 2
+        if tuning.get("sampler") == "grid":
+            tuning["space"] = {name: {"choices": least(name, of["choices"])} for name, of in tuning["space"].items()}
+    return config
+
+
+def least(name: str, choices: list) -> list:
+    return {"epochs": [1], "batch_size": [BATCH], "steps": [2]}.get(name, choices[:2])
+
+
+def made_up(folder):
+    """MNIST and Fashion-MNIST as IDX files, CIFAR-10 and CIFAR-100 as mosaics, more images as arrays."""
+    random = np.random.default_rng(0)
+    for name in ("mnist", "fashion-mnist"):
+        (folder / name).mkdir(parents=True)
+        for pool, rows in (("train", TRAIN), ("t10k", TEST)):
+            images = random.integers(0, 256, (rows, 28, 28), np.uint8)
+            labels = (np.arange(rows) % 10).astype(np.uint8)
+            for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
+                head = struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape)
+                with gzip.open(folder / name / f"{pool}-{kind}-ubyte.gz", "wb") as file:
+                    file.write(head + array.tobytes())
+    for name, classes in (("cifar10", 10), ("cifar100", 100)):
+        (folder / name).mkdir()
+        for pool, rows in (("train", TRAIN), ("test", TEST)):
+            tiles = random.integers(0, 256, (32 * rows // 10, 320, 3), np.uint8)
+            Image.fromarray(tiles).save(folder / name / f"{pool}_00.png")
+            np.save(folder / name / f"{pool}_labels.npy", np.arange(rows) % classes)
+    (folder / "tiny-images-500k").mkdir()
+    np.save(folder / "tiny-images-500k" / "all_images.npy", random.integers(0, 256, (50, 32, 32, 3), np.uint8))
+    np.save(folder / "tiny-images-500k" / "all_labels.npy", np.arange(50) % 10)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_shrunk_study_runs_whole(name, tmp_path):
+    if name in OTHER_DATA:
+        pytest.skip(OTHER_DATA[name])
+    if name not in ALWAYS and "DPSTUDY_STUDIES" not in os.environ:
+        pytest.skip("a command of its own: DPSTUDY_STUDIES=1")
+    config = shrunk(yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text(encoding="utf-8")))
+    study = make_folder(tmp_path / "study")
+    made_up(study.path / "data")
+    study.write_config(config)
+    result = study.snakemake("--cores", "2", timeout=3000)
+    assert result.returncode == 0, result.stdout + result.stderr
+    check_whole(study, config)
+
+
+def check_whole(study: StudyFolder, config: dict) -> None:
+    results = study.path / "results"
+    for cell in unfold(load(copy.deepcopy(config))):
+        ledger, metrics = (read_json(results / "cells" / cell.path / f"{kind}.json") for kind in ("ledger", "metrics"))
+        assert [row["seed"] for row in metrics["seeds"]] == [0]
+        assert (ledger["guarantee"] == "none") == (cell.epsilon == "inf"), cell
+        beyond = cell.entry.endswith("shuffle") or cell.entry == "iteration-for-99-percent"
+        if cell.epsilon != "inf":
+            assert (ledger["epsilon"] > float(cell.epsilon)) == beyond, (cell, ledger["epsilon"])
+    for name in config.get("tables", {}):
+        assert (results / "tables" / f"{name}.tex").stat().st_size
+        assert len((results / "tables" / f"{name}.csv").read_text().splitlines()) > 1, name
+    for name in config.get("figures", {}):
+        assert (results / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        assert len((results / "figures" / f"{name}.csv").read_text().splitlines()) > 1, name
+    assert (results / "report" / "index.html").stat().st_size
