@@ -31,14 +31,11 @@ OTHER_DATA = {  # what a shrunk study has no images or weights for
 def shrunk(config: dict) -> dict:
     """The study with one seed and, wherever it trains or searches, as little as there can be."""
     config = copy.deepcopy(config) | {"seeds": [0]}
-    for name in CLOSED_FORMS if config["study"] == "tramer2021-cifar10" else ():
-        del config["methods"][name]
-    config["cells"] = [
-        block | {"entries": kept}
-        for block in config.get("cells", [{"entries": list(config["methods"])}])
-        if (kept := [entry for entry in block["entries"] if entry in config["methods"]])
-    ]
-    config["tables"] = {name: spec for name, spec in config["tables"].items() if "closed-forms" not in name}
+    if config["study"] == "tramer2021-cifar10":
+        for name in CLOSED_FORMS:
+            del config["methods"][name]
+        config["cells"] = [block for block in config["cells"] if block["entries"] != list(CLOSED_FORMS)]
+        del config["tables"]["tramer2021-closed-forms-cifar10"]
     for dataset in config["datasets"].values():
         dataset["shards"] = 1
         if "records" in dataset.get("splits", {}):

@@ -20,11 +20,16 @@ def closure(*starts: str) -> list[str]:
     Scripts themselves are included, as are modules of other packages, with what they import from their own. Paths are
     relative to the current folder where they lie below it.
     """
+    return list(_named(starts, Path.cwd()))
+
+
+@functools.cache  # thousands of cells ask for the same
+def _named(starts: tuple[str, ...], here: Path) -> tuple[str, ...]:
     files: set[Path] = set()
     for start in starts:
         path = Path(start)
         files |= _closure_of(path.resolve() if path.suffix == ".py" else _file_of(start) or _outside(start))
-    return sorted(_relative(path) for path in files)
+    return tuple(sorted(_relative(path, here) for path in files))
 
 
 @functools.cache
@@ -86,6 +91,5 @@ def _parents(path: Path) -> Iterable[Path]:
         yield folder / "__init__.py"
 
 
-def _relative(path: Path) -> str:
-    here = Path.cwd()
+def _relative(path: Path, here: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -37,12 +37,12 @@ def load(raw: dict) -> dict:
         if features["extractor"] == "timm":
             features.setdefault("scaling", "model")
     fill_defaults(config, schema("config"), schema("config"))
+    known = method_names()
     for name, entry in config["methods"].items():
-        if entry["method"] not in method_names():
-            close = suggestion(entry["method"], method_names())
+        if entry["method"] not in known:
+            close = suggestion(entry["method"], known)
             raise StudyError(
-                f"methods.{name}.method: unknown method {entry['method']!r}{close}; "
-                f"there are {', '.join(method_names())}"
+                f"methods.{name}.method: unknown method {entry['method']!r}{close}; there are {', '.join(known)}"
             )
         fill_defaults(entry, method_schema(entry["method"]), method_schema(entry["method"]))
         _validate_entry(entry, f"methods.{name}")
