@@ -69,7 +69,7 @@ snakemake = Names(
     wildcards=Names(dataset="toy", features="pixels", entry="entry", epsilon="1"),
     input=Files(
         train=["results/features/toy/pixels/train/manifest.json"],
-        test=["results/features/toy/pixels/test/manifest.json"], code=[],
+        test=["results/features/toy/pixels/test/manifest.json"], code="code.sha256",
     ),
     output=outputs,
     config={{"datasets": {{"toy": {{"reader": "digits"}}}}}},
@@ -124,6 +124,7 @@ def toy(tmp_path_factory):
             classes=["a", "b", "c"],
             private=True,
         )
+    (root / "code.sha256").touch()
     return root
 
 

@@ -58,7 +58,15 @@ def test_a_figure_of_panels_loads():
             {"style": "group"},
             "tables.t.style: 'group' is not one of 'plain', 'grouped', 'best'* (did you mean 'grouped'?)",
         ),
-        ({"groups": GROUPS}, "tables.t.groups: the style 'plain' does not take this key; it takes rows"),
+        ({"groups": GROUPS}, "tables.t.groups: the style 'plain' does not take this key; it takes rows, cited"),
+        (
+            {"cited": [{"label": "others", "published": {"paper": "tramer2021"}}]},
+            "tables.t: the key 'dataset' is missing; numbers that are 'cited' are of one data set",
+        ),
+        (
+            {"dataset": "digits", "cited": [{"label": "others", "published": {"paper": "tramer"}}]},
+            "tables.t: published: no row of results.csv has paper = 'tramer'*",
+        ),
         ({"style": "grouped", "rows": ROWS}, "tables.t: the key 'groups' is missing; the style 'grouped' needs it"),
         ({"style": "grouped", "groups": GROUPS}, "tables.t: the key 'rows' is missing; the style 'grouped' needs it"),
         (

@@ -24,7 +24,7 @@ rule audit_cell:
     params:
         options=options_of,
         scaling=lambda wildcards: as_they_are(wildcards.features),
-        library=lambda wildcards: library_hash(audit_code(wildcards)),
+        library=lambda wildcards: cell_library(wildcards, "audit_cell.py"),
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         noise=STUDY["noise"],
         audit={key: STUDY["audit"][key] for key in ("runs", "canaries", "confidence")},

@@ -26,7 +26,7 @@ rule audit_black_box:
     params:
         options=options_of,
         scaling=lambda wildcards: as_they_are(wildcards.features),
-        library=lambda wildcards: library_hash(cell_code(wildcards, "audit_black_box.py")),
+        library=lambda wildcards: cell_library(wildcards, "audit_black_box.py"),
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         noise=STUDY["noise"],
         black_box=lambda wildcards: black_box_options.options_for(STUDY, wildcards.entry),

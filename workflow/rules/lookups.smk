@@ -199,8 +199,15 @@ def tuning_of(wildcards):
 
 
 def cell_code(wildcards, script="train_cell.py"):
-    """The script, the method, and all they import."""
-    return method_code(options_of(wildcards), script)
+    """The file that lists what `method_code` finds for a cell."""
+    options = options_of(wildcards)
+    paid = f"-{options['tuning']['pay']}" if pays(options) else ""
+    name = f"results/code/{os.path.splitext(script)[0]}/{options['method']}{paid}.sha256"
+    files = method_code(options, script)
+    try:
+        return list_code(files, name)
+    except StudyError:  # results cannot be written to, which is said before anything runs
+        return files
 
 
 def method_code(options, script="train_cell.py"):
@@ -211,8 +218,13 @@ def method_code(options, script="train_cell.py"):
     return code(script, module_name(options["method"]), *beside)
 
 
+def cell_library(wildcards, script="train_cell.py"):
+    """A hash of the same."""
+    return library_hash(method_code(options_of(wildcards), script))
+
+
 def audit_code(wildcards):
-    """The same of an attack."""
+    """The list of an attack."""
     return cell_code(wildcards, "audit_cell.py")
 
 
@@ -231,7 +243,7 @@ def cropped(dataset):
 
 
 def tuning_code(wildcards):
-    """The same of a search."""
+    """The list of a search."""
     return cell_code(wildcards, "tune_entry.py")
 
 

@@ -30,7 +30,7 @@ rule train_closed_form:
     params:
         options=options_of,
         scaling=lambda wildcards: as_they_are(wildcards.features),
-        library=lambda wildcards: library_hash(cell_code(wildcards)),
+        library=cell_library,
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         seeds=STUDY["seeds"],
         noise=STUDY["noise"],
@@ -101,7 +101,7 @@ use rule train_closed_form as train_seed with:
     params:
         options=options_of,
         scaling=lambda wildcards: as_they_are(wildcards.features),
-        library=lambda wildcards: library_hash(cell_code(wildcards)),
+        library=cell_library,
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         seeds=lambda wildcards: [int(wildcards.seed)],
         noise=STUDY["noise"],

@@ -26,7 +26,7 @@ rule tune_entry:
     params:
         options=options_of,
         scaling=lambda wildcards: as_they_are(wildcards.features),
-        library=lambda wildcards: library_hash(tuning_code(wildcards)),
+        library=lambda wildcards: cell_library(wildcards, "tune_entry.py"),
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         noise=STUDY["noise"],
         metrics=STUDY["evaluation"]["metrics"][:1],

@@ -17,7 +17,7 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.spending import Spending
 from dpstudy.study.cells import Cell
-from dpstudy.study.provenance import library_hash
+from dpstudy.study.provenance import library_hash, listed_code
 
 
 class UnreadableError(StudyError):
@@ -64,15 +64,16 @@ class CellRequest:
     records: str = ""
 
     @classmethod
-    def of(cls, wildcards, params, code: Sequence[str], **more) -> "CellRequest":
+    def of(cls, wildcards, params, code: str, **more) -> "CellRequest":
         """A request from what a rule is told: the cell's wildcards, and the parameters of training, tuning and attacks.
 
         Args:
+            code: the file that lists the job's code (provenance.list_code).
             more: the fields that not all of these rules have.
         """
         cell = Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon)
         shared = {key: getattr(params, key) for key in ("options", "dataset", "noise", "library")}
-        return cls(cell=cell, code=list(code), **shared, **more)
+        return cls(cell=cell, code=listed_code(code), **shared, **more)
 
     @property
     def spending(self) -> Spending | None:

@@ -4,10 +4,12 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
-from dpstudy.files import sha256
+from dpstudy.files import atomic, sha256
 
 _PACKAGES = ("dpstudy", "numpy", "scipy", "torch", "dp-accounting", "pyarrow", "snakemake")
 
@@ -25,6 +27,9 @@ def cell_fingerprint(options: Mapping, dataset: Mapping, seeds: Sequence[int], n
     )
 
 
+_listed: dict[str, tuple[str, ...]] = {}  # what this process has written or seen
+
+
 @functools.cache
 def _file_hash(path: str) -> str:
     return sha256(path)
@@ -36,6 +41,30 @@ def library_hash(files: Iterable[str]) -> str:
     for path in sorted(files):
         digest.update(_file_hash(path).encode())
     return digest.hexdigest()[:16]
+
+
+def list_code(files: Sequence[str], path: str) -> str:
+    """Write what `sha256sum` prints of source files to `path`, unless it stands there already.
+
+    A thousand cells of one method run on the same seventy files: this one stands for them among their inputs, since
+    Snakemake takes its time over each input of each job.
+
+    Returns:
+        path
+    """
+    known = os.path.abspath(path)
+    if _listed.get(known) != tuple(files):
+        text = "".join(f"{_file_hash(file)}  {file}\n" for file in sorted(files))
+        if not os.path.exists(path) or Path(path).read_text(encoding="utf-8") != text:
+            with atomic(path) as temporary:
+                Path(temporary).write_text(text, encoding="utf-8")
+        _listed[known] = tuple(files)
+    return path
+
+
+def listed_code(path: str) -> list[str]:
+    """The files that `list_code` listed."""
+    return [line.partition("  ")[2] for line in Path(path).read_text(encoding="utf-8").splitlines()]
 
 
 def versions() -> dict[str, str]:

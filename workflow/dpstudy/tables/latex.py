@@ -139,9 +139,9 @@ def notes(table: Table, beside: str = "; in brackets ours minus published") -> l
         sentences.append("Attacked: the highest lower bound on ε that attacks on a column's releases gave.")
     if table.sources:
         sentences.append(f"Published: {'; '.join(table.sources)}{beside}.")
-    if cited := [cell for row in table.rows if row.is_cited for cell in row.cells if cell.published]:
-        works = dict.fromkeys(f"{c.published.source} at ε = {c.epsilon}" for c in cited if c.published.source)
-        sentences += [f"Cited there: {'; '.join(works)}."] * bool(works)
+    cited = [(cell.published, cell.epsilon) for row in table.rows if row.is_cited for cell in row.cells]
+    if works := dict.fromkeys(f"{p.source} at ε = {epsilon}" for p, epsilon in cited if p and p.source):
+        sentences.append(f"Cited there: {'; '.join(works)}.")
     if table.has_bounds:
         sentences.append("Where only a bound is published, the paper prints the cell as at most 20 %.")
     return sentences
