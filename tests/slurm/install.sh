@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Debian's SLURM and munge, for tests/slurm; nothing where they are there already.
 set -euo pipefail
-if command -v slurmctld slurmd munged sinfo > /dev/null; then exit 0; fi
+there=1
+for program in slurmctld slurmd munged sinfo; do command -v "$program" > /dev/null || there=0; done
+if [ "$there" = 1 ]; then exit 0; fi
 if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
   echo "make test-slurm: needs root and Debian's packages slurmctld, slurmd, slurm-client and munge" >&2
   exit 1

@@ -10,6 +10,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods import first_order
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
 from dpstudy.study.inputs import CellInputs
+from dpstudy.study.rank import help_to_train
 from dpstudy.study.training import CHOSEN_BEFOREHAND, train_cell
 from dpstudy.tuning.trials import Trial, write_trials
 from tests.tuning.conftest import FIRST_ORDER, LEARNING, request_of, tuned, write_split
@@ -138,6 +139,20 @@ def test_a_cell_takes_the_best_trial_and_says_what_it_cost(folders, tmp_path):
     assert fixed["mean"] == metrics["mean"]
     assert CAVEAT not in its_ledger["not_accounted"]
     assert ledger["epsilon"] == its_ledger["epsilon"] and ledger["guarantee"] == "proved"
+
+
+def test_processes_that_share_a_training_train_with_what_the_search_chose(folders, tmp_path, monkeypatch):
+    """A helper at another rate would add gradients of another model, and nobody would see."""
+    write_trials(tmp_path / "trials.parquet", [Trial({"learning_rate": 0.1, "loss": "softmax"}, 80.0, 0.1)], LEARNING)
+    inputs = replace(of_both(folders), trials=str(tmp_path / "trials.parquet"))
+    request, asked = request_of(tuned(FIRST_ORDER)), []
+
+    def fit(data, parameters, *_, **__):
+        asked.append((parameters.learning_rate, parameters.loss))
+
+    monkeypatch.setattr(first_order, "fit", fit)
+    help_to_train(request, inputs)
+    assert asked == [(0.1, "softmax")]
 
 
 def test_a_search_at_infinite_epsilon_is_named_too(folders, tmp_path):

@@ -1,6 +1,7 @@
 """What a run on a cluster is told and asked, where no cluster is needed to see it."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -8,7 +9,7 @@ import pytest
 import yaml
 from snakemake.cli import get_argument_parser
 
-from tests.workflow.conftest import ROOT, SNAKEMAKE
+from tests.workflow.conftest import ROOT, SNAKEMAKE, make_folder
 
 
 def run_py(study, *arguments, **environment):
@@ -78,6 +79,19 @@ def test_rules_that_stay_with_the_controller_are_known_rules(study, tmp_path):
     assert {"certify_cells", "summarise_cells", "build_table", "build_report"} < {*controller.stdout.split()}
     result = subprocess.run(command, cwd=study.path, env=environment, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_training_by_several_devices_asks_the_cluster_for_as_many(tmp_path):
+    study = make_folder(tmp_path / "study")
+    net = {"method": "network_dpsgd", "network": "wrn-10-1", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 2}
+    config = {"study": "two", "features": {"images": {"extractor": "images"}}, "epsilons": ["2"], "seeds": [0]}
+    config["datasets"] = {"digits": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}}
+    study.write_config(config | {"methods": {"one": net, "two": net | {"devices": 2}}})
+    options = ("--workflow-profile", "profiles/slurm", "--executor", "dryrun", "--dry-run")
+    result = study.snakemake(*options, "--cores", "8")
+    jobs = [part for part in result.stdout.split("rule ") if part.startswith("train_seed:")]
+    asked = {name: re.search(r"gpu=(\d+)", job)[1] for job in jobs for name in re.findall(r"entry=(\w+)", job)}
+    assert asked == {"one": "1", "two": "2"}, result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("name", ["default", "slurm"])

@@ -64,16 +64,16 @@ class CellRequest:
     records: str = ""
 
     @classmethod
-    def of(cls, wildcards, params, code: str, **more) -> "CellRequest":
+    def of(cls, wildcards, params, code: str | Sequence[str], **more) -> "CellRequest":
         """A request from what a rule is told: the cell's wildcards, and the parameters of training, tuning and attacks.
 
         Args:
-            code: the file that lists the job's code (provenance.list_code).
+            code: the file that lists the job's code (provenance.list_code), or the files themselves.
             more: the fields that not all of these rules have.
         """
         cell = Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon)
         shared = {key: getattr(params, key) for key in ("options", "dataset", "noise", "library")}
-        return cls(cell=cell, code=listed_code(code), **shared, **more)
+        return cls(cell=cell, code=listed_code(code) if isinstance(code, str) else list(code), **shared, **more)
 
     @property
     def spending(self) -> Spending | None:

@@ -12,9 +12,9 @@ from dpstudy import methods
 from dpstudy.allocator import keep_freed_memory
 from dpstudy.job import job
 from dpstudy.progress import SHOWN
-from dpstudy.study.cells import Cell, hyperparameters
+from dpstudy.study.cells import Cell
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
-from dpstudy.study.training import keeper_of, made_by, train_cell
+from dpstudy.study.training import keeper_of, made_by, settled, train_cell
 
 
 def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
@@ -22,7 +22,7 @@ def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
     keep_freed_memory()
     problem = pose_problem(request, inputs.manifests())
     method = methods.load(request.options["method"])
-    parameters = methods.parameters(request.options["method"], hyperparameters(request.options))
+    parameters = methods.parameters(request.options["method"], settled(request, inputs)[0])
     plan, data = method.plan(parameters, problem), training_data(method, parameters, problem, inputs)
     for seed in request.seeds:
         keeper = keeper_of(request, parameters, made_by(request, inputs.hashes()), seed)

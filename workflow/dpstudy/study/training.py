@@ -25,7 +25,7 @@ from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training
 from dpstudy.study.monitor import Monitor, holds_spent
 from dpstudy.study.provenance import cell_fingerprint, versions
 from dpstudy.study.tuned import PAID_TUNING, pays, tuned_on
-from dpstudy.tuning.trials import best_trial
+from dpstudy.tuning.trials import Choice, best_trial
 
 CHOSEN_BEFOREHAND = (
     "The hyper-parameters were chosen beforehand (tuned on: {}); what that choice tells of private records was not "
@@ -64,6 +64,18 @@ def made_by(request: CellRequest, data: dict[str, str]) -> dict:
     }
 
 
+def settled(request: CellRequest, inputs: CellInputs) -> tuple[dict, Choice | None]:
+    """The hyper-parameters that a cell trains with, and the trial of its search that chose them (None: it has none).
+
+    Every process that shares a training must ask for them here.
+    """
+    hyper = hyperparameters(request.options)
+    if not inputs.trials:
+        return hyper, None
+    choice = best_trial(inputs.trials, request.options["tuning"]["space"])
+    return hyper | choice.hyperparameters, choice
+
+
 def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]) -> None:
     """Train every seed, evaluate on the test split, and write model, metrics, ledger and (if asked for) curve.
 
@@ -87,9 +99,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     if paid:  # it stands for its method, with settings of its own
         method, parameters = paid, None
     else:
-        if inputs.trials:
-            choice = best_trial(inputs.trials, request.options["tuning"]["space"])
-            hyper |= choice.hyperparameters
+        hyper, choice = settled(request, inputs)
         parameters = methods.parameters(request.options["method"], hyper)
     if "curve" in outputs and not hasattr(method, "spent"):
         raise StudyError(f"method {request.options['method']!r}: its schema has a curve, but its module no `spent`")
