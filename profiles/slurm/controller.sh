@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs a study from a job of its own:  sbatch profiles/slurm/controller.sh [--configfile studies/NAME.yaml] [TARGET ...]
 # Short jobs run here, on the cores of this job, so that a grid of 1,000 cells waits in the queue once; all others are
-# submitted. Change the next lines to what your cluster wants, and local-cores of config.yaml with the first of them.
-#SBATCH --cpus-per-task=8
+# submitted. Change the next lines to what your cluster wants. Five jobs run here at a time, each of one core and at most the
+# mem_mb of its rule; searches for hyper-parameters are submitted: where yours are short, add tune_entry below.
+#SBATCH --cpus-per-task=5
 #SBATCH --mem=24G
 #SBATCH --time=2-00:00:00
 #SBATCH --job-name=dpstudy

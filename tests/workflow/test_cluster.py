@@ -1,13 +1,16 @@
 """What a run on a cluster is told and asked, where no cluster is needed to see it."""
 
+import inspect
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 from snakemake.cli import get_argument_parser
+from snakemake.executors import local
 
 from tests.workflow.conftest import ROOT, SNAKEMAKE, make_folder
 
@@ -79,6 +82,18 @@ def test_rules_that_stay_with_the_controller_are_known_rules(study, tmp_path):
     assert {"certify_cells", "summarise_cells", "build_table", "build_report"} < {*controller.stdout.split()}
     result = subprocess.run(command, cwd=study.path, env=environment, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
+
+
+def test_jobs_that_stay_with_the_controller_leave_room_for_others(study):
+    """At most as many are taken as can run: those that waited for a turn would count as submitted."""
+    environment = study.environment | {"DPSTUDY_HERE": "prepare_shard"}
+    command = [SNAKEMAKE, "--workflow-profile", "profiles/slurm", "--executor", "dryrun", "--dry-run", "--forceall"]
+    result = subprocess.run(command, cwd=study.path, env=environment, capture_output=True, text=True, timeout=120)
+    jobs = {name: part for part in result.stdout.split("rule ")[1:] for name in [part.partition(":")[0]]}
+    assert "here=1" in jobs["prepare_shard"] and "here=" not in jobs["prepare_manifest"]
+    profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
+    at_a_time = Path(inspect.getsourcefile(local)).read_text()
+    assert profile["resources"] == ["here=5"] and "workers = cores + 5 if cores is not None else 5" in at_a_time
 
 
 def test_a_training_by_several_devices_asks_the_cluster_for_as_many(tmp_path):

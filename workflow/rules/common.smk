@@ -167,11 +167,17 @@ def note_graph():
 
 
 def run_here(names):
-    """Of a run whose jobs are submitted to a cluster: run those of some rules where Snakemake itself runs."""
+    """Of a run whose jobs are submitted to a cluster: run those of some rules where Snakemake itself runs.
+
+    Each takes one of the resource `here`, which the profile has as many of as Snakemake runs such jobs at a time: a
+    thousand that wait for their turn would keep `jobs` from being submitted.
+    """
     known = [rule.name for rule in workflow.rules]
     if unknown := [name for name in names if name not in known]:
         raise WorkflowError(f"dpstudy: DPSTUDY_HERE names {unknown[0]!r}, and the rules are {', '.join(known)}")
     workflow.localrules(*names)
+    for name in names:
+        workflow.get_rule(name).resources["here"] = 1
 
 
 def unthrottle():
