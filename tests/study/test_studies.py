@@ -161,7 +161,7 @@ PRESETS = [  # study, data set, entry, table of de2022, method there
     ("finetune", "cifar100", "classifier", "19", None),
     ("finetune", "cifar10", "all-layers-cifar100", "20", None),
     ("depths", "imagenet", "large-batch", "21", None),
-    ("imagenet", "imagenet", "classifier", "22", None),
+    ("imagenet", "imagenet-320", "classifier", "22", None),
     ("places", "places365", "all-layers", "23", "DP-SGD (all layers)"),
     ("places", "places365", "classifier", "23", "DP-SGD (classifier layer)"),
     ("places", "places365", "all-layers-nonprivate", "23", "non-private (all layers)"),
