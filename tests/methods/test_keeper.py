@@ -9,6 +9,7 @@ import pytest
 from dpstudy.methods import network_dpsgd, schedule
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.problem import Problem
+from dpstudy.methods.record_gradients import RecordGradients
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import check_run
@@ -83,6 +84,26 @@ def test_a_killed_run_ends_as_an_uninterrupted_one(tmp_path, options):
         assert np.array_equal(again.center, whole.center) and np.array_equal(again.scale, whole.scale)
 
 
+def test_a_resumed_run_keeps_the_size_of_its_micro_batches(tmp_path, monkeypatch):
+    """A GPU with less free memory would choose another, and sums in other parts round otherwise."""
+    taken, clipped_sum = [], RecordGradients.clipped_sum
+
+    def watched(self, records, *more, **keywords):
+        taken.append(len(records))
+        return clipped_sum(self, records, *more, **keywords)
+
+    monkeypatch.setattr(RecordGradients, "clipped_sum", watched)
+    monkeypatch.setattr(RecordGradients, "micro_batch", lambda self, record: 3)
+    path = tmp_path / "checkpoint.safetensors"
+    with pytest.raises(KilledError):
+        trained(path, killed_at=2)
+    assert max(taken) == 3
+    monkeypatch.setattr(RecordGradients, "micro_batch", lambda self, record: 8)
+    before = len(taken)
+    trained(path)
+    assert max(taken[before:]) == 3
+
+
 def test_under_secure_noise_a_resumed_run_releases_nothing_twice(tmp_path):
     """The normalisation that was released stays; the ledger is held against draws of both parts (check_run)."""
     options = {"normalisation": {"mean_clip": 5.0, "square_clip": 30.0, "noise_multiplier": 8.0}, "mode": "secure"}
@@ -100,6 +121,7 @@ def test_a_checkpoint_holds_nothing_but_releases(tmp_path):
         trained(path, killed_at=3, moving_average=0.5)
     tensors, facts = Keeper(path, {"config": "a"}, 0).load()
     assert {name.split(".")[0] for name in tensors} == {"weight", "average", "optimiser"}
+    assert isinstance(facts.pop("micro_batch"), int)  # by network, shape and memory, never by records
     assert facts == {"done": 3, "averaged": 3, "made": {"gradient": [[pytest.approx(1.5 * 0.3), 3]]}}
 
 

@@ -67,7 +67,8 @@ class NetworkRun:
         self._micro_batch = parameters.micro_batch
         if self._micro_batch == "auto":
             empty = torch.zeros(self._copies, *shape, device=records.place.device)
-            self._micro_batch = self._engine.micro_batch(empty)
+            # One for all, and kept: sums in parts of another size round otherwise, and free memory differs by the hour.
+            self._micro_batch = ranks.agreed(self._engine.micro_batch(empty))
 
     def normalise(self, center: np.ndarray, scale: np.ndarray) -> None:
         """Train on (x - center) * scale, which were released or are public."""
@@ -141,11 +142,12 @@ class NetworkRun:
         if self._center is not None and self._scale is not None:
             tensors |= {"center": self._center, "scale": self._scale}
         averaged = self._average.count if self._average else 0
-        return tensors, {"done": self.done, "averaged": averaged, "made": source.made()}
+        facts = {"done": self.done, "averaged": averaged, "made": source.made(), "micro_batch": self._micro_batch}
+        return tensors, facts
 
     def restore(self, tensors: Mapping[str, np.ndarray], facts: Mapping, source: NoiseSource) -> None:
         """Go on from what `state` gave."""
-        self.done = facts["done"]
+        self.done, self._micro_batch = facts["done"], facts["micro_batch"]
         source.resume(facts["made"])
         if "center" in tensors:
             self.normalise(tensors["center"], tensors["scale"])
