@@ -3,7 +3,7 @@
 import pytest
 
 from dpstudy.errors import StudyError
-from dpstudy.study.cells import Cell, beyond_target, unfold
+from dpstudy.study.cells import Cell, beyond_target, hyperparameters, unfold
 from dpstudy.study.config import load
 from dpstudy.study.public_points import reads_public
 
@@ -119,3 +119,11 @@ def test_entries_that_certify_more_than_their_target_are_known():
     }
     overrides = [{"match": {"entry": "changed", "epsilon": "3"}, "set": {"sampling": "shuffle"}}]
     assert beyond_target({"methods": methods, "overrides": overrides}) == ["shuffled", "changed", "iterated"]
+
+
+def test_what_an_entry_says_of_its_ledgers_is_no_hyperparameter():
+    raw = study(overrides=[{"match": {"epsilon": "1"}, "set": {"not_accounted": ["A sentence."]}}])
+    config = load(raw)
+    said = {cell.epsilon: cell.options(config).get("not_accounted") for cell in unfold(config)}
+    assert said == {"2": None, "1": ["A sentence."], "inf": None}
+    assert all("not_accounted" not in hyperparameters(cell.options(config)) for cell in unfold(config))

@@ -15,6 +15,7 @@ from tests.workflow.conftest import ROOT, StudyFolder, make_folder
 
 OWN, EXTRA, DATASET, CELL = 60, 40, "cifar10-100k", "results/cells/cifar10-100k/scatternet/sn-linear/eps=3"
 STUDY = yaml.safe_load((ROOT / "studies" / "tramer2021-data-extra.yaml").read_text())
+SAID = "What the entry says of its settings."
 (FOOTNOTE,) = STUDY["datasets"][DATASET]["not_accounted"]
 
 
@@ -27,7 +28,10 @@ def shrunk():
     return config | {
         "datasets": datasets,
         "features": {"scatternet": config["features"]["scatternet"]},
-        "methods": {"sn-linear": config["methods"]["sn-linear"] | {"batch_size": "full", "curve_points": 1}},
+        "methods": {
+            "sn-linear": config["methods"]["sn-linear"]
+            | {"batch_size": "full", "curve_points": 1, "not_accounted": [SAID]}
+        },
         "cells": [{"entries": ["sn-linear"]}],
         "overrides": [
             change | {"set": change["set"] | {"epochs": 3}}
@@ -69,7 +73,7 @@ def test_the_ledger_has_the_size_the_sentences_and_the_sampled_statistics(enlarg
     ledger = json.loads((enlarged.path / CELL / "ledger.json").read_text())
     assert ledger["n"] == OWN + EXTRA and ledger["delta"] == 5e-6
     beforehand = CHOSEN_BEFOREHAND.format("published grid (tramer2021, Table 16)")
-    assert ledger["not_accounted"] == [FOOTNOTE, CHOSEN, beforehand]
+    assert ledger["not_accounted"] == [FOOTNOTE, CHOSEN, SAID, beforehand]
     assert [(event["sampling"], event["sampling_rate"], event["count"]) for event in ledger["events"]] == [
         ("poisson", 0.5, 1),
         ("poisson", 0.5, 1),

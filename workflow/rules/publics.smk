@@ -39,9 +39,9 @@ def kept_for(features, start=None):
 
 def not_accounted(wildcards):
     """What a cell does outside its ledger."""
-    return outside_ledger(
-        STUDY, wildcards.features, start_of(wildcards), publics_of(wildcards.features, start_of(wildcards))
-    )
+    start = start_of(wildcards)
+    own = options_of(wildcards).get("not_accounted", [])
+    return [*outside_ledger(STUDY, wildcards.features, start, publics_of(wildcards.features, start)), *own]
 
 
 def kept_for_training(public):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpstudy.study.schema import fill_defaults, method_schema, schema
 
-_NOT_HYPERPARAMETERS = ("method", "sanitise", "accounting", "tuned_on", "tuning", "shared_noise")
+_NOT_HYPERPARAMETERS = ("method", "sanitise", "accounting", "tuned_on", "tuning", "shared_noise", "not_accounted")
 
 
 @dataclass(frozen=True, order=True)

@@ -49,6 +49,11 @@ def method_schema(name: str) -> dict:
         },
         "accounting": {"enum": schema("config")["properties"]["accounting"]["enum"]},
         "tuned_on": {"type": "string", "default": "nothing"},
+        "not_accounted": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1},
+            "description": "What its ledgers leave out, or should say of its settings: a sentence each.",
+        },
         "tuning": schema("tuning"),
         "shared_noise": {
             "type": "boolean",
