@@ -17,6 +17,7 @@ if not workflow.configfiles:
 include: "workflow/rules/common.smk"
 include: "workflow/rules/publics.smk"
 include: "workflow/rules/lookups.smk"
+include: "workflow/rules/origins.smk"
 include: "workflow/rules/memory.smk"
 include: "workflow/rules/selected.smk"
 include: "workflow/rules/data.smk"
@@ -34,6 +35,7 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/release.smk"
+include: "workflow/rules/records.smk"
 
 
 localrules:

@@ -18,7 +18,7 @@ DIM, CLASSES, SHARD_ROWS = 768, 1_000, 80_000
 ROWS = (160_000, 320_000, 640_000, 1_280_000)
 STEPS, FEWER_STEPS = 10, 2  # at the most rows, and at fewer
 NEWTON_CLASSES = 20  # of one step, measured; the other classes are projected
-TASKS = ("least_squares", "feature_covariance", "first_order", "newton")
+TASKS = ("least_squares", "feature_covariance", "first_order", "newton", "mini_batches")
 SHARE, RATIO, GIB = 0.6, 1.2, 8.0  # asked: at least, at most, at most
 ABOUT = """\
 d = {DIM}, m = {CLASSES:,}, float16 shards of {SHARD_ROWS:,} rows, {threads} thread(s), wall seconds: median and best

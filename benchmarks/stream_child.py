@@ -25,6 +25,7 @@ request = json.loads(sys.argv[1])
 DIM, CLASSES, REPEATS = request["dim"], request["classes"], request["repeats"]
 _BLOCKS, _BLOCK = 40, 1_000
 _EXCEEDING = 1 << 40
+_BATCH = 8192
 
 
 def seconds(task: Callable[[], object], repeats: int) -> list[float]:
@@ -86,6 +87,20 @@ def newton(batches: ShardBatches) -> dict:
     }
 
 
+def mini_batches(batches: ShardBatches) -> dict:
+    """The gradient of a batch of records that are picked from a file of rows."""
+    before = time.perf_counter()
+    records = Records.read(batches, CLASSES, picked=True).mapped(RowMap(clip=1.0))
+    made = time.perf_counter() - before
+    weights = records.place.array(np.random.default_rng(0).standard_normal((CLASSES, DIM)), "float32")
+    chance = np.random.default_rng(1)
+
+    def one() -> None:
+        clipped_sum(records, weights, Head("softmax", 0.0, 1.0), np.sort(chance.choice(batches.rows, _BATCH, False)))
+
+    return {"file of rows": [made], f"batch of {_BATCH:,}": seconds(one, 2 * REPEATS)}
+
+
 def main() -> None:
     """Measure the machine, then the task, then the machine again: others may use it too."""
     torch.set_num_threads(request["threads"])
@@ -102,6 +117,7 @@ def main() -> None:
             first_order, batches, first_order.Parameters(**common, loss="sigmoid", bias=-10.0)
         ),
         "newton": lambda: newton(batches),
+        "mini_batches": lambda: mini_batches(batches),
     }
     before = peak(), products()
     passes = tasks[request["task"]]()

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from dpstudy import arrays
+from dpstudy.errors import StudyError
 
 SHORT = {
     "least_squares": {},
@@ -104,3 +105,29 @@ def test_what_they_spell_apart_equals_float64(name):
     for key, value in found.items():
         assert arrays.place_of(value) == where
         assert arrays.to_numpy(value) == pytest.approx(expected[key], rel=1e-5, abs=1e-6), key
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({}, True),
+        ({"DPSTUDY_GPU": "0"}, False),
+        ({"SLURM_JOB_ID": "7"}, False),
+        ({"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0"}, True),
+        ({"SLURM_JOB_ID": "7", "DPSTUDY_GPU": "1"}, True),
+    ],
+)
+def test_a_job_that_was_given_no_gpu_has_none_on_a_node_with_some(told, expected, monkeypatch, tmp_path):
+    for name in ("DPSTUDY_GPU", "SLURM_JOB_ID", *arrays._GIVEN):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "driver").touch()
+    monkeypatch.setattr(arrays, "_DRIVERS", (str(tmp_path / "driver"),))
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    assert arrays.has_driver() is expected
+
+
+def test_a_switch_that_is_neither_on_nor_off_is_refused(monkeypatch):
+    monkeypatch.setenv("DPSTUDY_GPU", "yes")
+    with pytest.raises(StudyError, match="DPSTUDY_GPU=yes: is 1 where jobs have a GPU, 0 where they have none"):
+        arrays.has_driver()

@@ -1,4 +1,4 @@
-"""`make status`: which cells of a study are done, stale or missing, and what else is to run. Nothing is changed."""
+"""`make status`: which cells of a study are done, stale or missing, and what else is to run. Nothing is run."""
 
 import argparse
 import re

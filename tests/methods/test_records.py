@@ -16,6 +16,7 @@ from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.row_file import RowFile
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
 
@@ -125,8 +126,53 @@ def test_mini_batches_of_streamed_records_are_refused():
     held, streamed = both(make_batches())
     index = np.array([4, 90])
     assert len(next(held.blocks(index=index)).features) == 2
-    with pytest.raises(StudyError, match="mini-batches need the features in memory"):
+    with pytest.raises(RuntimeError, match="single ones cannot be picked"):
         next(streamed.blocks(index=index))
+
+
+@pytest.mark.parametrize("rule", MAPS)
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32])
+def test_mini_batches_from_a_file_of_rows_are_those_from_memory_bit_for_bit(rule, dtype, monkeypatch):
+    batches = make_batches(dtype=dtype) if dtype != np.uint8 else make_grey()
+    held = Records.read(batches, CLASSES, picked=True).mapped(rule)
+    monkeypatch.setattr("dpstudy.methods.records.PICK_BYTES", 0)
+    source = Source(batches)
+    filed = Records.read(source, CLASSES, picked=True).mapped(rule)
+    assert filed.held and source.passes == 1
+    for index in (np.array([99, 0, 40, 41, 41]), np.arange(100), np.array([], np.int64)):
+        for one, other in zip(held.blocks(3, index), filed.blocks(3, index), strict=True):
+            for name in ("features", "norms", "labels"):
+                assert to_numpy(getattr(one, name)).tobytes() == to_numpy(getattr(other, name)).tobytes()
+    for one, other in zip(blocks_of(held), blocks_of(filed, rows=6), strict=True):
+        assert one.tobytes() == other.tobytes()
+    np.testing.assert_array_equal(np.concatenate(list(filed.stored())), np.concatenate(list(held.stored())))
+
+
+def make_grey():
+    rng = np.random.default_rng(5)
+    return [
+        (rng.integers(0, 256, (size, DIM)).astype(np.uint8), rng.integers(0, CLASSES, size)) for size in SIZES if size
+    ]
+
+
+@pytest.mark.parametrize("picked", [False, True])
+def test_what_is_held_depends_on_what_the_source_says_it_takes(picked, monkeypatch):
+    name = "PICK_BYTES" if picked else "HOLD_BYTES"
+    source = Source(make_batches())
+    source.nbytes = 1000
+    monkeypatch.setattr(f"dpstudy.methods.records.{name}", 1000)
+    assert isinstance(Records.read(source, CLASSES, picked=picked)._stored, np.ndarray | torch.Tensor)
+    monkeypatch.setattr(f"dpstudy.methods.records.{name}", 999)
+    assert isinstance(Records.read(source, CLASSES, picked=picked)._stored, RowFile if picked else type(None))
+
+
+def test_a_file_of_rows_has_no_name_and_reading_it_takes_two_batches_of_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("dpstudy.methods.records.PICK_BYTES", 0)
+    source = Source(make_batches(sizes=(3000,) * 12, dim=64))
+    records = Records.read(source, CLASSES, picked=True)
+    assert list(tmp_path.iterdir()) == [] and records._stored.shape == (36_000, 64)
+    assert source.most <= 2 * 3000 * 64 * 2
 
 
 def test_no_rows_and_labels_out_of_range_are_refused_of_either_kind():
@@ -135,13 +181,6 @@ def test_no_rows_and_labels_out_of_range_are_refused_of_either_kind():
             Records.read(kind([(np.zeros((0, DIM), np.float16), np.zeros(0, np.int64))]), CLASSES)
         with pytest.raises(StudyError, match="label 3 lies outside"):
             Records.read(kind([(np.zeros((1, DIM), np.float16), np.array([3]))]), CLASSES)
-
-
-def test_what_is_held_depends_on_what_the_source_says_it_takes():
-    source = Source(make_batches())
-    source.nbytes = 1000
-    assert Records.read(source, CLASSES, hold=1000).held
-    assert not Records.read(source, CLASSES, hold=999).held
 
 
 def test_a_pass_holds_two_batches_at_most():

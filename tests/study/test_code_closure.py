@@ -74,7 +74,7 @@ snakemake = Names(
     output=outputs,
     config={{"datasets": {{"toy": {{"reader": "digits"}}}}}},
     params=Names(
-        options=options, seeds=[0], noise="seeded", metrics=["top1"], not_accounted=[], library={library!r},
+        options=options, seeds=[0], noise="seeded", metrics=["top1"], not_accounted=[], library={library!r}, origin="",
         scaling=None, evaluation={{}},
         dataset=dict(reader="digits", delta="1e-3", unit="record", positives=1),
     ),

@@ -156,12 +156,12 @@ def work_seconds(study: StudyFolder, rule: str) -> float:
 
 
 def results_of(study: StudyFolder) -> dict[str, bytes]:
-    """Every file of a study's results by its path, apart from logs and benchmarks."""
-    folder = study.path / "results"
+    """Every file of a study's results by its path, apart from logs, benchmarks and records."""
+    folder, beside = study.path / "results", ("logs/", "benchmarks/", "records/")
     return {
         name: path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not (name := path.relative_to(folder).as_posix()).startswith(("logs/", "benchmarks/"))
+        if path.is_file() and not (name := path.relative_to(folder).as_posix()).startswith(beside)
     }
 
 

@@ -21,7 +21,16 @@ ATTACKED = {
         "pilot": 2,
         "space": {"learning_rate": [0.1, 1.0], "canaries": ["blank", "7-as-8"]},
     },
-    "tables": {"attacks": {"style": "membership", "rows": [{"features": "images", "entry": "net"}]}},
+    "tables": {
+        "attacks": {"style": "membership", "rows": [{"features": "images", "entry": "net"}]},
+        "claims": {
+            "style": "claims",
+            "paper": "de2022",
+            "sections": ["A.2, Table 9"],
+            "counterparts": {"digits": {"dataset": "MNIST"}},
+            "roles": {"digits": {"audit": {"features": "images", "entry": "net"}}},
+        },
+    },
 }
 FOUND = "results/audit/digits/images/net/eps=2/black-box.json"
 
@@ -30,14 +39,15 @@ def test_named_entries_are_attacked_and_a_table_prints_it(tmp_path):
     study = make_folder(tmp_path / "study")
     study.write_config(ATTACKED)
     assert [output for rule, output in study.planned() if rule == "audit_black_box"] == [FOUND]
-    table = "results/tables/attacks.csv"
-    done = study.snakemake(FOUND, table)
+    done = study.snakemake(FOUND, "results/tables/attacks.csv", "results/tables/claims.csv")
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((study.path / FOUND).read_text())
     assert found["records"] == 30 and found["delta"] == 1 / 30 and len(found["tried"]) == 4
     assert found["verdict"].startswith("consistent: epsilon is at least ")
     (row,) = csv.DictReader(io.StringIO(study.read("tables/attacks.csv").decode()))
     assert row["epsilon"] == "2" and float(row["auc"]) == found["auc"]
+    (claim,) = csv.DictReader(io.StringIO(study.read("tables/claims.csv").decode()))
+    assert claim["verdict"] == "holds" and claim["here"].startswith("1 of 1 attacked cells are consistent")
     study.write_config(ATTACKED | {"seeds": [0, 1]})
     assert "audit_black_box" not in {rule for rule, _ in study.planned()}  # the cell's own seeds are not the attack's
 

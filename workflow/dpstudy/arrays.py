@@ -15,7 +15,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dpstudy.errors import StudyError
+
 Array: TypeAlias = Any  # a numpy.ndarray or a torch.Tensor; which of them a type checker cannot know
+SWITCH = "DPSTUDY_GPU"
+_GIVEN = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 _DRIVERS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/kfd", "/dev/dxg")  # NVIDIA's, AMD's, and Windows' under WSL
 
 
@@ -65,7 +69,19 @@ def place(tensors: bool = False) -> Place:
 
 
 def has_driver() -> bool:
-    """Whether this machine looks as if it had a GPU that torch may use."""
+    """Whether it looks as if torch might use a GPU here: the variable DPSTUDY_GPU says it where it is set (0 or 1).
+
+    A job of SLURM that was given no GPU has none, whatever its node has.
+
+    Raises:
+        StudyError: the variable says something else.
+    """
+    if said := os.environ.get(SWITCH, ""):
+        if said not in ("0", "1"):
+            raise StudyError(f"{SWITCH}={said}: is 1 where jobs have a GPU, 0 where they have none, or not set")
+        return said == "1"
+    if "SLURM_JOB_ID" in os.environ and not any(map(os.environ.get, _GIVEN)):
+        return False
     return any(map(os.path.exists, _DRIVERS)) or shutil.which("nvidia-smi") is not None
 
 

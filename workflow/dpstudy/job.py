@@ -74,6 +74,8 @@ def job(log: str, append: bool = False) -> Iterator[logging.Logger]:
     so that nothing writes beside its successor. With `append`, the log goes on where another process left it.
     """
     _end_with_workflow()
+    if os.environ.get("DPSTUDY_GPU") == "0":  # torch asks for itself
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     logging.raiseExceptions = False  # a log that cannot be written (full disk) is no reason for a traceback
     logger = logging.getLogger("dpstudy")
     started = time.monotonic()

@@ -20,7 +20,7 @@ rule audit_black_box:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(memory(1100, 6)),
+        mem_mb=peak(memory(with_gpu(1100), 6)),
         runtime=grown(1440),
         gpu=gpu(),
     params:

@@ -1,9 +1,9 @@
 # What the rules share: the checked config, names that wildcards may take, and look-ups from it.
 
+import functools
 import json
 import os
 import re
-import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,6 +13,7 @@ from snakemake.logging import logger
 
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
+from dpstudy.arrays import has_driver
 from dpstudy.data.names import DRAWN, caveats, split_names
 from dpstudy.data.own import OWN_DATA, is_confidential, test_is_public
 from dpstudy.data.readers import CROPPING
@@ -33,6 +34,7 @@ from dpstudy.study.outside import is_chosen, is_planted, outside_ledger
 from dpstudy.study.paid_models import Due, guard
 from dpstudy.study.provenance import cell_fingerprint, config_hash, library_hash, list_code
 from dpstudy.study.public_points import reads_public
+from dpstudy.study.records import RECORDS, keep_records, outdate, unrecorded
 from dpstudy.study.schema import method_schema
 from dpstudy.study.tuned import PAID_TUNING, pays
 from dpstudy.tables.claims.names import roles_of
@@ -44,7 +46,7 @@ try:
     STUDY = study_config.load(config)
     study_locations.check_locations(STUDY)
     if is_confidential(STUDY):
-        keep_to_owner("results", ".snakemake")
+        keep_to_owner("results", ".snakemake", RECORDS)
 except StudyError as error:
     raise WorkflowError(f"{' '.join(map(str, workflow.configfiles)) or 'config.yaml'}: {error}")
 
@@ -100,9 +102,14 @@ def code(script, *modules):
     return closure(str(Path("workflow/scripts") / script), *modules)
 
 
+@functools.cache
 def gpu():
-    """GPUs that a job asks for: one where this machine has any. A profile's set-resources overrides it."""
-    return int(shutil.which("nvidia-smi") is not None)
+    """GPUs that a job asks for: one where this machine has any, or DPSTUDY_GPU says so. A profile's set-resources
+    overrides it."""
+    try:
+        return int(has_driver())
+    except StudyError as error:
+        raise WorkflowError(f"dpstudy: {error}")
 
 
 def grown(amount):

@@ -206,7 +206,7 @@ def cell_code(wildcards, script="train_cell.py"):
     files = method_code(options, script)
     try:
         return list_code(files, name)
-    except StudyError:  # results cannot be written to, which is said before anything runs
+    except OSError:  # results cannot be written to, which is said before anything runs
         return files
 
 
@@ -278,24 +278,6 @@ def run_files(wildcards):
         for name in ("metrics.json", "ledger.json", "curve.parquet", "model.safetensors")
         for seed in STUDY["seeds"]
     ]
-
-
-def whole_fingerprint(cell):
-    """The config hash of a cell with all its seeds."""
-    dataset = dataset_facts(cell.dataset)
-    return cell_fingerprint(cell.options(STUDY), dataset, STUDY["seeds"], STUDY["noise"], STUDY["evaluation"])
-
-
-def expected_makers():
-    """The hashes that each cell must bear: a cell that another config or library made is never tabled."""
-    expected = {}
-    for cell in CELLS:
-        options = cell.options(STUDY)
-        expected[cell.path] = {
-            "config": whole_fingerprint(cell),
-            "library": library_hash(method_code(options)),
-        }
-    return expected
 
 
 def axes():

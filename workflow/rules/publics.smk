@@ -75,7 +75,8 @@ def pretraining_memory(wildcards, input):
     held = min(sum(map(os.path.getsize, shards)) / 1e6 if all(map(os.path.exists, shards)) else 0, 2048)
     architecture = STUDY["backbones"][wildcards.backbone]["architecture"]
     least = 1150 if architecture == "small_cnn" else 2000 if architecture.startswith("wrn") else 6000
-    return int(pretraining_threads(wildcards) * (least + 4 * held))
+    devices = pretraining_devices(wildcards) * gpu()
+    return int(pretraining_threads(wildcards) * (least + 4 * held) + devices * GPU_MB)
 
 
 def backbone_folder(options):

@@ -86,8 +86,11 @@ def black_boxes():
 
 
 def black_boxes_of(tables):
-    """The same where tables print it."""
-    return black_boxes() if any(table.get("style") == "membership" for table in tables) else {}
+    """The same where tables print it, or name a cell in a role."""
+    if any(table.get("style") == "membership" for table in tables):
+        return black_boxes()
+    named = {cell.path for cell in in_roles(tables)}
+    return {path: found for path, found in black_boxes().items() if path in named}
 
 
 def audits_of(tables):

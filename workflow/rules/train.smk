@@ -32,6 +32,7 @@ rule train_closed_form:
         scaling=lambda wildcards: as_they_are(wildcards.features),
         library=cell_library,
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
+        origin=origin_of,
         seeds=STUDY["seeds"],
         noise=STUDY["noise"],
         metrics=STUDY["evaluation"]["metrics"],
@@ -74,7 +75,7 @@ use rule train_stepped as train_claimed with:
     wildcard_constraints:
         entry=alternatives(entries_where(curve=True, audited=True)),
     resources:
-        mem_mb=peak(memory(1100, 4)),
+        mem_mb=peak(memory(with_gpu(1100), 4)),
         runtime=grown(240),
         gpu=gpu(),
 
@@ -103,6 +104,7 @@ use rule train_closed_form as train_seed with:
         scaling=lambda wildcards: as_they_are(wildcards.features),
         library=cell_library,
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
+        origin=origin_of,
         seeds=lambda wildcards: [int(wildcards.seed)],
         noise=STUDY["noise"],
         metrics=STUDY["evaluation"]["metrics"],

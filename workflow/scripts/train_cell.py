@@ -17,6 +17,7 @@ if __name__ == "__main__":
             files.code,
             seeds=params.seeds,
             metrics=params.metrics,
+            origin=params.origin,
             not_accounted=params.not_accounted,
             checkpoint=getattr(params, "checkpoint", None),
             evaluation=params.evaluation,

@@ -69,9 +69,8 @@ class TrainingSet:
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
-    """Take (features, labels) batches in; non-finite records become zero and take no part. Mini-batches are picked
-    from memory, full batches read anew from the shards where the features are many."""
-    records = Records.read(batches, problem.classes, problem.positives, parameters.hold)
+    """Take (features, labels) batches in; non-finite records become zero and take no part."""
+    records = Records.read(batches, problem.classes, problem.positives, parameters.picked)
     units = units_of(batches, records.rows, problem, needed=parameters.batch_size != "full")
     return TrainingSet(records, units, private_normalisation.shared_sums(records, parameters.normalisation, problem))
 

@@ -135,8 +135,8 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
-    """Take (features, labels) batches in, and hold them: batches are picked from memory."""
-    records = Records.read(batches, problem.classes, problem.positives, math.inf)
+    """Take (features, labels) batches in, to pick batches from."""
+    records = Records.read(batches, problem.classes, problem.positives, picked=True)
     return TrainingSet(records, private_normalisation.shared_sums(records, parameters.normalisation, problem))
 
 

@@ -1,4 +1,5 @@
-"""Private records that a method reads again and again, block by block: held in memory, or read anew from their shards.
+"""Private records that a method reads again and again, block by block: held in memory, or read anew from their shards;
+where mini-batches are picked, from a file of their rows.
 
 Nothing here releases anything. A pass yields blocks of NumPy arrays, or of tensors: on a GPU, of much data, and for a
 method that computes with torch anyway (dpstudy/arrays.py). What leaves a method is its noisy releases only.
@@ -16,9 +17,11 @@ from dpstudy.arrays import Array, Place, one_hot, place, place_of, row_norms, ta
 from dpstudy.errors import StudyError
 from dpstudy.methods.bounds import LOOKED_AT, due, hold
 from dpstudy.methods.clipping import LARGEST_NORM, SMALLEST_NORM, checked_labels
+from dpstudy.methods.row_file import RowFile
 
 _KEPT = (np.float16, np.uint8)  # types that features are held in; all others become float32
 HOLD_BYTES = 1 << 30  # features that take more than this, as stored, are read anew for each pass
+PICK_BYTES = 1 << 32  # and where single records are picked from them, put into a file of rows
 # Feature values of one block. On a CPU 2 MB: rows fetched for one matrix product are still in cache for the next; on a
 # GPU enough to keep it busy.
 _BLOCK_VALUES = {"cpu": 1 << 19, "cuda": 1 << 26}
@@ -119,54 +122,60 @@ class Records:
     place: Place
     _labels: Array
     _map: RowMap
-    _stored: Array | None = None  # held: as brought, float32, float16 or uint8
+    _stored: Array | RowFile | None = None  # held: as brought, float32, float16 or uint8
     _features: Array | None = None  # held: mapped, unless that takes too much memory
     _norms: Array | None = None
     _source: Iterable = ()  # not held: read anew for each pass
 
     @classmethod
     def read(
-        cls, batches: Iterable, classes: int, positives: int = 1, hold: float = HOLD_BYTES, tensors: bool = False
+        cls, batches: Iterable, classes: int, positives: int = 1, picked: bool = False, tensors: bool = False
     ) -> Records:
         """Take (features (n, d), labels (n,) or (n, m)) batches in; they are held unless they take too much memory.
 
         Args:
-            batches: an iterable; one that says its `nbytes` above `hold` must allow being iterated again and again.
+            batches: an iterable; one that says its `nbytes` above HOLD_BYTES must allow being iterated again and again.
             classes: m.
             positives: the most positive labels a record may have.
-            hold: bytes of features, as stored, up to which they are held.
+            picked: whether `blocks` will be asked for single records. Beyond PICK_BYTES they lie in a file.
             tensors: whether blocks shall be tensors, however few the records.
 
         Raises:
             StudyError: no rows, or labels that `checked_labels` refuses.
+            OSError: the disk of temporary files is full.
         """
-        held = getattr(batches, "nbytes", 0) <= hold
-        features, labels, dim = [], [], 0
+        nbytes = getattr(batches, "nbytes", 0)
+        held, on_disk = nbytes <= (PICK_BYTES if picked else HOLD_BYTES), picked and nbytes > PICK_BYTES
+        features, labels, dim, file = [], [], 0, None
         for x, y in batches:
             x = np.asarray(x)
             labels.append(_label_array(checked_labels(y, classes, positives)))
             dim = x.shape[1]
+            dtype = x.dtype if x.dtype in _KEPT else np.dtype("f4")
             if held:
-                features.append(np.ascontiguousarray(x, x.dtype if x.dtype in _KEPT else "f4"))
+                features.append(np.ascontiguousarray(x, dtype))
+            elif on_disk:
+                file = file or RowFile(dim, dtype)
+                file.append(x)
         rows = sum(map(len, labels))
         if not rows:
             raise StudyError("there are no training rows to learn from")
         # what is mapped anew in each pass is made float32 anew: torch does that several times as fast as NumPy
         where = place(tensors or not held or 4 * rows * dim > HOLD_BYTES)
         said = where.array(np.concatenate(labels))
-        whole = where.array(features[0] if len(features) == 1 else np.concatenate(features)) if held else None
-        source = () if held else batches
+        whole = where.array(features[0] if len(features) == 1 else np.concatenate(features)) if held else file
+        source = () if held or on_disk else batches
         return cls(rows, dim, classes, where, said, RowMap(), whole, _source=source).mapped(RowMap())
 
     @property
     def held(self) -> bool:
-        """Whether the features are in memory."""
+        """Whether the features are in memory, or in a file of rows: single records may be asked for."""
         return self._stored is not None
 
     def mapped(self, rule: RowMap) -> Records:
         """The same records under another map of the values that they were brought with (not of an earlier map's)."""
         stored = self._stored
-        if stored is None or 4 * math.prod(stored.shape) > HOLD_BYTES:
+        if stored is None or isinstance(stored, RowFile) or 4 * math.prod(stored.shape) > HOLD_BYTES:
             return replace(self, _map=rule, _features=None, _norms=None)  # block by block, as they are asked for
         features, norms = self.place.empty(*stored.shape), self.place.empty(self.rows)
         for start in range(0, self.rows, self._rows()):
@@ -182,7 +191,7 @@ class Records:
         """One pass over all records, or over those that `index` (n',) names, in blocks of about `rows` records.
 
         Raises:
-            StudyError: `index` on records that are not held.
+            RuntimeError: `index` on records that were not read to be picked from.
         """
         size = rows or self._rows()
         if index is not None:
@@ -203,7 +212,9 @@ class Records:
     def _mapped_rows(self, part: slice | Array) -> tuple[Array, Array]:
         """Features and norms of some rows that are held."""
 
-        def rows(values: Array) -> Array:
+        def rows(values: Array | RowFile) -> Array:
+            if isinstance(values, RowFile):
+                return self.place.array(values[part if isinstance(part, slice) else to_numpy(part)])
             return values[part] if isinstance(part, slice) else take(values, part)
 
         if self._features is not None and self._norms is not None:
@@ -214,7 +225,7 @@ class Records:
 
     def _chosen(self, index: Array, size: int) -> Iterator[Block]:
         if not self.held:
-            raise StudyError("mini-batches need the features in memory, and these were read to be streamed")
+            raise RuntimeError("these records were read for whole passes: single ones cannot be picked")
         for start in range(0, len(index), size):
             part = index[start : start + size]
             yield Block(*self._mapped_rows(part), self._labels[part])

@@ -11,7 +11,6 @@ from dpstudy.methods.checks import count, one_of, positive
 from dpstudy.methods.optimisers import OPTIMISERS
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Plan, Problem
-from dpstudy.methods.records import HOLD_BYTES
 from dpstudy.methods.units import single_records
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.calibration import affordable, calibrate
@@ -88,9 +87,9 @@ class Schedule:
                 )
 
     @property
-    def hold(self) -> float:
-        """Bytes of features, as stored, up to which they are held in memory: all for mini-batches."""
-        return HOLD_BYTES if self.batch_size == "full" else math.inf
+    def picked(self) -> bool:
+        """Whether single records are picked, for mini-batches."""
+        return self.batch_size != "full"
 
     def rate(self, problem: Problem) -> float:
         """The sampling rate q.
@@ -128,9 +127,9 @@ class Schedule:
         return {round(steps * point / self.curve_points) for point in range(1, self.curve_points + 1)}
 
 
-def prepared_by(parameters: Schedule) -> float:
+def prepared_by(parameters: Schedule) -> bool:
     """What of the parameters `prepare` depends on, for a search; a normalisation is not searched."""
-    return parameters.hold
+    return parameters.picked
 
 
 def plan(parameters: Schedule, problem: Problem) -> Plan:

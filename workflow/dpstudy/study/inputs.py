@@ -45,6 +45,7 @@ class CellRequest:
         spend_again: a cell that stands there may be trained once more.
         ceiling: the most epsilon that all trainings on the same records may spend together, or None.
         records: whose they are, for that book (locations.records_of).
+        origin: a hash of how the config makes what the cell reads.
     """
 
     cell: Cell
@@ -62,6 +63,7 @@ class CellRequest:
     spend_again: bool = False
     ceiling: str | None = None
     records: str = ""
+    origin: str = ""
 
     @classmethod
     def of(cls, wildcards, params, code: str | Sequence[str], **more) -> "CellRequest":

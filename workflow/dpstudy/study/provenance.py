@@ -9,7 +9,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dpstudy.files import atomic, sha256
+from dpstudy.files import sha256
 
 _PACKAGES = ("dpstudy", "numpy", "scipy", "torch", "dp-accounting", "pyarrow", "snakemake")
 
@@ -20,11 +20,16 @@ def config_hash(options: Mapping) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def cell_fingerprint(options: Mapping, dataset: Mapping, seeds: Sequence[int], noise: str, evaluation: Mapping) -> str:
-    """The config hash of a cell: all that its result depends on besides data and code."""
-    return config_hash(
-        {"options": options, "dataset": dataset, "seeds": list(seeds), "noise": noise, "evaluation": evaluation}
-    )
+def cell_fingerprint(
+    options: Mapping, dataset: Mapping, seeds: Sequence[int], noise: str, evaluation: Mapping, origin: str
+) -> str:
+    """The config hash of a cell: all that its result depends on besides data and code.
+
+    Args:
+        origin: a hash of how the config makes what the cell reads.
+    """
+    told = {"options": options, "dataset": dataset, "seeds": list(seeds), "noise": noise, "evaluation": evaluation}
+    return config_hash(told | {"origin": origin})
 
 
 _listed: dict[str, tuple[str, ...]] = {}  # what this process has written or seen
@@ -51,13 +56,19 @@ def list_code(files: Sequence[str], path: str) -> str:
 
     Returns:
         path
+
+    Raises:
+        OSError: it cannot be written.
     """
     known = os.path.abspath(path)
     if _listed.get(known) != tuple(files):
         text = "".join(f"{_file_hash(file)}  {file}\n" for file in sorted(files))
         if not os.path.exists(path) or Path(path).read_text(encoding="utf-8") != text:
-            with atomic(path) as temporary:
-                Path(temporary).write_text(text, encoding="utf-8")
+            # Not `atomic`, which removes what other processes have begun: `make status` may look on while a study runs.
+            temporary = Path(path).with_name(f".{os.path.basename(path)}.{os.getpid()}.tmp")
+            temporary.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(text, encoding="utf-8")
+            os.replace(temporary, path)
         _listed[known] = tuple(files)
     return path
 

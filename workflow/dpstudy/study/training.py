@@ -57,6 +57,7 @@ def made_by(request: CellRequest, data: dict[str, str]) -> dict:
             request.seeds,
             request.noise,
             dict(request.evaluation) | {"metrics": list(request.metrics)},
+            request.origin,
         ),
         "library": request.library,
         "data": data,

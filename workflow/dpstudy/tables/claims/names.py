@@ -53,6 +53,8 @@ ROLES = {
         "jft-4b",
         "nfnet",  # Table 6
         "nonprivate-nfnet",
+        "audit",  # attacked by the loss of trained models (Table 9)
+        "audit-copies",  # the same with augmentation multiplicity (appendix A.2)
         "places-all",  # Table 7
         "places-classifier",
         "nonprivate-places-all",

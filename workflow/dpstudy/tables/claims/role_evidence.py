@@ -113,7 +113,8 @@ def _runs(where: str, spec: Mapping, results: Results, by_backbone: bool) -> lis
         curve = _curve(results.curves[cell], metrics, metric) if cell in results.curves else ()
         audit = read_json(results.audits[cell]) if cell in results.audits else {}
         documents = (metrics, ledger, curve, audit)
-        run = Run(name, role, label, float(epsilon), ledger["n"], value, *documents, backbone)
+        black_box = read_json(results.black_boxes[cell]) if cell in results.black_boxes else {}
+        run = Run(name, role, label, float(epsilon), ledger["n"], value, *documents, backbone, black_box)
         if _counts(run):
             found.append(run)
     return found

@@ -30,6 +30,7 @@ class Run:
         curve: its points in the order of steps; empty for closed forms.
         audit: its document, where its method attacks what it claims.
         backbone: what its data set's name ends in, where it does.
+        black_box: what an attack by the loss of trained models found, where there was one.
     """
 
     dataset: str
@@ -43,6 +44,7 @@ class Run:
     curve: tuple[Point, ...] = ()
     audit: Mapping = field(default_factory=dict)
     backbone: str = ""
+    black_box: Mapping = field(default_factory=dict)
 
     @property
     def data(self) -> str:

@@ -1,0 +1,91 @@
+"""Results copied without .snakemake: what made them is known; what is not known is made anew."""
+
+import copy
+import os
+import shutil
+
+from tests.workflow.conftest import TINY, make_folder
+from tests.workflow.test_reruns import AFTER_CELLS, cells
+
+FEATURES = [
+    ("extract_manifest", "results/features/digits/pixels/test/manifest.json"),
+    ("extract_manifest", "results/features/digits/pixels/train/manifest.json"),
+    *(
+        ("extract_shard", f"results/features/digits/pixels/{split}/part-{shard:05d}.parquet")
+        for split in ("test", "train")
+        for shard in (0, 1)
+    ),
+]
+
+
+def sums(clips):
+    return [
+        ("sum_statistics", f"results/private/statistics/digits/pixels/train/clip={clip}/shared.safetensors")
+        for clip in clips
+    ]
+
+
+def copied(finished, path):
+    """A clone of the workflow with the results of a finished study, of which nothing else was copied."""
+    folder = make_folder(path)
+    shutil.copytree(finished.path / "results", path / "results", copy_function=shutil.copy2)
+    return folder
+
+
+def scaled():
+    config = copy.deepcopy(TINY)
+    config["features"]["pixels"]["normalise"] = "l2"
+    return config
+
+
+def forget(study, record):
+    """Lose Snakemake's record of one file."""
+    from base64 import urlsafe_b64encode
+
+    (study.path / "results/records" / urlsafe_b64encode(record.encode()).decode()).unlink()
+
+
+def test_copied_results_are_current(finished, tmp_path):
+    folder = copied(finished, tmp_path / "elsewhere")
+    assert folder.planned() == []
+    assert os.readlink(folder.path / ".snakemake/metadata") == "../results/records"
+
+
+def test_of_copied_results_only_what_another_config_makes_is_made_anew(finished, tmp_path):
+    folder = copied(finished, tmp_path / "elsewhere")
+    folder.write_config(scaled())
+    every = [job for entry in ("ls", "sgd") for job in cells(entry, features=["pixels"])]
+    assert folder.planned() == sorted(FEATURES + sums(["1.0", "inf"]) + every + AFTER_CELLS)
+
+
+def test_without_any_records_everything_is_made_anew(finished, tmp_path):
+    folder, fresh = copied(finished, tmp_path / "elsewhere"), make_folder(tmp_path / "fresh")
+    shutil.rmtree(folder.path / "results/records")
+    planned = folder.planned()
+    assert planned == fresh.planned()
+    result = folder.snakemake("--dry-run")
+    said = result.stdout + result.stderr
+    assert "no record says what made results/data/digits/" in said and "other files: made anew" in said
+
+
+def test_a_file_without_a_record_is_made_anew_with_what_depends_on_it(study):
+    forget(study, "results/cells/digits/cnn/ls/eps=1/metrics.json")
+    assert study.planned() == sorted(cells("ls", ["1"], ["cnn"]) + AFTER_CELLS)
+    assert study.planned() == sorted(cells("ls", ["1"], ["cnn"]) + AFTER_CELLS), "a dry run makes nothing current"
+
+
+def test_records_of_an_earlier_version_are_taken_over(study):
+    shutil.rmtree(study.path / "results/records")  # the copy of this test has them twice
+    assert study.planned() == [] and (study.path / ".snakemake/metadata").is_symlink()
+    assert any((study.path / "results/records").iterdir())
+
+
+def test_a_cell_of_other_features_is_never_tabled_whatever_snakemake_was_told(study):
+    study.write_config(scaled())
+    assert study.snakemake("--touch").returncode == 0
+    assert study.planned() == []
+    (study.path / "results/summary.csv").unlink()
+    result = study.snakemake("results/summary.csv")
+    assert (
+        result.returncode != 0 and "digits/pixels/ls/eps=1: stale, its config is not the present one" in result.stderr
+    )
