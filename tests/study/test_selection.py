@@ -400,3 +400,32 @@ def test_a_table_of_images_has_the_groups_that_it_names():
 def test_a_layout_without_a_cell_is_refused_at_once():
     study = config({"t": SIDE}) | {"cells": [{"epsilons": ["0.5", "inf"]}]}
     refused(study, "tables.t: the study has none of its cells; 'cells' leaves them out")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"series": GONE}, "figures.f: the key 'series' is missing; the style 'settings' needs it"),
+        ({"panels": [{"x": "steps"}]}, "figures.f.panels[0]: the key 'y' is missing; the style 'settings' needs it"),
+        (
+            {"panels": [{"x": "steps", "y": "top1", "by": "steps"}]},
+            "figures.f.panels[0].by: the style 'settings' does not take this key; it takes x and y",
+        ),
+        (
+            {"panels": [{"x": "steps", "y": "train_top1"}]},
+            "figures.f.panels[0].y: 'train_top1' is not among evaluation.metrics ['top1']",
+        ),
+        (
+            {"series": [{"label": "LS", "dataset": "digits", "features": "pixels", "epsilon": "7", "entries": ["ls"]}]},
+            "figures.f.series[0]: the study has no cell digits/pixels/ls/eps=7",
+        ),
+    ],
+)
+def test_a_figure_of_settings_that_cannot_be_drawn_is_refused_at_once(change, sentence):
+    line = {"label": "LS", "dataset": "digits", "features": "pixels", "epsilon": "0.5", "entries": ["ls"]}
+    whole = {"style": "settings", "panels": [{"x": "steps", "y": "top1"}], "series": [line]}
+    load(config() | {"figures": {"f": whole}})
+    spec = {key: value for key, value in (whole | change).items() if value is not GONE}
+    with pytest.raises(StudyError) as caught:
+        load(config() | {"figures": {"f": spec}})
+    assert str(caught.value) == sentence

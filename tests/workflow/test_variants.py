@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from dpstudy.evaluation.on_training import UNPAID
 from tests.workflow.conftest import TINY, StudyFolder
 
 ITERATED = {
@@ -30,11 +31,13 @@ NOISE_FIGURE = {
 
 @pytest.fixture(scope="module")
 def ledgers(finished, tmp_path_factory):
-    """Ledgers of one study with secure noise, public images dropped, a paper's accounting and a clip-only entry."""
+    """Ledgers of one study with secure noise, public images dropped, a paper's accounting, a clip-only entry, and
+    accuracies on training records."""
     folder = StudyFolder(tmp_path_factory.mktemp("variants") / "study")
     shutil.copytree(finished.path, folder.path, copy_function=shutil.copy2)
     config = copy.deepcopy(TINY)
     config |= {"noise": "secure", "dedup": {"drop": "public", "method": "squares"}}
+    config |= {"evaluation": {"metrics": ["top1", "train_top1"]}}
     config["methods"]["as-printed"] = {"method": "least_squares", "variant": "published", "accounting": "mehta2023"}
     config["methods"]["iterated"] = ITERATED
     config["figures"]["noise"] = NOISE_FIGURE
@@ -53,7 +56,15 @@ def test_secure_noise_is_said_and_not_called_seeded(ledgers):
     ledger = ledgers[1]("pixels/ls/eps=1")
     assert ledger["noise"] == "secure"
     assert ledger["guarantee"] == "proved"
-    assert ledger["not_accounted"] == []
+    assert ledger["not_accounted"] == [UNPAID]
+
+
+@pytest.mark.parametrize("entry", ["ls", "sgd"])
+def test_training_records_are_scored_where_that_is_asked_for(ledgers, entry):
+    metrics = json.loads(ledgers[0].read(f"cells/digits/pixels/{entry}/eps=inf/metrics.json"))
+    assert all(row["top1"] != row["train_top1"] > 20 for row in metrics["seeds"])
+    assert f"digits,pixels,{entry},".encode() in ledgers[0].read("summary.csv")
+    assert ledgers[0].read("summary.csv").count(b",train_top1,") == ledgers[0].read("summary.csv").count(b",top1,")
 
 
 def test_dropping_public_images_is_named_where_the_backbone_is_used(ledgers):

@@ -18,6 +18,7 @@ from dpstudy.data.names import DRAWN, caveats, split_names
 from dpstudy.data.own import OWN_DATA, is_confidential, test_is_public
 from dpstudy.data.readers import CROPPING
 from dpstudy.errors import StudyError
+from dpstudy.evaluation.on_training import ON_TRAINING, UNPAID
 from dpstudy.features import EXTRACTORS
 from dpstudy.files import write_json
 from dpstudy.job import check_writable, keep_to_owner, name_workflow

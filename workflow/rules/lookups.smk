@@ -163,8 +163,14 @@ def learnt_from(wildcards, splits):
         if statistics is None:
             files += feature_files(wildcards.dataset, wildcards.features, split)
         else:
-            files += [f"results/features/{wildcards.dataset}/{wildcards.features}/{split}/manifest.json", statistics]
+            features = feature_files(wildcards.dataset, wildcards.features, split)
+            files += [*(features if scored_on_training() else features[:1]), statistics]
     return files
+
+
+def scored_on_training():
+    """Whether models are scored on their training records too."""
+    return ON_TRAINING in STUDY["evaluation"]["metrics"]
 
 
 def training_data(wildcards):

@@ -40,7 +40,7 @@ def kept_for(features, start=None):
 def not_accounted(wildcards):
     """What a cell does outside its ledger."""
     start = start_of(wildcards)
-    own = options_of(wildcards).get("not_accounted", [])
+    own = options_of(wildcards).get("not_accounted", []) + [UNPAID] * scored_on_training()
     return [*outside_ledger(STUDY, wildcards.features, start, publics_of(wildcards.features, start)), *own]
 
 

@@ -22,8 +22,15 @@ def sized_ledgers(figure):
 
 
 def grouped_metrics(figure):
-    """Cell -> its metrics, for every cell of a figure by subgroup."""
+    """Cell -> its metrics, for every cell of a figure by subgroup, or of settings."""
     spec = STUDY["figures"][figure]
+    if spec["style"] == "settings":
+        names = [
+            study_cells.Cell(line["dataset"], line["features"], entry, line["epsilon"]).path
+            for line in spec["series"]
+            for entry in line["entries"]
+        ]
+        return {name: f"results/cells/{name}/metrics.json" for name in names}
     if spec["style"] != "disparity":
         return {}
     pairs = [(row["features"], row["entry"]) for row in spec["rows"]]

@@ -9,6 +9,7 @@ from dpstudy.tables.figures import build_figure
 from dpstudy.tables.neighbours import build_neighbours
 from dpstudy.tables.noise_figure import build_noise_figure
 from dpstudy.tables.search_views import build_search_views
+from dpstudy.tables.settings_figure import build_settings_figure
 from dpstudy.tables.sizes import build_sizes
 
 if __name__ == "__main__":
@@ -27,5 +28,7 @@ if __name__ == "__main__":
             build_neighbours(name, spec, Path(snakemake.input.features[0]).parent, *files)
         elif spec["style"] == "disparity":
             build_disparity_figure(name, spec, snakemake.params.axes, snakemake.params.metrics, *files)
+        elif spec["style"] == "settings":
+            build_settings_figure(name, spec, snakemake.params.metrics, *files)
         else:
             build_figure(name, spec, snakemake.params.axes, snakemake.input.summary, *files)

@@ -10,6 +10,7 @@ import numpy as np
 from dpstudy.evaluation import weighted
 from dpstudy.evaluation.groups import members
 from dpstudy.evaluation.metrics import METRICS, ranks
+from dpstudy.evaluation.on_training import ON_TRAINING
 from dpstudy.evaluation.wilson import wilson
 
 LABEL = "label"  # the column that single labels stand under
@@ -92,7 +93,7 @@ def _labels(
 
 
 def _applies(name: str, labels: np.ndarray, classes: Sequence[str]) -> bool:
-    return name in AREAS or (labels.ndim == 1 and (name != "top5" or len(classes) > 5))
+    return name != ON_TRAINING and (name in AREAS or (labels.ndim == 1 and (name != "top5" or len(classes) > 5)))
 
 
 def _shared_labels(masks: list[np.ndarray], scores, labels, classes: Sequence[str]) -> set[int]:

@@ -7,6 +7,7 @@ Accuracies are in percent; the area under the ROC curve and average precision ar
 import numpy as np
 
 from dpstudy.errors import StudyError
+from dpstudy.evaluation.on_training import ON_TRAINING
 
 # Name -> what a table or an axis calls it. The order is that of the columns and rows of every output.
 METRICS = {
@@ -15,8 +16,9 @@ METRICS = {
     "balanced_accuracy": "balanced accuracy (%)",
     "auc": "area under the ROC curve",
     "average_precision": "average precision",
+    ON_TRAINING: "training top-1 accuracy (%)",  # of on_training.py; no function here computes it
 }
-PERCENT = frozenset({"top1", "top5", "balanced_accuracy"})
+PERCENT = frozenset({"top1", "top5", "balanced_accuracy", ON_TRAINING})
 
 
 def evaluate(scores: np.ndarray, labels: np.ndarray, metrics: list[str], classes: list[str]) -> dict[str, float]:
@@ -38,7 +40,7 @@ def evaluate(scores: np.ndarray, labels: np.ndarray, metrics: list[str], classes
     _check(scores, labels, metrics, classes)
     result = {}
     for name in METRICS:
-        if name not in metrics or (name == "top5" and len(classes) <= 5):
+        if name not in metrics or name == ON_TRAINING or (name == "top5" and len(classes) <= 5):
             continue
         if labels.ndim == 2 and name not in ("auc", "average_precision"):
             raise StudyError(f"evaluation: {name!r} needs one label a record; use 'auc' for data with several labels")

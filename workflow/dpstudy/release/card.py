@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dpstudy.evaluation.metrics import METRICS, PERCENT
+from dpstudy.evaluation.on_training import ON_TRAINING
 from dpstudy.release.statement import guarantee_lines
 from dpstudy.tables.numbers import interval_text, significant
 
@@ -46,7 +47,7 @@ def trained(metrics: Mapping, test_public: bool) -> Trained:
         test_public: whether the records of the test split are public.
     """
     first, made_by = metrics["seeds"][0], metrics["made_by"]
-    scores = {name: (first[name], _interval(first, name)) for name in METRICS if name in first}
+    scores = {name: (first[name], _interval(first, name)) for name in METRICS if name in first and name != ON_TRAINING}
     return Trained(
         metrics["method"],
         made_by["config"],

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpstudy.data.bands import check_entries
 from dpstudy.errors import StudyError
+from dpstudy.evaluation.on_training import check_on_training
 from dpstudy.study.black_box_options import check_black_box
 from dpstudy.study.cells import hyperparameters, matching, unfold
 from dpstudy.study.config_size import check_size
@@ -55,6 +56,7 @@ def load(raw: dict) -> dict:
         raise StudyError("the study has no cell: no method entry reads what any feature set offers")
     check_public_points(config)
     check_black_box(config)
+    check_on_training(config)
     for kind in ("datasets", "public", "backbones", "fits", "features", "methods"):
         config[kind] = {name: _sorted(entry) for name, entry in config[kind].items()}
     return config

@@ -6,7 +6,7 @@ from dpstudy.data.bands import group_names
 from dpstudy.errors import StudyError
 from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.messages import check_known
-from dpstudy.study.schema import method_schema
+from dpstudy.study.schema import method_schema, schema
 
 
 def check_lines(place: str, spec: dict, config: dict) -> None:
@@ -31,6 +31,30 @@ def check_lines(place: str, spec: dict, config: dict) -> None:
                 raise StudyError(f"{where}: the study has no cell {path}")
             if not method_schema(config["methods"][line["entry"]]["method"]).get("x-curve"):
                 raise StudyError(f"{where}: the entry {line['entry']!r} has no steps, hence no curve")
+
+
+def check_series(place: str, spec: dict, config: dict) -> None:
+    """Every entry of a figure of settings is a cell, and what it draws of a metric is measured.
+
+    Raises:
+        StudyError: the first that is not.
+    """
+    if "series" not in spec:
+        return
+    cells = {cell.path for cell in unfold(config)}
+    for number, line in enumerate(spec["series"]):
+        for entry in line["entries"]:
+            path = Cell(line["dataset"], line["features"], entry, line["epsilon"]).path
+            if path not in cells:
+                raise StudyError(f"{place}.series[{number}]: the study has no cell {path}")
+    known = schema("config")["properties"]["evaluation"]["properties"]["metrics"]["items"]["enum"]
+    measured = config["evaluation"]["metrics"]
+    for number, panel in enumerate(spec["panels"]):
+        for axis in ("x", "y"):
+            if panel[axis] in known and panel[axis] not in measured:
+                raise StudyError(
+                    f"{place}.panels[{number}].{axis}: {panel[axis]!r} is not among evaluation.metrics {measured}"
+                )
 
 
 def check_compared(place: str, spec: dict, config: dict) -> None:

@@ -7,7 +7,7 @@ from dpstudy.errors import StudyError
 from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.messages import check_known
 from dpstudy.study.schema import schema
-from dpstudy.study.selected_cells import check_compared, check_lines, check_neighbours
+from dpstudy.study.selected_cells import check_compared, check_lines, check_neighbours, check_series
 from dpstudy.study.table_roles import check_models, check_roles
 from dpstudy.study.tuned import pays
 from dpstudy.tables.claims.names import METHODS, ROLES, entries_of, listed
@@ -80,6 +80,7 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
     check_lines(place, spec, config)
     check_neighbours(place, spec, config)
     check_compared(place, spec, config)
+    check_series(place, spec, config)
     _check_noise(place, spec)
     _check_searches(place, spec, config)
     _check_published(place, spec, config)
@@ -122,7 +123,7 @@ def _check_style(place: str, spec: dict) -> None:
         "noise": ("x", "noise"),
     }
     if kind == "figure":
-        needed |= {"search": ("searches", "panels"), "size": ("datasets", "lines")}
+        needed |= {"search": ("searches", "panels"), "size": ("datasets", "lines"), "settings": ("panels", "series")}
     for key in needed.get(style, ()):
         if key not in spec:
             raise StudyError(f"{place}: the key {key!r} is missing; the style {style!r} needs it")
@@ -133,14 +134,17 @@ def _check_style(place: str, spec: dict) -> None:
 
 
 def _check_panels(place: str, spec: dict) -> None:
-    """Panels of curves have lines, those of searches what they go by."""
-    own, other = ("by", "lines") if spec["style"] == "search" else ("lines", "by")
+    """Panels of curves have lines, those of searches what they go by, those of settings two axes."""
+    needed = {"search": ("by",), "settings": ("x", "y")}.get(spec["style"], ("lines",))
     for number, panel in enumerate(spec.get("panels", [])):
         where = f"{place}.panels[{number}]"
-        if other in panel:
-            raise StudyError(f"{where}.{other}: the style {spec['style']!r} does not take this key; it takes {own}")
-        if own not in panel:
-            raise StudyError(f"{where}: the key {own!r} is missing; the style {spec['style']!r} needs it")
+        for key in panel:
+            if key not in (*needed, "title"):
+                takes = " and ".join(needed)
+                raise StudyError(f"{where}.{key}: the style {spec['style']!r} does not take this key; it takes {takes}")
+        for key in needed:
+            if key not in panel:
+                raise StudyError(f"{where}: the key {key!r} is missing; the style {spec['style']!r} needs it")
 
 
 def _check_noise(place: str, spec: dict) -> None:

@@ -14,6 +14,7 @@ from dpstudy.allocator import keep_freed_memory
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import evaluate
+from dpstudy.evaluation.on_training import ON_TRAINING, accuracy_on
 from dpstudy.files import write_json, write_table
 from dpstudy.methods.problem import Fit, Plan, Problem, check_fit, check_plan
 from dpstudy.privacy.audit import verdict
@@ -117,6 +118,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
             continue
         _train_seed(
             request,
+            inputs,
             method,
             parameters,
             problem,
@@ -160,7 +162,9 @@ def keeper_of(request: CellRequest, parameters, made: dict, seed: int):
     return Keeper(request.checkpoint, made | {"seed": seed}, parameters.checkpoint_minutes)
 
 
-def _train_seed(request, method, parameters, problem, plan, data, test, classes, seed, stepped, made, outcome) -> None:
+def _train_seed(
+    request, inputs, method, parameters, problem, plan, data, test, classes, seed, stepped, made, outcome
+) -> None:
     started = time.monotonic()
     source = request.noise_source("train", 0, seed)
     extra, curve = {}, outcome.curve
@@ -178,6 +182,8 @@ def _train_seed(request, method, parameters, problem, plan, data, test, classes,
     seconds = keeper.seconds if keeper else getattr(method, "seconds", None) or time.monotonic() - started
     given = fitted.model.scores(test.features)
     scores = evaluate(given, test.labels, list(request.metrics), classes)
+    if ON_TRAINING in request.metrics:
+        scores |= accuracy_on(fitted.model, inputs.training_tables())
     more = {}
     if request.evaluation:
         options = dict(request.evaluation) | {"metrics": request.metrics}

@@ -7,6 +7,10 @@ from dpstudy.evaluation.metrics import METRICS
 _DRAWN = {  # style of a figure -> what it shows, and how
     "curve": ("along training", "mean over seeds, bands are one standard deviation"),
     "size": ("against the number of training records", "mean over seeds, bars are one standard deviation"),
+    "settings": (
+        "or the chosen setting against what each cell was given",
+        "mean over seeds, bars are one standard deviation; a setting that was searched is that of the best trial",
+    ),
     "search": (
         "on the validation split by one hyper-parameter",
         "over all trials of each search with that value; the split is of private records, which no ledger accounts for",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dpstudy.tables.claims.de2022_batches import larger_batches, optimal_settings
 from dpstudy.tables.claims.de2022_printed import CIFAR10
 from dpstudy.tables.claims.de2022_settings import Setting, records, settings, spent
-from dpstudy.tables.claims.de2022_techniques import by_number, is_deep, setting
+from dpstudy.tables.claims.de2022_techniques import by_number, is_deep, measured, on_training, setting
 from dpstudy.tables.claims.finding import (
     CELLS,
     COMPUTED,
@@ -24,6 +24,7 @@ from dpstudy.tables.claims.finding import (
     on_cells,
     undecided,
 )
+from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Run
 
@@ -47,6 +48,14 @@ def optimal_noise(deep: bool) -> Callable[[Evidence], Finding]:
             )
             for name, end in (("least", 0), ("most", -1))
         ]
+        if measured(groups):
+            parts += [
+                Part.of(
+                    f"The same on training records, over the {name}",
+                    [_against(b, g[end], on_training) for b, g in zip(best, groups, strict=True)],
+                )
+                for name, end in (("least", 0), ("most", -1))
+            ]
         missing = "The study has no cells at three or more noise multipliers in the role noise"
         found = on_cells(parts, f"{missing} with WRN-40-4" if deep else missing)
         text = ", ".join(f"σ = {setting(run, 'noise_multiplier'):g}, T = {setting(run, 'steps'):,}" for run in best)
@@ -55,8 +64,8 @@ def optimal_noise(deep: bool) -> Callable[[Evidence], Finding]:
     return claim
 
 
-def _against(best: Run, other: Run) -> tuple:
-    return f"{best.dataset} {number(best.epsilon)}", best.accuracy, other.accuracy
+def _against(best: Run, other: Run, value: Callable[[Run], Value | None] = lambda run: run.accuracy) -> tuple:
+    return f"{best.dataset} {number(best.epsilon)}", value(best), value(other)
 
 
 def noise_at_the_optimum(evidence: Evidence) -> Finding:

@@ -1,9 +1,12 @@
 """Claims of de2022 about single techniques: the ablation, augmentation, averaging, clipping (3.1, B.1)."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.on_training import ON_TRAINING
 from dpstudy.tables.claims.finding import (
     CELLS,
     COMPUTED,
@@ -51,18 +54,43 @@ def by_number(scores: Scores, role: str, value: Callable[[Run], float | None], w
     return [sorted(group, key=lambda run: value(run) or 0.0) for group in groups]
 
 
-def up(groups: Sequence[Sequence[Run]]) -> list[tuple[str, Value, Value]]:
+def on_training(run: Run) -> Value | None:
+    """A cell's accuracy on its training records; None where the study does not measure it (train_top1)."""
+    return _over_seeds(run, lambda row: row[ON_TRAINING])
+
+
+def gap(run: Run) -> Value | None:
+    """By how much that exceeds the accuracy on the test split."""
+    return _over_seeds(run, lambda row: row[ON_TRAINING] - row["top1"])
+
+
+def _over_seeds(run: Run, of: Callable[[Mapping], float]) -> Value | None:
+    rows = [row for row in run.metrics.get("seeds", ()) if ON_TRAINING in row]
+    if not rows:
+        return None
+    mean, _, std = mean_median_std([of(row) for row in rows])
+    return Value(mean, std / math.sqrt(len(rows)) if len(rows) > 1 else None)
+
+
+def measured(groups: Sequence[Sequence[Run]]) -> bool:
+    """Whether all runs of some lists know their accuracy on training records."""
+    return bool(groups) and all(on_training(run) for group in groups for run in group)
+
+
+def up(
+    groups: Sequence[Sequence[Run]], value: Callable[[Run], Value | None] = lambda run: run.accuracy
+) -> list[tuple[str, Value | None, Value | None]]:
     """(name, later, earlier) of each two neighbours in lists of runs."""
     return [
-        (f"{later.dataset} {number(later.epsilon)}, {later.entry}", later.accuracy, earlier.accuracy)
+        (f"{later.dataset} {number(later.epsilon)}, {later.entry}", value(later), value(earlier))
         for group in groups
         for earlier, later in zip(group, group[1:], strict=False)
     ]
 
 
-def ends(groups: Sequence[Sequence[Run]]) -> list[tuple[str, Value, Value]]:
+def ends(groups: Sequence[Sequence[Run]], **value) -> list[tuple[str, Value | None, Value | None]]:
     """(name, last, first) of lists of runs."""
-    return up([[group[0], group[-1]] for group in groups if len(group) > 1])
+    return up([[group[0], group[-1]] for group in groups if len(group) > 1], **value)
 
 
 def ablation(evidence: Evidence) -> Finding:
@@ -77,7 +105,7 @@ def ablation(evidence: Evidence) -> Finding:
 
 
 def more_copies(evidence: Evidence) -> Finding:
-    """One augmented copy a record hurts; accuracy rises with the number of copies."""
+    """One augmented copy a record hurts, on training records too; accuracy rises with the number of copies."""
     groups = by_number(evidence.ours, "multiplicity", copies)
     bare = [[run for run in reversed(group) if copies(run) in (0, 1)] for group in groups]
     several = [[run for run in group if copies(run) >= 1] for group in groups]
@@ -85,6 +113,8 @@ def more_copies(evidence: Evidence) -> Finding:
         Part.of("No augmentation over K = 1", up(bare)),
         Part.of("Larger K over the next smaller, from K = 1 on", up(several)),
     ]
+    if measured(bare):
+        parts.append(Part.of("No augmentation over K = 1, on training records", up(bare, on_training)))
     return on_cells(parts, "The study has no cells of several numbers of copies in the role multiplicity")
 
 

@@ -1,0 +1,65 @@
+"""Accuracy on the private training records: what a paper may show of public research data, and nobody of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from dpstudy.data.own import OWN_DATA
+from dpstudy.errors import StudyError
+
+if TYPE_CHECKING:
+    from dpstudy.features.shards import FeatureTable
+
+ON_TRAINING = "train_top1"  # its name among the metrics
+UNPAID = (
+    "The accuracy on the private training records (train_top1) is shown without noise; what it tells of them was not "
+    "paid for."
+)
+
+
+def accuracy_on(model, tables: Iterable[FeatureTable]) -> dict[str, float]:
+    """{ON_TRAINING: percent of records whose class has the highest score}, without noise.
+
+    Args:
+        model: with `scores` of (n, d) features.
+        tables: the records, part by part.
+
+    Raises:
+        StudyError: records with several labels, or no record.
+    """
+    from dpstudy.evaluation.metrics import ranks  # NumPy, which whoever lays out a study does without
+
+    right = rows = 0
+    for table in tables:
+        if table.labels.ndim == 2:
+            raise StudyError(f"evaluation: {ON_TRAINING!r} needs one label a record")
+        right += int((ranks(model.scores(table.features), table.labels) == 0).sum())
+        rows += len(table)
+    if not rows:
+        raise StudyError(f"evaluation: {ON_TRAINING!r}: there are no training rows")
+    return {ON_TRAINING: 100.0 * right / rows}
+
+
+def check_on_training(config: dict) -> None:
+    """Refuse to show it of own data, or to search by it.
+
+    Args:
+        config: the study's, filled in.
+
+    Raises:
+        StudyError: a data set with a reader for own data, or the first metric, which searches maximise.
+    """
+    metrics = config["evaluation"]["metrics"]
+    if ON_TRAINING not in metrics:
+        return
+    if metrics[0] == ON_TRAINING:
+        raise StudyError(
+            f"evaluation.metrics: {ON_TRAINING!r} stands first, which searches maximise; put another there"
+        )
+    for name, options in config["datasets"].items():
+        if options["reader"] in OWN_DATA:
+            raise StudyError(
+                f"evaluation.metrics: {ON_TRAINING!r} depends on the private records of data set {name!r}, and no "
+                f"guarantee covers it; they are your own (reader {options['reader']!r}): leave it out"
+            )
