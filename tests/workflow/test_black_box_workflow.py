@@ -23,6 +23,8 @@ ATTACKED = {
     },
     "tables": {
         "attacks": {"style": "membership", "rows": [{"features": "images", "entry": "net"}]},
+        "tried": {"style": "pilot", "rows": [{"features": "images", "entry": "net"}]},
+        "sizes": {"style": "splits"},
         "claims": {
             "style": "claims",
             "paper": "de2022",
@@ -39,13 +41,16 @@ def test_named_entries_are_attacked_and_a_table_prints_it(tmp_path):
     study = make_folder(tmp_path / "study")
     study.write_config(ATTACKED)
     assert [output for rule, output in study.planned() if rule == "audit_black_box"] == [FOUND]
-    done = study.snakemake(FOUND, "results/tables/attacks.csv", "results/tables/claims.csv")
+    done = study.snakemake(FOUND, *(f"results/tables/{name}.csv" for name in ATTACKED["tables"]))
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((study.path / FOUND).read_text())
     assert found["records"] == 30 and found["delta"] == 1 / 30 and len(found["tried"]) == 4
     assert found["verdict"].startswith("consistent: epsilon is at least ")
     (row,) = csv.DictReader(io.StringIO(study.read("tables/attacks.csv").decode()))
     assert row["epsilon"] == "2" and float(row["auc"]) == found["auc"]
+    assert len(study.read("tables/tried.csv").splitlines()) == 1 + 4
+    (sizes,) = csv.DictReader(io.StringIO(study.read("tables/sizes.csv").decode()))
+    assert int(sizes["train"]) + int(sizes["test"]) == 1797 and sizes["classes"] == "10"
     (claim,) = csv.DictReader(io.StringIO(study.read("tables/claims.csv").decode()))
     assert claim["verdict"] == "holds" and claim["here"].startswith("1 of 1 attacked cells are consistent")
     study.write_config(ATTACKED | {"seeds": [0, 1]})

@@ -41,6 +41,7 @@ rule build_report:
         certificates=certificates(),
         audits=list(audits().values()),
         black_boxes=list(black_boxes_of(STUDY["tables"].values()).values()),
+        splits=manifests_of(STUDY["tables"].values()),
         claims=[f"results/claims/{paper}.json" for paper in STUDY["report"]["claims"]],
         figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
         published=published_files(),
@@ -71,6 +72,7 @@ rule build_report:
         curves=curves_of(STUDY["tables"].values()),
         audits=audits(),
         black_boxes=black_boxes_of(STUDY["tables"].values()),
+        splits=splits_in(STUDY["tables"].values()),
         public_tests={name: test_is_public(dataset) for name, dataset in STUDY["datasets"].items()},
         dedup={
             public: {key: STUDY["dedup"][key] for key in ("drop", "method")} | {"rule": rule_options()}

@@ -94,10 +94,30 @@ def black_boxes():
 
 def black_boxes_of(tables):
     """The same where tables print it, or name a cell in a role."""
-    if any(table.get("style") == "membership" for table in tables):
+    if any(table.get("style") in ("membership", "pilot") for table in tables):
         return black_boxes()
     named = {cell.path for cell in in_roles(tables)}
     return {path: found for path, found in black_boxes().items() if path in named}
+
+
+def splits_in(tables):
+    """Data set -> split -> the manifest of its images, where tables print how large splits are."""
+    printed = [table for table in tables if table.get("style") == "splits"]
+    named = {
+        name
+        for table in printed
+        for name in table.get("datasets", [table["dataset"]] if "dataset" in table else STUDY["datasets"])
+    }
+    return {
+        dataset: {split: f"results/data/{dataset}/{split}/manifest.json" for split in splits_of(dataset)}
+        for dataset in STUDY["datasets"]
+        if dataset in named
+    }
+
+
+def manifests_of(tables):
+    """The same as a list."""
+    return [path for splits in splits_in(tables).values() for path in splits.values()]
 
 
 def audits_of(tables):

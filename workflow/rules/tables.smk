@@ -10,6 +10,7 @@ rule build_table:
         curves=lambda wildcards: list(curves_of([STUDY["tables"][wildcards.table]]).values()),
         audits=lambda wildcards: list(audits_of([STUDY["tables"][wildcards.table]]).values()),
         black_boxes=lambda wildcards: list(black_boxes_of([STUDY["tables"][wildcards.table]]).values()),
+        splits=lambda wildcards: manifests_of([STUDY["tables"][wildcards.table]]),
         published=published_files(),
         code=code("build_table.py"),
     output:
@@ -34,6 +35,7 @@ rule build_table:
         curves=lambda wildcards: curves_of([STUDY["tables"][wildcards.table]]),
         audits=lambda wildcards: audits_of([STUDY["tables"][wildcards.table]]),
         black_boxes=lambda wildcards: black_boxes_of([STUDY["tables"][wildcards.table]]),
+        splits=lambda wildcards: splits_in([STUDY["tables"][wildcards.table]]),
     script:
         "../scripts/build_table.py"
 

@@ -12,7 +12,7 @@ if __name__ == "__main__":
         documents = (params.ledgers, params.metrics, params.trials, params.curves, params.audits, params.black_boxes)
         build_report(
             params.study,
-            Results.read(params.axes, files.summary, *documents),
+            Results.read(params.axes, files.summary, *documents, params.splits),
             params.tables,
             params.figures,
             {name: f"results/figures/{name}.png" for name in params.figures},

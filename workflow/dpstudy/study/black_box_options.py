@@ -24,7 +24,7 @@ def check_black_box(config: dict) -> None:
     for name in steps if isinstance(steps, dict) else ():
         check_known("black_box.space.steps", name, options["entries"], "entry of black_box")
     for table, spec in config["tables"].items():
-        for number, row in enumerate(spec.get("rows", []) if spec["style"] == "membership" else []):
+        for number, row in enumerate(spec.get("rows", []) if spec["style"] in ("membership", "pilot") else []):
             check_known(f"tables.{table}.rows[{number}].entry", row["entry"], options["entries"], "entry of black_box")
     for cell in attacked(config):
         _check_cell(cell, config)

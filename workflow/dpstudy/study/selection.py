@@ -13,12 +13,13 @@ from dpstudy.study.tuned import pays
 from dpstudy.tables.claims.names import METHODS, ROLES, entries_of, listed
 from dpstudy.tables.published import combine, find_all, lookup
 
-_WITHOUT_METRIC = ("noise", "neighbours", "adjacencies")  # what no model is scored for
+_WITHOUT_METRIC = ("noise", "neighbours", "adjacencies", "pilot", "splits")  # what no model is scored for
 _USUAL_ROW_KEYS = ("dataset", "features", "entry", "label", "epochs", "published")
 _ROW_KEYS = {  # where a style takes others
     "disparity": ("features", "entry", "label"),
     "side_by_side": ("entry", "epsilon", "label", "published"),
     "adjacencies": ("features", "entry"),
+    "pilot": ("dataset", "features", "entry", "label"),
 }
 
 
@@ -117,6 +118,7 @@ def _check_style(place: str, spec: dict) -> None:
         "parameters": ("models",),
         "disparity": ("rows", "column"),
         "membership": ("rows",),
+        "pilot": ("rows",),
         "side_by_side": ("dataset", "columns", "rows"),
         "neighbours": ("dataset", "features"),
         "curve": ("panels",),

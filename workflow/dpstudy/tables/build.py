@@ -13,10 +13,12 @@ from dpstudy.tables.grouped import build_grouped_table
 from dpstudy.tables.latex import build_table
 from dpstudy.tables.membership import build_membership_table, membership_sheet
 from dpstudy.tables.parameters import build_parameters_table, parameters_sheet
+from dpstudy.tables.pilot import build_pilot_table, pilot_sheet
 from dpstudy.tables.results import Results
 from dpstudy.tables.searches import build_search_table, search_sheet
 from dpstudy.tables.sheet import Sheet
 from dpstudy.tables.side_by_side import build_side_by_side, side_by_side_sheet
+from dpstudy.tables.splits import build_splits_table, splits_sheet
 
 STYLES: dict[str, Callable[..., None]] = {
     "plain": build_table,
@@ -30,6 +32,8 @@ STYLES: dict[str, Callable[..., None]] = {
     "disparity": build_disparity_table,
     "side_by_side": build_side_by_side,
     "adjacencies": build_adjacencies_table,
+    "pilot": build_pilot_table,
+    "splits": build_splits_table,
 }
 
 
@@ -44,6 +48,8 @@ SHEETS: dict[str, Callable[..., Sheet]] = {
     "disparity": disparity_sheet,
     "side_by_side": side_by_side_sheet,
     "adjacencies": adjacencies_sheet,
+    "pilot": pilot_sheet,
+    "splits": splits_sheet,
 }
 
 

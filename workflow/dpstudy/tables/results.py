@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_interval
@@ -25,6 +26,7 @@ class Results:
         curves: cell name -> path of its curve.parquet, likewise.
         audits: cell name -> path of its audit.json, of the cells that are attacked, likewise.
         black_boxes: cell name -> path of its black-box.json, likewise.
+        splits: data set -> split -> path of the manifest of its images, likewise.
     """
 
     axes: Mapping[str, list[str]]
@@ -35,6 +37,7 @@ class Results:
     curves: Mapping[str, str | os.PathLike] = field(default_factory=dict)
     audits: Mapping[str, str | os.PathLike] = field(default_factory=dict)
     black_boxes: Mapping[str, str | os.PathLike] = field(default_factory=dict)
+    splits: Mapping[str, Mapping[str, str | os.PathLike]] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -47,10 +50,12 @@ class Results:
         curves: Mapping[str, str | os.PathLike] | None = None,
         audits: Mapping[str, str | os.PathLike] | None = None,
         black_boxes: Mapping[str, str | os.PathLike] | None = None,
+        splits: Mapping[str, Mapping[str, str | os.PathLike]] | None = None,
     ) -> "Results":
         """The same with the summary read from `summary_path` (CSV or parquet)."""
-        more = (mapping or {} for mapping in (trials, curves, audits, black_boxes))
-        return cls(axes, read_summary(summary_path), ledgers, metrics, *more)
+        named = {"trials": trials, "curves": curves, "audits": audits, "black_boxes": black_boxes, "splits": splits}
+        more: dict[str, Any] = {name: mapping or {} for name, mapping in named.items()}
+        return cls(axes, read_summary(summary_path), ledgers, metrics, **more)
 
     def ledger(self, cell: str) -> dict:
         """The ledger of a cell that has metrics.

@@ -1,0 +1,82 @@
+"""How many records each split of each data set has, beside the paper's numbers (de2022, Table 12)."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.files import read_json
+from dpstudy.tables.layout import datasets_of
+from dpstudy.tables.published import HYPERPARAMETERS, published_rows
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet, write_sheet
+
+SPLITS = ("train", "validation", "test")
+CSV_HEADER = ("dataset", "classes", *(column for split in SPLITS for column in (split, f"published_{split}")))
+_PRINTED = {"train": "n_train", "validation": "n_valid", "test": "n_test"}
+_WHOLE = "n_train_plus_valid"  # what a study without a validation split trains on
+_TABLE = "12"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A data set: how many classes, and the records of each split, ours and the paper's (None: it has none)."""
+
+    dataset: str
+    classes: int
+    rows: Mapping[str, int | None]
+    printed: Mapping[str, int | None]
+
+
+def build_splits_table(
+    name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike
+) -> None:
+    """Write the splits as .tex and .csv, a line a data set."""
+    lines = lay_splits(name, spec, results)
+    write_csv(
+        csv_path,
+        CSV_HEADER,
+        (
+            (line.dataset, line.classes, *(n for split in SPLITS for n in (line.rows[split], line.printed[split])))
+            for line in lines
+        ),
+    )
+    write_sheet(_sheet(name, spec, lines), tex_path)
+
+
+def splits_sheet(name: str, spec: dict, results: Results) -> Sheet:
+    """The same as text."""
+    return _sheet(name, spec, lay_splits(name, spec, results))
+
+
+def lay_splits(name: str, spec: dict, results: Results) -> list[Line]:
+    """The lines of a table, in config order."""
+    found = []
+    for dataset in datasets_of(name, spec, results.axes):
+        manifests = {split: read_json(path) for split, path in results.splits[dataset].items()}
+        rows = {split: manifests[split]["rows"] if split in manifests else None for split in SPLITS}
+        called = spec.get("counterparts", {}).get(dataset, {}).get("dataset")
+        printed = _printed(spec.get("paper"), called, rows["validation"] is None)
+        found.append(Line(dataset, len(manifests["train"]["classes"]), rows, printed))
+    return found
+
+
+def _printed(paper: str | None, dataset: str | None, whole: bool) -> dict[str, int | None]:
+    rows = published_rows(HYPERPARAMETERS, paper) if paper and dataset else []
+    of = {row["parameter"]: row["value"] for row in rows if (row["table"], row["dataset"]) == (_TABLE, dataset)}
+    names = _PRINTED | ({"train": _WHOLE, "validation": ""} if whole and of.get(_WHOLE, "-") != "-" else {})
+    return {split: int(of[name]) if of.get(name, "-") != "-" else None for split, name in names.items()}
+
+
+def _sheet(name: str, spec: dict, lines: list[Line]) -> Sheet:
+    header = ("Data set", "Classes", *(head for split in SPLITS for head in (split.capitalize(), "paper")))
+    rows = tuple(
+        (line.dataset, str(line.classes))
+        + tuple(_text(n) for split in SPLITS for n in (line.rows[split], line.printed[split]))
+        for line in lines
+    )
+    return Sheet(name, spec.get("caption", ""), header, "lr" + "rr" * len(SPLITS), (rows,), ())
+
+
+def _text(rows: int | None) -> str:
+    return "–" if rows is None else f"{rows:,}"
