@@ -15,7 +15,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods import private_normalisation
 from dpstudy.methods.checks import finite, one_of
 from dpstudy.methods.gradients import CLIPPINGS, LOSSES, Head, clipped_sum
-from dpstudy.methods.optimisers import TailAverage, make_optimiser
+from dpstudy.methods.optimisers import ExponentialAverage, TailAverage, make_optimiser
 from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records
@@ -39,6 +39,7 @@ class Parameters(Schedule):
         weight_decay: lambda of an L2 penalty (lambda/2) |w|^2, whose gradient joins the released one.
         clipping: "norm" scales gradients down to C; "automatic" scales each to about C (Bu et al. 2022, AUTO-S).
         average: return the mean of the last half of the iterates instead of the last one: post-processing.
+        moving_average: decay of an exponential average of the iterates, which is then the model; 0: none.
     """
 
     loss: str = "softmax"
@@ -46,6 +47,7 @@ class Parameters(Schedule):
     weight_decay: float = 0.0
     clipping: str = "norm"
     average: bool = False
+    moving_average: float = 0.0
 
     METHOD: ClassVar[str] = "first_order"
 
@@ -55,6 +57,10 @@ class Parameters(Schedule):
         one_of("first_order", "clipping", self.clipping, CLIPPINGS)
         if self.weight_decay < 0:
             raise StudyError(f"first_order: weight_decay {self.weight_decay!r}: must be at least 0")
+        if not 0 <= self.moving_average < 1:
+            raise StudyError(f"first_order: moving_average {self.moving_average!r}: must be in [0, 1)")
+        if self.average and self.moving_average:
+            raise StudyError("first_order: average and moving_average: choose one of the two")
         if isinstance(self.bias, str):
             one_of("first_order", "bias", self.bias, ("learned",))
 
@@ -95,7 +101,9 @@ def fit(
     optimiser = make_optimiser(parameters.optimiser, parameters.step_size(problem), parameters.momentum, weights)
     steps, rate = parameters.total_steps(problem), parameters.rate(problem)
     stops = parameters.stops(steps)
-    average = TailAverage(steps) if parameters.average else None
+    average: TailAverage | ExponentialAverage | None = TailAverage(steps) if parameters.average else None
+    if parameters.moving_average:
+        average = ExponentialAverage(parameters.moving_average, weights)
     for step, index in enumerate(units_of_steps(parameters, problem, data.units, source), start=1):
         gradient = clipped_sum(records, weights, head, index)
         if plan.events:

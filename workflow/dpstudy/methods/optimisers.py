@@ -73,6 +73,21 @@ class TailAverage:
         return self.mean
 
 
+class ExponentialAverage:
+    """The exponential average of the iterates, from the start on, with the warm-up min(decay, (1 + t)/(10 + t)) after t
+    steps (de2022, section 3.1 and C.3): post-processing. Of networks it is moving_average.py's."""
+
+    def __init__(self, decay: float, weights: Array):
+        self._decay = decay
+        self.mean: Array = weights + 0.0  # not the weights themselves, which go on
+
+    def add(self, weights: Array, step: int) -> Array:
+        """Take the iterate after `step` (from 1) in; the average."""
+        keep = min(self._decay, step / (9 + step))
+        add_scaled(self.mean, weights - self.mean, 1 - keep)
+        return self.mean
+
+
 def make_optimiser(name: str, rate: float, momentum: float, weights: Array) -> Momentum | Adam:
     """The optimiser called `name`, "sgd", "momentum" or "adam", of weights of this shape, where these lie."""
     if name == "adam":
