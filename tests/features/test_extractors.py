@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
+import torch
 
 from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
+from dpstudy.features.images import constants
+from dpstudy.features.scaling import standardised
 
 
 def random_images(n, shape, seed=0):
@@ -22,6 +25,21 @@ def test_imagenet_scaling_standardises_each_channel():
     for channel, (mean, std) in enumerate([(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)]):
         expected = (images[..., channel] / 255 - mean) / std
         np.testing.assert_allclose(features[:, channel], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_symmetric_scaling_ends_at_minus_one_and_one(channels):
+    images = random_images(2, (8, 8, channels))
+    images[0, 0, 0], images[0, 0, 1] = 0, 255
+    features = open_extractor({"extractor": "pixels", "scaling": "symmetric"})(images)
+    np.testing.assert_allclose(features.transpose(0, 2, 3, 1), images / 127.5 - 1, atol=1e-6)
+    assert features.min() == -1 and features.max() == 1
+    center, standard = constants("symmetric", (channels, 8, 8))
+    np.testing.assert_allclose(
+        (images.transpose(0, 3, 1, 2).reshape(2, -1) - center) * standard, features.reshape(2, -1), atol=1e-6
+    )
+    planes = torch.from_numpy(images.transpose(0, 3, 1, 2) / 255.0)
+    np.testing.assert_allclose(standardised(planes, "symmetric").numpy(), features, atol=1e-6)
 
 
 def test_opponent_scaling_turns_colours_without_stretching_them():

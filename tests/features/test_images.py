@@ -62,7 +62,7 @@ def test_dropped_rows_are_left_out(folder, tmp_path):
 
 
 def test_what_does_not_go_is_refused(folder, make_records, make_folder):
-    with pytest.raises(StudyError, match="as they are take unit, imagenet, cifar"):
+    with pytest.raises(StudyError, match="as they are take unit, symmetric, imagenet, cifar"):
         images.constants("opponent", (3, 28, 28))
     with pytest.raises(StudyError, match="needs 3 channels"):
         images.constants("cifar", (1, 28, 28))

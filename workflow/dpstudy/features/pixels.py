@@ -27,5 +27,5 @@ class Pixels:
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> Pixels:
-    """The extractor; options `scaling` (unit, imagenet, cifar or opponent; unit where absent) and `deskew` (false)."""
+    """The extractor; options `scaling` (unit, symmetric, imagenet, cifar or opponent) and `deskew` (false)."""
     return Pixels(options.get("scaling", "unit"), options.get("deskew", False))

@@ -6,12 +6,14 @@ from dpstudy.errors import StudyError
 
 CONSTANTS = {  # mean and standard deviation of RGB channels: printed numbers, of ImageNet and of CIFAR-10
     "unit": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+    "symmetric": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "cifar": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
 }
 _OPPONENT = np.array([[1, 1, 1], [1, -1, 0], [1, 1, -2]], np.float32)
 _OPPONENT /= np.linalg.norm(_OPPONENT, axis=1, keepdims=True)
 SCALINGS = (*CONSTANTS, "opponent")
+_ANY_CHANNELS = ("unit", "symmetric")
 
 
 def check_scaling(scaling: str, channels: int) -> None:
@@ -22,12 +24,13 @@ def check_scaling(scaling: str, channels: int) -> None:
     """
     if scaling not in SCALINGS:
         raise StudyError(f"scaling {scaling!r} does not exist; there are {', '.join(SCALINGS)}")
-    if scaling != "unit" and channels != 3:
+    if scaling not in _ANY_CHANNELS and channels != 3:
         raise StudyError(f"scaling {scaling!r} needs 3 channels (RGB), the images have {channels}; use 'unit'")
 
 
 def scale(images: np.ndarray, scaling: str) -> np.ndarray:
-    """Images (n, H, W, C) of grey levels 0..255 as float32 in [0, 1] (`unit`), or then standardised per channel.
+    """Images (n, H, W, C) of grey levels 0..255 as float32 in [0, 1] (`unit`), in [-1, 1] (`symmetric`), or
+    standardised per channel.
 
     The means and standard deviations are those of ImageNet's RGB channels (`imagenet`), public constants, or those of
     CIFAR-10's (`cifar`): where CIFAR-10 is private, its ledgers say so. `opponent`: (x - 0.5) / 0.25 turned to three
@@ -39,7 +42,7 @@ def scale(images: np.ndarray, scaling: str) -> np.ndarray:
         return scaled
     if scaling == "opponent":
         return (scaled - 0.5) / 0.25 @ _OPPONENT.T
-    mean, std = (np.array(values, np.float32) for values in CONSTANTS[scaling])
+    mean, std = (np.array(values[: images.shape[3]], np.float32) for values in CONSTANTS[scaling])
     return (scaled - mean) / std
 
 
@@ -61,5 +64,5 @@ def standardised(planes, scaling):
         return torch.einsum("ac,nchw->nahw", constant(_OPPONENT), (planes - 0.5) / 0.25)
     if isinstance(scaling, str):
         check_scaling(scaling, planes.shape[1])
-    mean, std = CONSTANTS[scaling] if isinstance(scaling, str) else scaling
+    mean, std = (values[: planes.shape[1]] for values in (CONSTANTS[scaling] if isinstance(scaling, str) else scaling))
     return (planes - constant(mean).view(-1, 1, 1)) / constant(std).view(-1, 1, 1)

@@ -73,7 +73,7 @@ class ScatterNet:
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> ScatterNet:
-    """The extractor; options `scaling` (unit, imagenet, cifar or opponent; unit where absent), `mirror`, `root` and
+    """The extractor; options `scaling` (unit, symmetric, imagenet, cifar or opponent), `mirror`, `root` and
     `deskew` (false)."""
     return ScatterNet(
         options.get("scaling", "unit"), **{key: options.get(key, False) for key in ("mirror", "root", "deskew")}

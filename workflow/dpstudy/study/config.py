@@ -225,9 +225,13 @@ def _check_extractor(place: str, options: dict) -> None:
             if options.get(key, only) != only:
                 raise StudyError(f"{place}.{key}: the extractor 'images' leaves images as they are; leave it out")
         if options["scaling"] == "opponent":
-            raise StudyError(f"{place}.scaling: the extractor 'images' takes unit, imagenet or cifar; or use pixels")
+            raise StudyError(
+                f"{place}.scaling: the extractor 'images' takes unit, symmetric, imagenet or cifar; or use pixels"
+            )
     if options["scaling"] == "model" and extractor != "timm":
-        raise StudyError(f"{place}.scaling: 'model' is for the extractor 'timm'; choose unit, imagenet or cifar")
+        raise StudyError(
+            f"{place}.scaling: 'model' is for the extractor 'timm'; choose unit, symmetric, imagenet or cifar"
+        )
     drawn = options.get("weights") == "random"
     for key in ("sha256", "trained_on") if drawn else ("seed",) if extractor == "timm" else ():
         if key in options:
