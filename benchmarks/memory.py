@@ -29,9 +29,9 @@ def measured(folder: Path) -> dict[str, list[tuple[float, float, str]]]:
 
 
 def run(threads: int, repeats: int, study: str = "config.yaml") -> None:
-    """Run a study in a folder of its own and print, per rule, the job that comes closest to what it declares."""
+    """Run a study in a folder of its own; print, per rule, the jobs nearest to and farthest from what they declare."""
     title("(m) Peak memory of each rule, MB")
-    print(f"{study}, one job at a time. Of each rule the job with the largest share of its declaration.\n")
+    print(f"{study}, one job at a time. Of each rule the jobs with the largest and the least share of their mem_mb.\n")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lay_out(folder)
@@ -44,7 +44,9 @@ def run(threads: int, repeats: int, study: str = "config.yaml") -> None:
         found = measured(folder)
     rows = []
     for rule, jobs in sorted(found.items()):
-        peak, declared, job = max(jobs, key=lambda one: one[0] / one[1])
-        fits = peak <= declared <= LARGEST_RATIO * peak
-        rows.append((rule, len(jobs), f"{peak:.0f}", f"{declared:.0f}", f"{declared / peak:.2f}", verdict(fits), job))
+        for which in (max, min) if len(jobs) > 1 else (max,):
+            peak, declared, job = which(jobs, key=lambda one: one[0] / one[1])
+            fits = peak <= declared <= LARGEST_RATIO * peak
+            ratio = f"{declared / peak:.2f}"
+            rows.append((rule, len(jobs), f"{peak:.0f}", f"{declared:.0f}", ratio, verdict(fits), job))
     table(("rule", "jobs", "measured", "declared", "ratio", f"1 to {LARGEST_RATIO}", "job"), rows)

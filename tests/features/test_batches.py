@@ -183,7 +183,14 @@ def test_values_are_copied_from_where_they_lie_in_the_file(tmp_path, monkeypatch
         ids = np.array([str(row) for row in range(len(values))], dtype=object)
         table = shards.FeatureTable(ids, values, np.arange(len(values), dtype=np.int32), shape=(16,))
         shards.write_shard(path, table, private=True)
-        runs = plain.locate(path.read_bytes(), "features", values.reshape(-1))
+        flat = values.reshape(-1)
+        runs = plain.locate(path.read_bytes(), "features", [flat])
+        for cuts in ([], [1], [0, 16_000, 16_001], [len(flat)]):  # wherever the decoder cuts
+            assert plain.locate(path.read_bytes(), "features", np.split(flat, cuts)) == runs
+        other = flat.copy()
+        other[-1:].view(f"u{other.itemsize}")[:] ^= 1
+        for wrong in ([other], [flat[:-1]], [flat, flat[:1]]):
+            assert not len(flat) or plain.locate(path.read_bytes(), "features", wrong) is None
         assert len(runs) == max(1, -(-len(values) // 1000))
         found = plain.read(path, runs, dtype)
         assert found.tobytes() == values.tobytes()
@@ -198,7 +205,7 @@ def test_a_file_of_another_layout_is_decoded(make_split):
         path = folder / f"part-{number:05d}.parquet"
         write_table(path, parquet.read_table(path), private=True)
         values = table.features[:12].reshape(-1) if number == 0 else table.features[12:].reshape(-1)
-        assert plain.locate(path.read_bytes(), "features", values) is None
+        assert plain.locate(path.read_bytes(), "features", [values]) is None
     paths = sorted(folder.glob("part-*"))
     shards.write_manifest(
         folder / "manifest.json", dataset="toy", features="own", split="train", shard_paths=paths,

@@ -56,10 +56,11 @@ def differs(one, other):
     return max(float(np.abs(one.state[name] - other.state[name]).max()) for name in one.state)
 
 
-def test_steps_equal_a_slow_training(rows, problem, quick_plan):
+@pytest.mark.parametrize(("penalty", "decay"), [(0.0, "none"), (0.1, "cosine")])
+def test_steps_equal_a_slow_training(rows, problem, quick_plan, penalty, decay):
     """Momentum over a loop of records in float64, with the noise of the same source."""
-    parameters, noise = settings(steps=4, micro_batch=7), source()
-    found = trained(rows, parameters, problem)
+    parameters = settings(steps=4, micro_batch=7, weight_decay=penalty, learning_rate_decay=decay)
+    noise, found = source(), trained(rows, parameters, problem)
     network = network_run.initialised(parameters.network, problem, noise).double()
     velocity = {name: 0.0 for name, _ in network.named_parameters()}
     for step in range(1, 5):
@@ -74,8 +75,10 @@ def test_steps_equal_a_slow_training(rows, problem, quick_plan):
         with torch.no_grad():
             for name, value in network.named_parameters():
                 drawn = noise.gaussian(GRADIENT, tuple(value.shape), STD * 0.3, step, name)
-                velocity[name] = 0.9 * velocity[name] + (total[name] + torch.from_numpy(drawn)) / N
-                value -= 0.5 * velocity[name]
+                gradient = (total[name] + torch.from_numpy(drawn)) / N + penalty * value
+                velocity[name] = 0.9 * velocity[name] + gradient
+                falling = 0.5 + 0.5 * math.cos(math.pi * (step - 1) / 4) if decay == "cosine" else 1.0
+                value -= 0.5 * falling * velocity[name]
     for name, value in network.named_parameters():
         assert found.state[name] == pytest.approx(value.detach().numpy(), abs=2e-5), name
 
@@ -185,6 +188,8 @@ def test_broken_records_take_no_part(rows, bad):
         ({"network": "resnet"}, "network 'resnet': there is none"),
         ({"steps": None}, "network_dpsgd: give one of `epochs`, `steps`"),
         ({"moving_average": 1.0}, "moving_average 1.0"),
+        ({"weight_decay": -0.1}, "weight_decay -0.1"),
+        ({"learning_rate_decay": "linear"}, "learning_rate_decay"),
         ({"micro_batch": 0}, "micro_batch"),
         ({"loss": "hinge"}, "loss 'hinge'"),
     ],

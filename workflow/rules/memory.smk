@@ -11,6 +11,9 @@ SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
 WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
 
 
+PIXELS = {"digits": 1e5, "idx": 5.5e7, "cifar": 1.84e8, "mosaics": 1.84e8}  # of readers of small images, in all
+
+
 def peak(megabytes):
     """mem_mb, the most resident memory that a job takes (python -m benchmarks memory measures it); in a cluster with that
     of the Snakemake which each job has of its own. Grown with the attempt."""
@@ -53,25 +56,44 @@ def streaming_memory(megabytes_least, factor, limit):
 
 
 def preparation_memory(wildcards, input):
-    """mem_mb of reading images: those of the benchmarks are small."""
-    return 350 if SOURCES[wildcards.source]["reader"] in SMALL_IMAGES else 2000
+    """mem_mb of reading a shard of images: those of the benchmarks are small."""
+    options = SOURCES[wildcards.source]
+    if options["reader"] not in SMALL_IMAGES:
+        return 2000
+    if "count" in options:
+        height, width = options.get("size", [32, 32])
+        pixels = options["count"] * height * width * options.get("channels", 3)
+    else:
+        pixels = PIXELS.get(options["reader"], PIXELS["cifar"])
+    return int(150 + 4e-6 * pixels / options["shards"])
 
 
 def extraction_memory(wildcards, input):
     """mem_mb of an extraction: the images with what becomes of them, and a network's weights."""
-    if STUDY["features"][wildcards.features]["extractor"] in ("pixels", "precomputed"):
-        return int(300 + max(20 * input.size_mb, 5 * largest_shard(input[0])))
-    weights = sum(os.path.getsize(path) for path in weights_files(STUDY["features"][wildcards.features])) / 1e6
-    return with_gpu(1000 + 20 * max(input.size_mb - weights, 0) + 4 * weights)
+    options = STUDY["features"][wildcards.features]
+    images, extracted = shard_of(input[0], options)
+    if options["extractor"] in ("pixels", "precomputed"):
+        return int(300 + 5 * extracted)
+    weights = sum(os.path.getsize(path) for path in weights_files(options)) / 1e6
+    return with_gpu(1000 + 2 * images + 4 * extracted + 4 * weights)
 
 
-def largest_shard(manifest):
-    """Megabytes of the images of a split's largest shard as float32, from its manifest, or 0 where that is no manifest."""
+def shard_of(manifest, options):
+    """(images, features): megabytes of a split's largest shard as float32, from its manifest, or 0 where that is none.
+
+    ScatterNet makes 81 numbers of 16 of a channel; of networks and what is brought the widest that are known count.
+    """
     content = content_of(manifest)
     try:
-        return 4e-6 * math.prod(content["image_shape"]) * max(shard["rows"] for shard in content["shards"])
+        values = math.prod(content["image_shape"] or [4096])
+        rows = max(shard["rows"] for shard in content["shards"])
     except (ValueError, KeyError, TypeError):
-        return 0
+        return 0, 0
+    made = {"pixels": values, "scatternet": values * 81 / 16, "random_patches": 8 * options.get("filters", 0)}
+    dim = made.get(options["extractor"], {"backbone": 640, "timm": 2048}.get(options["extractor"], 4096))
+    if "fit" in options:
+        dim = STUDY["fits"][options["fit"]].get("dim", dim)
+    return 4e-6 * rows * values, 4e-6 * rows * dim
 
 
 def statistics_memory(wildcards, input):
@@ -105,7 +127,8 @@ def solving_memory(wildcards, input):
     """mem_mb of what has no curve: least squares reads sums, the others records."""
     options = options_of(wildcards)
     if options["method"] == "least_squares":  # where it pays for a choice, it reads validation records
-        return memory(265, 4 if pays(options) else 1)(wildcards, input)
+        dim = matrix_of(input.train[0])[0]
+        return int(265 + (4 if pays(options) else 1.5) * input.size_mb + 48e-6 * dim**2)
     if without_torch(wildcards, input):
         return memory(290, 4)(wildcards, input)
     return streaming_memory(1350, 8, HELD_MB)(wildcards, input)
@@ -120,8 +143,9 @@ def stepped_memory(wildcards, input):
     """mem_mb of a training in steps: full batches may be read anew, mini-batches picked from a file."""
     options = options_of(wildcards)
     if without_torch(wildcards, input):
-        dim, classes = matrix_of(input.train[0]) if options["method"] == "newton" else (0, 0)
-        return int(290 + 3 * input.size_mb + 8e-6 * classes * dim**2)
+        dim, classes = matrix_of(input.train[0])
+        matrices = {"newton": 8e-6 * classes, "feature_covariance": 24e-6}.get(options["method"], 0) * dim**2
+        return int(290 + 3 * input.size_mb + matrices)
     searched = options.get("tuning", {}).get("space", {})
     full = options.get("batch_size", "full") == "full" and "batch_size" not in searched
     return streaming_memory(1150, 4, HELD_MB if full else PICKED_MB)(wildcards, input)

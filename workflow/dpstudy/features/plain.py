@@ -33,23 +33,40 @@ def layout(table: pa.Table, name: str) -> dict:
     }
 
 
-def locate(content: bytes, name: str, values: np.ndarray) -> Runs | None:
+def locate(content: bytes, name: str, parts: Sequence[np.ndarray]) -> Runs | None:
     """Where the column's values lie in the file: (offset, number of values) runs in order, or None.
 
     Args:
         content: the file's.
-        values: (rows x d,) the column as parquet decodes it; what lies at the runs is compared with it bit by bit.
+        parts: the column as parquet decodes it, flattened, in order, cut anywhere; what lies at the runs is compared
+            with it bit by bit.
     """
     metadata, runs = parquet.ParquetFile(pa.BufferReader(content)).metadata, []
+    size = parts[0].itemsize if parts else 1
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         chunks = map(group.column, range(group.num_columns))
         chunk = next(chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] == name)
         end = chunk.data_page_offset + chunk.total_compressed_size
-        runs.append((end - chunk.num_values * values.itemsize, chunk.num_values))
-    bits = values.view(f"u{values.itemsize}")
-    found = [np.frombuffer(content, bits.dtype, count, offset) for offset, count in runs if 0 <= offset]
-    same = len(found) == len(runs) and np.array_equal(np.concatenate([bits[:0], *found]), bits)
-    return runs if same else None
+        runs.append((end - chunk.num_values * size, chunk.num_values))
+    return runs if _lie_there(content, runs, parts) else None
+
+
+def _lie_there(content: bytes, runs: Runs, parts: Sequence[np.ndarray]) -> bool:
+    """Whether the runs hold the values, compared piece by piece: of all together a copy would be made."""
+    coming = iter(parts)
+    part = next(coming, np.empty(0, np.uint8))
+    for offset, count in runs:
+        while count:
+            while not len(part):
+                if (following := next(coming, None)) is None:
+                    return False
+                part = following
+            taken = min(count, len(part))
+            bits = part[:taken].view(f"u{part.itemsize}")
+            if offset < 0 or not np.array_equal(np.frombuffer(content, bits.dtype, taken, offset), bits):
+                return False
+            part, count, offset = part[taken:], count - taken, offset + taken * bits.itemsize
+    return not len(part) and not any(map(len, coming))
 
 
 def read(path: str | os.PathLike, runs: Sequence[tuple[int, int]], dtype: str) -> np.ndarray:

@@ -115,16 +115,12 @@ def write_manifest(
     """
     entries, schema, subjects = [], None, set()
     for shard in map(Path, shard_paths):
-        content = _read_bytes(shard)
-        table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
-        schema = schema or table.schema
-        if not table.schema.equals(schema, check_metadata=True):
+        entry, own, names = _described(shard)
+        schema = schema or own
+        if not own.equals(schema, check_metadata=True):
             raise StudyError(f"{shard}: its columns, layout, type or network differ from those of {shard_paths[0]}")
-        if "subject" in table.column_names:
-            subjects.update(table.column("subject").to_pylist())
-        digest = hashlib.sha256(content).hexdigest()
-        runs = plain.locate(content, "features", _flat(table, "features"))
-        entries.append({"file": shard.name, "rows": table.num_rows, "sha256": digest, "runs": runs})
+        subjects.update(names)
+        entries.append(entry)
     if schema is None:
         raise StudyError(f"{path}: a manifest describes one shard at least, and there is none")
     columns = {column.name: str(column.type) for column in schema}
@@ -146,6 +142,18 @@ def write_manifest(
     if made_from := schema.metadata.get(_MADE_FROM.encode()):
         manifest[_MADE_FROM] = json.loads(made_from)
     write_json(path, manifest, private)
+
+
+def _described(shard: Path) -> tuple[dict, pa.Schema, list[str]]:
+    """What a manifest says of a shard, the shard's schema, and whose its records are, where it says so; nothing of it
+    stays in memory while the next is read."""
+    content = _read_bytes(shard)
+    table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
+    names = table.column("subject").to_pylist() if "subject" in table.column_names else []
+    digest = hashlib.sha256(content).hexdigest()
+    parts = [_values(chunk.flatten()) for chunk in table.column("features").chunks]
+    entry = {"file": shard.name, "rows": table.num_rows, "sha256": digest}
+    return entry | {"runs": plain.locate(content, "features", parts)}, table.schema, names
 
 
 def read_manifest(folder: str | os.PathLike) -> dict:

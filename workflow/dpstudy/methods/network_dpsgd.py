@@ -38,6 +38,7 @@ from dpstudy.privacy.events import known_to_renyi, unamplified
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.progress import progress
 
+DECAYS = ("none", "cosine")
 AUDITED_DIM = None  # layers mix all: one canary plays at a time, of the images' own shape
 __all__ = ["Parameters", "fit", "plan", "prepare", "prepared_by", "spent"]
 
@@ -55,6 +56,8 @@ class Parameters(Schedule):
         compile: run the passes through the network as one compiled piece (torch.compile).
         checkpoint_minutes: at least so much time between checkpoints; 0: one a step.
         moving_average: decay of an exponential average of the weights, which is then the model; 0: none.
+        weight_decay: lambda of an L2 penalty (lambda/2) |w|^2, whose gradient joins the released one.
+        learning_rate_decay: "none", or "cosine": from the learning rate to zero along half a cosine.
         augmentation: how each record's copies are made, or None: the record itself.
         start: public weights to start from, all but the classifier's: the name of a backbone of the study, or a file
             (a mapping with `weights`, and `sha256` if it is to be checked); or None: a random start.
@@ -69,6 +72,8 @@ class Parameters(Schedule):
     compile: bool = False
     checkpoint_minutes: float = 5.0
     moving_average: float = 0.0
+    weight_decay: float = 0.0
+    learning_rate_decay: str = "none"
     augmentation: Augmentation | None = None
     start: str | dict | None = field(default=None, hash=False)
     trained: str = "all"
@@ -96,6 +101,13 @@ class Parameters(Schedule):
             raise StudyError(f"network_dpsgd: checkpoint_minutes {self.checkpoint_minutes!r}: must be at least 0")
         if not 0 <= self.moving_average < 1:
             raise StudyError(f"network_dpsgd: moving_average {self.moving_average!r}: must be in [0, 1)")
+        if self.weight_decay < 0:
+            raise StudyError(f"network_dpsgd: weight_decay {self.weight_decay!r}: must be at least 0")
+        one_of("network_dpsgd", "learning_rate_decay", self.learning_rate_decay, DECAYS)
+
+    def rate_at(self, step: int, steps: int) -> float:
+        """What the learning rate is multiplied by in a step, the first being 1."""
+        return 1.0 if self.learning_rate_decay == "none" else (1 + math.cos(math.pi * (step - 1) / steps)) / 2
 
 
 @dataclass(frozen=True)

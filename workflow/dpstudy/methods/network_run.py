@@ -59,6 +59,7 @@ class NetworkRun:
             name: make_optimiser(parameters.optimiser, parameters.step_size(problem), parameters.momentum, value)
             for name, value in self._weights.items()
         }
+        self._step_size, self._steps = parameters.step_size(problem), parameters.total_steps(problem)
         decay = parameters.moving_average
         self._average = MovingAverage(decay, self._weights) if decay else None
         self._center: np.ndarray | None = None
@@ -88,9 +89,15 @@ class NetworkRun:
             }
         self._ranks.same(gradients)
         divisor = self._parameters.rate(self._problem) * self._problem.n
+        rate = self._step_size * self._parameters.rate_at(self.done, self._steps)
         with torch.no_grad():
             for name, gradient in gradients.items():
-                self._optimisers[name].step(self._weights[name], gradient.div_(divisor))
+                weights, optimiser = self._weights[name], self._optimisers[name]
+                gradient.div_(divisor)
+                if self._parameters.weight_decay:
+                    gradient.add_(weights, alpha=self._parameters.weight_decay)
+                optimiser.rate = rate
+                optimiser.step(weights, gradient)
             if self._average:
                 self._average.add(self._weights)
 
