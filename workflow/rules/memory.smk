@@ -11,7 +11,7 @@ SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
 WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
 
 
-PIXELS = {"digits": 1e5, "idx": 5.5e7, "cifar": 1.84e8, "mosaics": 1.84e8}  # of readers of small images, in all
+PIXELS = {"idx": 5.5e7, "cifar": 1.84e8}  # of readers of small images, in all
 
 
 def peak(megabytes):
@@ -60,12 +60,11 @@ def preparation_memory(wildcards, input):
     options = SOURCES[wildcards.source]
     if options["reader"] not in SMALL_IMAGES:
         return 2000
-    if "count" in options:
-        height, width = options.get("size", [32, 32])
-        pixels = options["count"] * height * width * options.get("channels", 3)
-    else:
-        pixels = PIXELS.get(options["reader"], PIXELS["cifar"])
-    return int(150 + 4e-6 * pixels / options["shards"])
+    if options["reader"] == "digits":
+        return 235  # scikit-learn, which has them
+    height, width = options.get("size", [28, 28])
+    drawn = options.get("count", 0) * height * width * options.get("channels", 1)
+    return int(180 + 2e-6 * (drawn or PIXELS.get(options["reader"], PIXELS["cifar"])) / options["shards"])
 
 
 def extraction_memory(wildcards, input):
