@@ -34,9 +34,7 @@ def measured(folder: Path) -> dict[str, list[tuple[float, float, str, float]]]:
 def run(threads: int, repeats: int, study: str = "config.yaml") -> None:
     """Run a study in a folder of its own; print, per rule, the jobs nearest to and farthest from what they declare."""
     title("(m) Peak memory of each rule, MB")
-    print(
-        f"{study}, one job at a time. Of each rule the job with the largest share of its mem_mb, and that with the least"
-    )
+    print(f"{study}, one job at a time. Of each rule the job with the largest share of its mem_mb, and with the least")
     print(f"of those of {SEEN_SECONDS:g} seconds or more.\n")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
