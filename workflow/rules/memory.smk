@@ -62,9 +62,10 @@ def preparation_memory(wildcards, input):
         return 2000
     if options["reader"] == "digits":
         return 235  # scikit-learn, which has them
+    if "count" not in options:
+        return int(120 + 3e-6 * PIXELS.get(options["reader"], PIXELS["cifar"]) / options["shards"])
     height, width = options.get("size", [28, 28])
-    drawn = options.get("count", 0) * height * width * options.get("channels", 1)
-    return int(180 + 2e-6 * (drawn or PIXELS.get(options["reader"], PIXELS["cifar"])) / options["shards"])
+    return int(180 + 2e-6 * options["count"] * height * width * options.get("channels", 1) / options["shards"])
 
 
 def extraction_memory(wildcards, input):
