@@ -5,7 +5,7 @@ import math
 NESTED_MB = 250  # of the Snakemake in a job of a cluster
 HELD_MB = 1024  # HOLD_BYTES of dpstudy.methods.records
 PICKED_MB = 4096  # PICK_BYTES
-NAMES_PER_MB = 0.5  # of ids that must be unique, in MB for each MB of shards
+NAMES_PER_MB = 0.05  # of what is kept of each record, in MB for each MB of shards
 GPU_MB = 2500  # that torch takes on the host where it computes on a GPU; a guess, not measured
 SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
 WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
@@ -33,12 +33,9 @@ def with_gpu(megabytes):
 
 def shard_memory(megabytes_least, factor):
     """Megabytes of a job that reads its inputs one after the other, and keeps a name of each record."""
-
-    def megabytes(wildcards, input):
-        one = (factor + SHARDS_HELD) * max(input.size_files_mb)
-        return int(megabytes_least + min(factor * input.size_mb, one + NAMES_PER_MB * input.size_mb))
-
-    return megabytes
+    return lambda wildcards, input: int(
+        megabytes_least + factor * max(input.size_files_mb) + NAMES_PER_MB * input.size_mb
+    )
 
 
 def streaming_memory(megabytes_least, factor, limit):
@@ -48,9 +45,9 @@ def streaming_memory(megabytes_least, factor, limit):
     def megabytes(wildcards, input):
         scored_on = [*input.get("test", []), *input.get("validation", [])]
         scored = sum(map(os.path.getsize, scored_on)) / 1e6
-        learnt_from = input.size_mb - scored
-        held = learnt_from if learnt_from <= limit else SHARDS_HELD * max(input.size_files_mb)
-        return with_gpu(megabytes_least + factor * (held + scored))
+        if input.size_mb - scored <= limit:
+            return with_gpu(megabytes_least + factor * input.size_mb)
+        return with_gpu(megabytes_least + 1.2 * scored + 2.5 * max(input.size_files_mb))
 
     return megabytes
 
@@ -73,7 +70,7 @@ def extraction_memory(wildcards, input):
     options = STUDY["features"][wildcards.features]
     images, extracted = shard_of(input[0], options)
     if options["extractor"] in ("pixels", "precomputed"):
-        return int(300 + 5 * extracted)
+        return int(300 + 6.5 * extracted)
     weights = sum(os.path.getsize(path) for path in weights_files(options)) / 1e6
     return with_gpu(1000 + 2 * images + 4 * extracted + 4 * weights)
 
