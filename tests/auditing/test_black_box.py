@@ -2,6 +2,7 @@
 
 import math
 import secrets
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.stats import norm
 
 from dpstudy.auditing.black_box import Arena, Setting, black_box, bounded, settings_of
 from dpstudy.auditing.black_box_canaries import make_canary
+from dpstudy.auditing.loss_journal import LossJournal
 from dpstudy.auditing.membership import advantage, area_under_curve, largest_advantage
 from dpstudy.auditing.total_variation import fitted_distance, total_variation
 from dpstudy.errors import StudyError
@@ -167,6 +169,37 @@ def quiet(self, name, shape, std, step=0, tensor="", dtype=np.float32):
     """Counted as usual, but nothing is added."""
     self._enter(name, std, step, tensor)
     return np.zeros(shape, dtype)
+
+
+def test_an_audit_that_was_killed_goes_on_after_its_last_model(tiny, tmp_path, monkeypatch):
+    def played(name, made_by="this"):
+        journal = LossJournal(tmp_path / name, made_by)
+        return black_box(replace(arena("2"), key=("k",), journal=journal), {}, pilot=3, models=6, confidence=0.9)
+
+    whole = played("whole")
+    assert (tmp_path / "whole").stat().st_mode & 0o777 == 0o600
+    assert len((tmp_path / "whole").read_bytes().splitlines()) == 1 + 3 * 4 + 6 * 2
+    trained, fit = [], network_dpsgd.fit
+
+    def dying(*arguments):
+        trained.append(arguments[4].key)
+        if len(trained) == 8:
+            raise KeyboardInterrupt
+        return fit(*arguments)
+
+    monkeypatch.setattr(network_dpsgd, "fit", dying)
+    with pytest.raises(KeyboardInterrupt):
+        played("killed")
+    with open(tmp_path / "killed", "ab") as file:
+        file.write(b'["half a li')
+    assert played("killed") == whole
+    assert len(trained) == 8 + (3 * 4 + 6 * 2 - 7) and len(set(trained)) == len(trained) - 1
+    assert (tmp_path / "killed").read_bytes() == (tmp_path / "whole").read_bytes()
+    trained[:] = trained[:9]
+    assert played("killed", made_by="other code") == whole and len(trained) == 9 + 3 * 4 + 6 * 2
+    (tmp_path / "killed").write_text('"this"\nnothing\n')
+    with pytest.raises(StudyError, match="killed: damaged; delete it"):
+        LossJournal(tmp_path / "killed", "this")
 
 
 def refuted(models):

@@ -17,7 +17,7 @@ LEARNING = {"learning_rate": {"low": 1e-3, "high": 1e3}, "loss": {"choices": ["s
 FIRST_ORDER = {"method": "first_order", "clipping_norm": 1.0, "steps": 5, "optimiser": "adam"}
 
 
-def write_split(root: Path, split: str, features: np.ndarray, labels: np.ndarray) -> None:
+def write_split(root: Path, split: str, features: np.ndarray, labels: np.ndarray, shape: tuple = ()) -> None:
     folder = root / split
     half = len(features) // 2
     paths = []
@@ -28,7 +28,7 @@ def write_split(root: Path, split: str, features: np.ndarray, labels: np.ndarray
             ids=np.array([f"{split}-{name}" for name in names]),
             features=features[part].astype(np.float32),
             labels=labels[part].astype(np.int32),
-            shape=(features.shape[1],),
+            shape=shape or (features.shape[1],),
         )
         shards.write_shard(paths[-1], table, private=True)
     shards.write_manifest(

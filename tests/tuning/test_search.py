@@ -15,14 +15,16 @@ from dpstudy import methods
 from dpstudy.errors import StudyError
 from dpstudy.files import read_table
 from dpstudy.methods import first_order, least_squares
+from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.sufficient_statistics import accumulate
+from dpstudy.models import tanh_cnn
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.schema import method_names, method_schema
 from dpstudy.tuning.objective import Objective
 from dpstudy.tuning.search import tune
 from dpstudy.tuning.trials import best_trial
-from tests.tuning.conftest import FIRST_ORDER, LEARNING, ROWS, inputs_of, request_of, tuned
+from tests.tuning.conftest import FIRST_ORDER, LEARNING, ROWS, inputs_of, request_of, tuned, write_split
 
 ROOT = Path(__file__).parents[2]
 RIDGE = {"ridge": {"low": 1e-3, "high": 1e3}}
@@ -128,6 +130,37 @@ def test_a_killed_search_continues_and_ends_with_the_same_trials(toy_features, t
     subprocess.run([*program, str(killed)], cwd=ROOT, check=True)
     assert outcome(killed) == outcome(tmp_path / "whole" / "trials.parquet")
     assert [path.name for path in killed.parent.iterdir()] == ["trials.parquet"]
+
+
+def test_a_trial_that_was_killed_goes_on_from_its_checkpoint(rows, tmp_path, monkeypatch, caplog):
+    monkeypatch.setitem(tanh_cnn.LAYERS, "tiny", [("conv", 2, 3, 2, 1)])
+    for split in ("train", "validation"):
+        features, labels = rows[split]
+        write_split(tmp_path / "images", split, np.tile(features, 6), labels, (1, 6, 6))
+    network = {"method": "network_dpsgd", "network": "tiny", "clipping_norm": 1.0, "normalised": True, "steps": 6}
+    options = network | {"batch_size": "full", "checkpoint_minutes": 0}
+    request = request_of(tuned(options, {"learning_rate": {"low": 0.1, "high": 10.0}}, trials=3))
+    inputs = inputs_of(tmp_path / "images")
+    whole = search(request, inputs, tmp_path / "whole")
+    save, saved = Keeper.save, []
+
+    def dying(self, tensors, facts):
+        save(self, tensors, facts)
+        saved.append(facts["done"])
+        if len(saved) == 5 + 3:  # of five between the steps of the first trial
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Keeper, "save", dying)
+    with pytest.raises(KeyboardInterrupt):
+        search(request, inputs, tmp_path / "killed")
+    assert sorted(path.suffix for path in (tmp_path / "killed").iterdir()) == [".log", ".safetensors"]
+    caplog.set_level("INFO")
+    assert search(request, inputs, tmp_path / "killed") == whole
+    assert [line for line in caplog.messages if "goes on after step" in line][0].startswith(
+        "training goes on after step 3"
+    )
+    assert saved == [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5]
+    assert [path.name for path in (tmp_path / "killed").iterdir()] == ["trials.parquet"]
 
 
 def interrupted(toy_features, tmp_path, monkeypatch, request) -> Path:

@@ -17,6 +17,7 @@ from types import ModuleType
 import numpy as np
 
 from dpstudy.auditing.black_box_canaries import Canary
+from dpstudy.auditing.loss_journal import LossJournal
 from dpstudy.auditing.membership import advantage, area_under_curve, largest_advantage
 from dpstudy.auditing.total_variation import fitted_distance
 from dpstudy.methods.problem import Plan, Problem
@@ -69,6 +70,7 @@ class Arena:
         mode: of the noise.
         key: of the noise, beside what tells apart the runs of this audit.
         beside: further arguments of `prepare`.
+        journal: of the models that are trained already, or None.
     """
 
     module: ModuleType
@@ -80,6 +82,7 @@ class Arena:
     mode: str = "seeded"
     key: tuple[str, ...] = ()
     beside: Mapping[str, object] = field(default_factory=dict)
+    journal: LossJournal | None = None
     _plans: dict[Setting, Plan] = field(default_factory=dict, compare=False)
 
     def losses(self, phase: str, setting: Setting, canary: str | None, models: int) -> np.ndarray:
@@ -94,11 +97,17 @@ class Arena:
         data = self.module.prepare([self._rows(canary)], parameters, self.problem, **self.beside)
         found = np.empty((models, len(self.canaries)))
         key = (*self.key, phase, setting, canary)
-        for number in progress(range(models), f"{phase}, {canary or 'without'}", models):
+        known = self.journal.known(key) if self.journal else []
+        found[: len(known)] = known or found[:0]
+        for number in progress(range(models), f"{phase}, {canary or 'without'}", models, before=len(known)):
+            if number < len(known):
+                continue
             source = _SameStart(self.mode, self.key, *key, number)
             model = self.module.fit(data, parameters, self.problem, plan, source).model
             check_run(plan.events, source)
             found[number] = self._losses_of(model, parameters)
+            if self.journal:
+                self.journal.add(key, found[number].tolist())
         return found
 
     def plan(self, setting: Setting) -> Plan:

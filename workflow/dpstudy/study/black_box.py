@@ -5,12 +5,14 @@ Unlike audit.json it depends on the data set's records, and no guarantee covers 
 
 import logging
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from dpstudy import methods
 from dpstudy.auditing.black_box import Arena, black_box
 from dpstudy.auditing.black_box_canaries import make_canary
+from dpstudy.auditing.loss_journal import LossJournal
 from dpstudy.errors import StudyError
 from dpstudy.features import images
 from dpstudy.files import write_json
@@ -20,6 +22,7 @@ from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.black_box_options import check_public
 from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem
+from dpstudy.study.provenance import config_hash
 from dpstudy.study.schema import check
 
 _log = logging.getLogger("dpstudy")
@@ -38,13 +41,17 @@ def audit_black_box(request: CellRequest, inputs: CellInputs, options: dict, pat
         StudyError: own data, or fewer records than are asked for.
     """
     check_public(request.cell.dataset, request.dataset)
-    arena = _arena(request, inputs, options)
+    made_by = {"options": request.options, "attack": options, "noise": request.noise, "library": request.library}
+    made_by |= {"dataset": request.dataset, "data": inputs.hashes(), "cell": request.cell.path}
+    journal = LossJournal(Path(path).with_name("journal.jsonl"), config_hash(made_by))
+    arena = replace(_arena(request, inputs, options), journal=journal)
     space = {key: values for key, values in options["space"].items() if key != "canaries"}
     content = black_box(arena, space, options["pilot"], options["models"], options["confidence"])
     content["verdict"] = verdict(content["epsilon_lower"], content["epsilon_certified"])
     _log.info("%s: %s", request.cell.path, content["verdict"])
     check(content, "black_box", path)
     write_json(path, content, private=True)
+    journal.remove()
 
 
 def verdict(found: float, certified: float) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -30,12 +31,17 @@ class Objective:
     - for a method with `release` and `solve`, the noisy release: one for equal plans (and equal
       `released_by(parameters)`), so that a trial is a solve. The latest is kept.
 
+    Args:
+        request: the cell.
+        inputs: what is learned from, and scored on.
+        checkpoint: where a trial that takes long keeps its checkpoint, of this very search; None: nowhere.
+
     Raises:
         StudyError: a file is missing or damaged, or delta is not below 1/n on own data.
     """
 
-    def __init__(self, request: CellRequest, inputs: CellInputs):
-        self._request = request
+    def __init__(self, request: CellRequest, inputs: CellInputs, checkpoint: Path | None = None):
+        self._request, self._checkpoint = request, checkpoint
         self._method = methods.load(request.options["method"])
         manifests = inputs.manifests()
         self._problem = pose_problem(request, manifests)
@@ -73,9 +79,19 @@ class Objective:
         if hasattr(self._method, "release") and hasattr(self._method, "solve"):
             return self._method.solve(self._release(data, parameters, plan), parameters, plan)
         source = self._request.noise_source(_PHASE, number, 0)
-        fitted = self._method.fit(data, parameters, problem, plan, source)
+        keeper = self._keeper(number, parameters)
+        fitted = self._method.fit(data, parameters, problem, plan, source, **({"keeper": keeper} if keeper else {}))
         check_run(plan.events, source)
         return fitted.model
+
+    def _keeper(self, number: int, parameters):
+        """The checkpoint of a trial whose method has some; those of earlier trials are of no use to it."""
+        if self._checkpoint is None or not hasattr(parameters, "checkpoint_minutes"):
+            return None
+        from dpstudy.methods.keeper import Keeper
+
+        made_by = {"trial": number, "parameters": repr(parameters)}
+        return Keeper(self._checkpoint, made_by, parameters.checkpoint_minutes)
 
     def _release(self, data, parameters, plan: Plan):
         key = plan.events, plan.noise, asked(self._method, "released_by", parameters)

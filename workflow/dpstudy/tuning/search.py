@@ -21,7 +21,8 @@ _log = logging.getLogger("dpstudy")
 def tune(request: CellRequest, inputs: CellInputs, path: str) -> None:
     """Try settings, each suggested in view of those before, and write all of them to `path`.
 
-    The test split is not among the inputs. A journal beside `path` holds what is finished until all is.
+    The test split is not among the inputs. A journal beside `path` holds what is finished until all is, and beside it
+    lies the checkpoint of a trial that takes long.
 
     Args:
         request: the cell; its options hold `tuning`.
@@ -34,11 +35,12 @@ def tune(request: CellRequest, inputs: CellInputs, path: str) -> None:
     request.check_library()
     options = request.options["tuning"]
     journal = Path(path).with_name(f"journal-{_fingerprint(request, inputs)}.log")
-    for other in journal.parent.glob("journal-*.log"):
-        if other != journal:  # of another config, library or data
+    checkpoint = journal.with_suffix(".safetensors")
+    for other in journal.parent.glob("journal-*"):
+        if other not in (journal, checkpoint):  # of another config, library or data
             other.unlink()
     history = History(journal, options["space"], options["seed"], options["sampler"])
-    objective = Objective(request, inputs)
+    objective = Objective(request, inputs, checkpoint)
     count = len(grid(options["space"])) if options["sampler"] == "grid" else options["trials"]
     left = range(len(history.trials), count)
     for number in progress(left, f"tuning {request.cell.path}"):
@@ -50,6 +52,7 @@ def tune(request: CellRequest, inputs: CellInputs, path: str) -> None:
         raise StudyError(f"cell {request.cell.path}: each of {len(failures)} trials failed; the first: {failures[0]}")
     write_trials(path, history.trials, options["space"])
     journal.unlink()
+    checkpoint.unlink(missing_ok=True)
 
 
 def _try(objective: Objective, number: int, suggestion: Mapping[str, Value]) -> Trial:
