@@ -26,7 +26,13 @@ METHODS = {
         {"learning_rate": 1.0, "clipping_norm": 1.0, "batch_size": "full", "steps": 40},
     ),
     "kernel means": ("kernel_mean", {}),
+    "iterated SGD, 1 pass": (
+        "iterated_sgd",
+        {"learning_rate": 0.5, "clipping_norm": 1.0, "batch_size": 500, "epochs": 1},
+    ),
 }
+NETWORK_RECORDS, NETWORKS = (64, 256, 1_024), ("wrn-10-1", "wrn-16-4")
+STEP = {"learning_rate": 1.0, "clipping_norm": 1.0, "normalised": True, "steps": 1}
 
 
 def seconds_of(task: Callable[[], object], repeats: int) -> float:
@@ -47,6 +53,7 @@ def run(threads: int, repeats: int, out: str | None = None) -> None:
     )
     print("Slopes are those of logarithms: 1 is proportional, 2 quadratic.\n", flush=True)
     methods(repeats, out)
+    networks(repeats, out)
     extraction(repeats, out)
     cells(out)
 
@@ -73,6 +80,25 @@ def methods(repeats: int, out: str | None) -> None:
                 curve.add(label, size, seconds_of(task, repeats))
         curve.finish(out)
         print()
+
+
+def networks(repeats: int, out: str | None) -> None:
+    """One full-batch step of Wide ResNets on images of 32 x 32; instance smoothing has a benchmark of its own."""
+    from dpstudy import fit
+
+    curve = Curve("networks", "records", "one pass of a network against records")
+    for network in NETWORKS:
+        for size in NETWORK_RECORDS:
+            images = np.random.default_rng(0).standard_normal((size, 3 * 32 * 32), dtype=np.float32)
+            labels = np.arange(size) % 10
+
+            def task(network=network, images=images, labels=labels):
+                told = {"shape": (3, 32, 32), "classes": 10, "network": network, "batch_size": "full"}
+                return fit("network_dpsgd", images, labels, epsilon=1.0, delta=1e-6, **told, **STEP)
+
+            curve.add(network, size, seconds_of(task, repeats))
+    curve.finish(out)
+    print()
 
 
 def extraction(repeats: int, out: str | None) -> None:

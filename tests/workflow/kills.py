@@ -54,6 +54,8 @@ OUTPUTS = {
     "draw_figure": "figures/*.pdf",
     "build_report": "report/index.html",
     "write_bundle": "release/*/*/*/*",
+    "write_paper": "tables/all.tex",
+    "compile_paper": "tables/all.pdf",
 }
 PAGE = "report/index.html"
 _POLL_SECONDS = 0.01
@@ -117,6 +119,16 @@ class Run:
         """SIGKILL run.py, Snakemake and the jobs."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.wait(30)
+
+    def kill_job(self, rule: str) -> bool:
+        """SIGKILL one job of `rule` alone, as a machine does that has no memory left; False where none is at work."""
+        for process in self.alive():
+            with contextlib.suppress(psutil.Error):
+                files = [Path(file.path) for file in process.open_files()]
+                if any(path.suffix == ".log" and rule in path.parts for path in files):
+                    process.kill()
+                    return True
+        return False
 
     def unfinished_rules(self) -> set[str]:
         """The rules of the jobs that were at work when the run died, by the markers that Snakemake keeps of them."""
@@ -187,13 +199,20 @@ def temporary_files(study: StudyFolder) -> list[Path]:
     return [path for path in (study.path / "results").rglob("*.tmp")]
 
 
-def kill_inside(study: StudyFolder, rule: str, delays: Iterator[float], whole_group: bool, *arguments: str) -> bool:
-    """Run, kill inside `rule`; True where a job of it was at work. Where it had just ended, the next try finds work."""
+def kill_inside(study: StudyFolder, rule: str, delays: Iterator[float], what: str, *arguments: str) -> bool:
+    """Run, kill `what` inside `rule`; True where a job of it was at work. Where it had ended, the next try finds work.
+
+    `what` is "everything", "snakemake" alone, or one "job" alone, which the run must notice and tell.
+    """
     run = Run(study, *arguments)
     if run.wait_for(rule):
         time.sleep(next(delays))
-        if run.process.poll() is None:
-            run.kill_all() if whole_group else run.kill_snakemake()
+        if what == "job" and run.kill_job(rule):
+            assert run.wait() == 1, run.said()
+            assert f"failed: {rule} " in run.said() and "Traceback" not in run.said(), run.said()
+            return True
+        if what != "job" and run.process.poll() is None:
+            run.kill_all() if what == "everything" else run.kill_snakemake()
             if rule in run.unfinished_rules():
                 return True
     status = run.wait()

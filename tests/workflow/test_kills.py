@@ -49,7 +49,7 @@ def test_a_study_killed_inside_many_kinds_of_rule_ends_with_the_same_bytes(finis
         longest = min(0.5, work_seconds(finished, rule))
         delays = iter([chance.uniform(0, longest), chance.uniform(0, longest / 4), 0.0, 0.0])
         attempts = 0
-        while not kill_inside(study, rule, delays, whole_group=bool(number % 2)):
+        while not kill_inside(study, rule, delays, ("snakemake", "everything", "job")[number % 3]):
             attempts += 1
             if attempts == 4:
                 break
