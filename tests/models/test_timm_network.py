@@ -39,8 +39,9 @@ def test_our_convolutions_compute_what_timms_do(name, theirs, overlay):
     assert sum(isinstance(layer, ScaledConv2d) for layer in ours.modules()) > 10
 
 
-def test_branches_of_normaliser_free_resnets_start_open():
-    gains = [value.item() for key, value in small("nf-resnet-26").named_parameters() if key.endswith("skipinit_gain")]
+@pytest.mark.parametrize("name", ["nf-resnet-26", "nfnet-f0"])
+def test_branches_of_normaliser_free_networks_start_open(name):
+    gains = [value.item() for key, value in small(name).named_parameters() if key.endswith("skipinit_gain")]
     assert gains == [1.0] * 4
 
 

@@ -1,10 +1,10 @@
 """Networks of timm made ready for private training: normaliser-free ones as de2022 has them, and any other by name.
 
-"nf-resnet-D" (Brock et al. 2021, D of 26, 50, 101, 152, 200), with SkipInit gains that start at 1 (de2022 C.1), and
-"nfnet-f0" to "nfnet-f6", timm's dm_nfnet. "timm:NAME" is a network of timm as it is; "timm:NAME+gn" has group
-normalisation in place of every batch normalisation, which private training cannot have. Dropout and stochastic depth
-are off, and weight-standardised convolutions are this library's, which have a rule for their per-record gradients.
-Weights start at random; timm fetches nothing.
+"nf-resnet-D" (Brock et al. 2021, D of 26, 50, 101, 152, 200) and "nfnet-f0" to "nfnet-f6", timm's dm_nfnet, start from
+scratch with SkipInit gains of 1 (de2022 C.1 says it of the first, and fine-tunes the second alone). "timm:NAME" is a
+network of timm as it is; "timm:NAME+gn" has group normalisation in place of every batch normalisation, which private
+training cannot have. Dropout and stochastic depth are off, and weight-standardised convolutions are this library's,
+which have a rule for their per-record gradients. Weights start at random; timm fetches nothing.
 """
 
 import logging
@@ -39,9 +39,10 @@ def build(architecture: str, shape: tuple[int, ...], classes: int, **overlay) ->
         if depth not in _NF_RESNETS:
             raise StudyError(f"network {architecture!r}: there are depths {', '.join(map(str, _NF_RESNETS))}")
         network = _create("nf_resnet50", shape, classes, **{"depths": _NF_RESNETS[depth], "skipinit": True} | overlay)
-        _start_branches(network)
+        _open_branches(network)
     elif found := NFNET.fullmatch(architecture):
         network = _create(f"dm_nfnet_f{found[1]}", shape, classes, **overlay)
+        _open_branches(network)
     elif found := TIMM.fullmatch(architecture):
         name, converted = found.groups()
         network = _create(name, shape, classes, **overlay)
@@ -73,7 +74,7 @@ def _create(name: str, shape: tuple[int, ...], classes: int, **options) -> nn.Mo
         raise StudyError(f"network {name!r}: timm cannot make it for this task ({reason})") from None
 
 
-def _start_branches(network: nn.Module) -> None:
+def _open_branches(network: nn.Module) -> None:
     for name, value in network.named_parameters():
         if name.endswith("skipinit_gain"):
             nn.init.ones_(value)
