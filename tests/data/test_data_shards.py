@@ -3,6 +3,7 @@ import stat
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
 from dpstudy.data import shards
@@ -44,9 +45,10 @@ def assert_same(left, right):
 
 
 @pytest.mark.parametrize("multi", [False, True])
-@pytest.mark.parametrize("chunk_bytes", [1 << 30, 130])
-def test_round_trip(tmp_path, monkeypatch, multi, chunk_bytes):
+@pytest.mark.parametrize(("chunk_bytes", "group_bytes"), [(1 << 30, 1 << 26), (130, 130), (1 << 30, 1)])
+def test_round_trip(tmp_path, monkeypatch, multi, chunk_bytes, group_bytes):
     monkeypatch.setattr(shards, "_ARROW_CHUNK_BYTES", chunk_bytes)  # images of a large shard span several chunks
+    monkeypatch.setattr(shards, "_GROUP_BYTES", group_bytes)  # and several row groups
     records = make_records(7, multi=multi)
     manifest = write_split(tmp_path, [records.take(np.arange(4)), records.take(np.arange(4, 7))])
     loaded = shards.load(tmp_path)
@@ -55,6 +57,8 @@ def test_round_trip(tmp_path, monkeypatch, multi, chunk_bytes):
     assert_same(shards.read_shard(tmp_path, "part-00001.parquet", manifest), records.take(np.arange(4, 7)))
     assert (manifest["rows"], manifest["image_shape"], manifest["multi_label"]) == (7, [5, 4, 3], multi)
     assert [shard["rows"] for shard in manifest["shards"]] == [4, 3]
+    groups = {1 << 26: 1, 130: 2, 1: 4}[group_bytes]
+    assert parquet.ParquetFile(tmp_path / "part-00000.parquet").num_row_groups == groups
 
 
 def test_contract_of_columns(tmp_path):

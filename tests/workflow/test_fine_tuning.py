@@ -15,14 +15,15 @@ TUNED = {
     "start": "wrn",
     "learning_rate": 1e-6,
     "clipping_norm": 1.0,
-    "batch_size": 64,
+    "batch_size": "full",  # whose noise each process finds at once
     "steps": 2,
     "curve_points": 1,
 }
 FINE = {
     "study": "fine",
-    "datasets": {"digits": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}},
+    "datasets": {"digits": {"reader": "digits", "splits": {"test": 0.2, "records": 200}, "delta": "1e-4"}},
     "public": {"glyphs": {"reader": "glyphs", "count": 200}},
+    "dedup": {"method": "squares"},
     "backbones": {"wrn": {"architecture": "wrn-10-1", "public": "glyphs", "epochs": 1, "learning_rate": 0.01}},
     "features": {"pixels": {"extractor": "pixels"}, "wrn": {"extractor": "backbone", "backbone": "wrn"}},
     "methods": {
@@ -72,7 +73,7 @@ def test_another_backbone_trains_the_cells_anew_and_nothing_else(finished):
     finished.write_config(config)
     planned = {rule for rule, _ in finished.planned()}
     assert {"pretrain_backbone", "train_seed", "gather_cell", "extract_shard", "train_stepped"} <= planned
-    assert not planned & {"prepare_data", "match_public"}
+    assert not planned & {"prepare_shard", "prepare_manifest", "match_public"}
     finished.write_config(FINE)
     assert finished.planned() == []
 

@@ -1,5 +1,6 @@
 """Deep entries in the real workflow: each seed is a job, a killed one goes on, a new one leaves the others alone."""
 
+import contextlib
 import copy
 import json
 import shutil
@@ -14,6 +15,7 @@ from tests.workflow.kills import Run
 
 CELL = "digits/images/wrn/eps=2"
 STUDY = TINY | {
+    "datasets": {"digits": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}},
     "features": {"images": {"extractor": "images"}},  # networks read results/data
     "public": {},
     "backbones": {},
@@ -110,14 +112,19 @@ def test_a_killed_seed_goes_on_from_its_checkpoint(whole, tmp_path):
 
 def workers_of(run) -> list[psutil.Process]:
     """The two processes that share the training; torchrun puts each into a session of its own."""
-    children = psutil.Process(run.process.pid).children(recursive=True)
-    return [child for child in children if "dpstudy.study.rank" in child.cmdline()[2:4]]
+    found = []
+    for child in psutil.Process(run.process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it may end meanwhile
+            if "dpstudy.study.rank" in child.cmdline()[2:4]:
+                found.append(child)
+    return found
 
 
 def test_a_killed_worker_of_a_shared_training_is_told_and_it_goes_on_from_its_checkpoint(tmp_path):
     """Two processes train a cell, one of which is killed, then their job; they end where they would have ended."""
     config = copy.deepcopy(STUDY) | {"seeds": [0]}
-    config["methods"]["wrn"]["devices"] = 2
+    config["methods"]["wrn"] |= {"devices": 2, "batch_size": "full"}  # whose noise each process finds at once
+    config["datasets"]["digits"]["splits"]["records"] = 120
     whole, study = made(tmp_path / "whole", config), made(tmp_path / "study", config)
     wanted = f"results/runs/{CELL}/seed=0/metrics.json"
     assert Run(whole, wanted).wait() == 0

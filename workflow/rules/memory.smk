@@ -7,6 +7,9 @@ HELD_MB = 1024  # HOLD_BYTES of dpstudy.methods.records
 PICKED_MB = 4096  # PICK_BYTES
 NAMES_PER_MB = 0.05  # of what is kept of each record, in MB for each MB of shards
 GPU_MB = 2500  # that torch takes on the host where it computes on a GPU; a guess, not measured
+NAME_MB = 8e-4  # of what is known of each record of a table
+ROW_GROUP_MB = 67  # of dpstudy.data.shards
+UNSEEN_MB = 2000  # of a shard whose size cannot be seen beforehand
 SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
 WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
 
@@ -53,10 +56,14 @@ def streaming_memory(megabytes_least, factor, limit):
 
 
 def preparation_memory(wildcards, input):
-    """mem_mb of reading a shard of images: those of the benchmarks are small."""
+    """mem_mb of reading a shard of images: a row group of them is held four times, the rest and what names them once."""
     options = SOURCES[wildcards.source]
     if options["reader"] not in SMALL_IMAGES:
-        return 2000
+        size = shard_size(options, study_locations.data_root(STUDY), wildcards.split)
+        if size is None:
+            return UNSEEN_MB
+        images = size.image_bytes / 1e6
+        return int(150 + NAME_MB * size.records + 1.1 * images + 3 * min(images, ROW_GROUP_MB))
     if options["reader"] == "digits":
         return 235  # scikit-learn, which has them
     if "count" not in options:

@@ -62,6 +62,8 @@ class Records:
 def concatenate(batches: list[Records]) -> Records:
     """The rows of all `batches` (at least one, with the same columns), in order."""
     first = batches[0]
+    if len(batches) == 1:
+        return first  # images twice in memory would be one time too many
     return Records(
         ids=np.concatenate([batch.ids for batch in batches]),
         images=None if first.images is None else np.concatenate([batch.images for batch in batches]),

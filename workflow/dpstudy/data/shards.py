@@ -22,15 +22,17 @@ _MANIFEST_KEYS = (
     "dataset", "split", "rows", "classes", "multi_label", "image_shape", "columns", "private", "shards",
 )  # fmt: skip
 _GROUP = "group_"
+_GROUP_BYTES = 1 << 26  # of images: a row group is built in memory, where it takes three times as much
 _ARROW_CHUNK_BYTES = 1 << 30  # an arrow `binary` array indexes its bytes with 32 bits
 
 
 def write_shard(path: str | os.PathLike, records: Records, private: bool) -> None:
     """Write `records` as one parquet shard; with `private`, readable by its owner alone."""
-    columns = {"id": strings(records.ids)}
+    columns, layout = {"id": strings(records.ids)}, {}
     shape = None
     if records.images is not None:
         shape = list(records.images.shape[1:])
+        layout = {"row_group_size": max(1, _GROUP_BYTES // max(1, int(np.prod(shape))))}
         columns["image"] = _binary_column(records.images)
     if records.multi_label:
         columns["labels"] = rows_of_numbers(records.labels, np.int8)
@@ -41,7 +43,7 @@ def write_shard(path: str | os.PathLike, records: Records, private: bool) -> Non
     for name, values in records.groups.items():
         columns[_GROUP + name] = strings(values)
     table = pa.table(columns).replace_schema_metadata({"image_shape": json.dumps(shape)})
-    write_table(path, table, private)
+    write_table(path, table, private, **layout)
 
 
 def _binary_column(images: np.ndarray) -> pa.ChunkedArray:

@@ -1,0 +1,88 @@
+"""How large the images of a shard will be, for what its job declares: by counting lines or files, and one header.
+
+No data set is opened for it, since whoever plans a study asks for every one. What cannot be told so is None.
+"""
+
+import functools
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from dpstudy.data.names import split_fractions, splits_of
+from dpstudy.errors import StudyError
+
+_LISTS = {"chexpert": "train.csv", "nih": "Data_Entry_2017*.csv", "places365": "places365_train_standard.txt"}
+_GREY = ("chexpert", "nih")
+_FOLDERS = {"image_folder": "", "imagenet": "train"}
+_IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff")
+_BLOCK = 1 << 20
+
+
+class ShardSize(NamedTuple):
+    """Records of the whole data set, and bytes of the images that reading one shard decodes."""
+
+    records: int
+    image_bytes: int
+
+
+def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> ShardSize | None:
+    """The size of a split's shards, roughly; None where it cannot be told.
+
+    Args:
+        options: the data set's entry in the config.
+    """
+    reader, folder = options["reader"], Path(data_root) / str(options.get("location", ""))
+    try:
+        if reader == "arrays":
+            held = sum(path.stat().st_size for path in folder.glob("*_images.npy"))
+            return ShardSize(0, math.ceil(held * _share(options, split) / options.get("shards", 1)))
+        if reader in _FOLDERS:
+            records = _files_below(str(folder / _FOLDERS[reader]))
+        else:
+            lists = list(folder.glob(str(options.get("table") or _LISTS[reader])))
+            records = _rows_of(str(lists[0]))
+        chosen = min(records * _share(options, split), options.get("splits", {}).get("records", math.inf))
+        held = chosen / options.get("shards", 1) + (records if "mosaic" in options else 0)
+        return ShardSize(records, math.ceil(held * _image_bytes(options, folder)))
+    except (OSError, StudyError, LookupError, ValueError, TypeError):  # the job itself says what is wrong
+        return None
+
+
+def _share(options: dict, split: str) -> float:
+    """The part of the records that a split has, at most."""
+    found = split_fractions(splits_of(options, True))
+    test = found.test or 0
+    shares = {"train": 1 - test - found.validation - found.left_out, "validation": found.validation, "test": test or 1}
+    return shares[split]
+
+
+def _image_bytes(options: dict, folder: Path) -> int:
+    size = options.get("size") or options.get("tile")
+    if size:
+        return math.prod(size) * options.get("channels", 1 if options["reader"] in _GREY else 3)
+    from PIL import Image
+
+    with Image.open(next(_images_below(folder))) as image:
+        return image.width * image.height * options.get("channels", 1 if image.mode in ("1", "L", "LA") else 3)
+
+
+def _images_below(folder: Path) -> Iterator[Path]:
+    for place, _, names in os.walk(folder):
+        yield from (Path(place) / name for name in sorted(names) if name.lower().endswith(_IMAGES))
+
+
+@functools.cache
+def _files_below(folder: str) -> int:
+    return sum(len(names) for _, _, names in os.walk(folder))
+
+
+@functools.cache
+def _rows_of(table: str) -> int:
+    if table.endswith(".parquet"):
+        import pyarrow.parquet as parquet
+
+        return parquet.ParquetFile(table).metadata.num_rows
+    with open(table, "rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
