@@ -45,6 +45,8 @@ def shrunk(config: dict) -> dict:
     for public in config.get("public", {}).values():
         if "count" in public:
             public["count"] = 40
+    for fit in config.get("fits", {}).values():
+        fit["dim"] = min(fit.get("dim", 16), 16)
     for backbone in config.get("backbones", {}).values():
         backbone["epochs"] = 1
     changes = [*config["methods"].values(), *(override["set"] for override in config.get("overrides", []))]
