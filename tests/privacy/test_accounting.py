@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from dpstudy.privacy import accounting
 from dpstudy.privacy.accounting import RDP_ORDERS, certify, pld_epsilon, rdp_epsilon, rough_epsilon, zcdp_epsilon
 from dpstudy.privacy.events import Event
 
@@ -105,3 +106,21 @@ def test_the_closed_form_of_renyi_dp_agrees_with_dp_accounting(sigma, delta):
     accountant = RdpAccountant(RDP_ORDERS)
     accountant.compose(GaussianDpEvent(sigma), 3)
     assert rdp_epsilon([full(sigma, 3)], delta) == pytest.approx(accountant.get_epsilon(delta), rel=1e-9)
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.0, 20.0, 200.0])
+@pytest.mark.parametrize(("rate", "count"), [(1e-4, 30), (0.01, 2000), (0.9, 1)])
+@pytest.mark.parametrize("delta", [1e-2, 1e-6])
+def test_leaving_out_large_orders_changes_no_bound(noise, rate, count, delta):
+    events = [
+        Event("steps", "gaussian", noise, 1.0, count=count, sampling="poisson", sampling_rate=rate),
+        Event("once", "gaussian", 100.0, 1.0),
+    ]
+    for found, orders in ((rdp_epsilon, accounting.RDP_ORDERS), (rough_epsilon, accounting._COARSE_ORDERS)):
+        assert found(events, delta) == accounting._rdp_accountant(events, orders).get_epsilon(delta)
+
+
+def test_a_small_epsilon_needs_large_orders():
+    events = [Event("once", "gaussian", 500.0, 1.0, sampling="poisson", sampling_rate=0.5)]
+    small = [order for order in accounting.RDP_ORDERS if order <= accounting._SMALL_ORDER]
+    assert rdp_epsilon(events, 1e-5) < 0.5 * accounting._rdp_accountant(events, small).get_epsilon(1e-5)

@@ -22,6 +22,7 @@ RDP_ORDERS = (
 )
 _GEOMETRIC = 1.0  # the shape of this negative binomial, as dp-accounting calls it
 _COARSE_ORDERS = tuple(sorted({round(2 ** (k / 2)) for k in range(2, 29)}))
+_SMALL_ORDER = 256
 _SMALL_DELTA = 1e-6  # where only the size of epsilon is asked for
 _SMALLEST_ROUGH = 1e-4  # bounds the memory of a grid
 _PLD_RELATIVE_INTERVAL = 0.5e-4  # of a bound that can be twice the epsilon
@@ -134,7 +135,7 @@ def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
     if not known_to_renyi(events):
         raise ValueError("Renyi DP has no bound for truncated batches")
     if not chosen:
-        return float(_rdp_accountant(events, RDP_ORDERS).get_epsilon(delta))
+        return _sampled_rdp_epsilon(events, RDP_ORDERS, delta)
     from dp_accounting.rdp import compute_epsilon
 
     return float(compute_epsilon(RDP_ORDERS, rdp_curve(events, RDP_ORDERS), delta)[0])
@@ -153,7 +154,7 @@ def rough_epsilon(events: Sequence[Event], delta: float) -> float:
 
     Of truncated batches it takes no notice: there it is no bound, but of the right size.
     """
-    return float(_rdp_accountant(events, _COARSE_ORDERS).get_epsilon(delta))
+    return _sampled_rdp_epsilon(events, _COARSE_ORDERS, delta)
 
 
 def rdp_curve(events: Sequence[Event], orders: Sequence[float]) -> list[float]:
@@ -185,6 +186,19 @@ def _best_run_rdp(run: tuple[Event, ...], orders: tuple[float, ...]) -> list[flo
     once = [dp_accounting.SelfComposedDpEvent(_dp_event(event, truncated=False), event.count) for event in run]
     best = RepeatAndSelectDpEvent(dp_accounting.ComposedDpEvent(once), trials, _GEOMETRIC)
     return [float(value) for value in RdpAccountant(orders).compose(best).rdp]
+
+
+def _sampled_rdp_epsilon(events: Sequence[Event], orders: Sequence[float], delta: float) -> float:
+    """The least epsilon over ascending orders, large ones only where they can have it.
+
+    An order costs as many operations. (order - 1) epsilon(order) is convex (the divergence's part is, and so is the
+    conversion's) and positive at 1, so that epsilon has one minimum: inside the small orders, it is that of all.
+    """
+    small = tuple(order for order in orders if order <= _SMALL_ORDER)
+    epsilon, best = _rdp_accountant(events, small).get_epsilon_and_optimal_order(delta)
+    if best == small[-1]:
+        epsilon = _rdp_accountant(events, orders).get_epsilon(delta)
+    return float(epsilon)
 
 
 def _rdp_accountant(events: Sequence[Event], orders: Sequence[float]):
