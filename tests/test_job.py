@@ -1,11 +1,17 @@
 """What a job's frame does before anything is written."""
 
 import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from dpstudy.errors import StudyError
 from dpstudy.job import keep_to_owner
+
+WORKFLOW = Path(__file__).parents[1] / "workflow"
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +38,17 @@ def test_a_folder_of_somebody_else_is_told(tmp_path, monkeypatch):
         StudyError, match="results: cannot be closed to others .Operation not permitted.*folder of your"
     ):
         keep_to_owner("results")
+
+
+def test_a_job_notes_the_most_memory_that_it_had(tmp_path):
+    program = (
+        "import sys; from dpstudy.job import job\n"
+        "with job(sys.argv[1]):\n"
+        "    held = b'x' * int(sys.argv[2]); del held\n"
+    )
+    peaks = []
+    for held in (1_000, 200_000_000):
+        log = tmp_path / f"{held}.log"
+        subprocess.run([sys.executable, "-c", program, str(log), str(held)], cwd=WORKFLOW, check=True)
+        peaks.append(int(re.findall(r"done in [0-9.]+ s, ([0-9]+) MB at most", log.read_text())[0]))
+    assert peaks[0] < 60 and 190 < peaks[1] - peaks[0] < 215

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import resource
 import sys
 import threading
 import time
@@ -92,7 +93,18 @@ def job(log: str, append: bool = False) -> Iterator[logging.Logger]:
         if disk_is_full(error):
             _stop(logger, f"{log}: the disk is full; free some space and run the same command again", trace=True)
         _stop(logger, f"unexpected error ({type(error).__name__}: {error}); the traceback is in {log}", trace=True)
-    logger.info("done in %.1f s", time.monotonic() - started)
+    logger.info("done in %.1f s, %.0f MB at most", time.monotonic() - started, _peak_mb())
+
+
+def _peak_mb() -> float:
+    """The most resident memory that this process or one of its children had. Snakemake's benchmark file looks twice a
+    minute in the long run, and misses what is over sooner."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    used = [resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/status", encoding="utf-8") as status:
+        # where a process is started, Linux counts what the one that started it held
+        used[0] = next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+    return max(used) / 1e6
 
 
 def _open_log(log: str, append: bool) -> None:
