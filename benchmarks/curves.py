@@ -62,7 +62,7 @@ def methods(repeats: int, out: str | None) -> None:
     """Preparing and fitting, features in memory."""
     from dpstudy import fit
 
-    rows, labels = np.eye(200, 64, dtype=np.float32), np.arange(200) % 10
+    rows, labels = np.eye(1_000, 64, dtype=np.float32), np.arange(1_000) % 10
     for method, options in METHODS.values():  # what is imported and made once is not measured
         fit(method, rows, labels, epsilon=1.0, delta=1e-6, **options)
     for key, sizes, name in (("n", RECORDS, "records"), ("d", DIMENSIONS, "dimensions"), ("m", CLASSES, "classes")):
