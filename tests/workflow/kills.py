@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -152,6 +152,24 @@ def _named_by(marker: Path) -> Path:
     """The output that one of Snakemake's markers of unfinished work stands for."""
     parts = marker.parts[marker.parts.index("incomplete") + 1 :]
     return Path(base64.b64decode("".join(part.lstrip("@") for part in parts)).decode())
+
+
+def workers_of(run: Run, module: str) -> list[psutil.Process]:
+    """The processes that share a job; torchrun puts each into a session of its own."""
+    found = []
+    for child in psutil.Process(run.process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it may end meanwhile
+            if module in child.cmdline()[2:4]:
+                found.append(child)
+    return found
+
+
+def wait_until(happened: Callable[[], object], run: Run, timeout: float = 240) -> None:
+    """Wait for something that comes of a run."""
+    deadline = time.monotonic() + timeout
+    while not happened():
+        assert time.monotonic() < deadline and run.process.poll() is None, run.said()
+        time.sleep(_POLL_SECONDS / 2)
 
 
 def remove_newest_output(study: StudyFolder, rule: str) -> None:

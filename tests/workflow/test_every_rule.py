@@ -4,6 +4,7 @@ A command of its own, since it takes minutes: DPSTUDY_FAULTS=1 python -m pytest 
 always runs is the check that the study has every rule.
 """
 
+import copy
 import os
 import random
 import re
@@ -13,7 +14,17 @@ from pathlib import Path
 import pytest
 
 from tests.workflow.conftest import ROOT, TINY, StudyFolder, make_folder
-from tests.workflow.kills import OUTPUTS, Run, as_measured, kill_inside, results_of, temporary_files, work_seconds
+from tests.workflow.kills import (
+    OUTPUTS,
+    Run,
+    as_measured,
+    kill_inside,
+    results_of,
+    temporary_files,
+    wait_until,
+    work_seconds,
+    workers_of,
+)
 from tests.workflow.test_faults import mount, small_disk
 
 ASKED = bool(os.environ.get("DPSTUDY_FAULTS"))
@@ -172,7 +183,11 @@ def test_a_paper_that_is_killed_or_does_not_fit_is_made_again_of_the_same_bytes(
         whole = [study.read(name) for name in PAPER.values()]
         for rule, output in PAPER.items():
             for kill in (lambda run, rule=rule: run.kill_job(rule), Run.kill_snakemake, Run.kill_all):
-                (study.path / "results" / output).unlink()
+                for path in {
+                    study.path / "results" / output,
+                    study.path / pdf,
+                }:  # nobody misses what made what is there
+                    path.unlink()
                 run = Run(study, pdf)
                 assert run.wait_for(rule)
                 kill(run)
@@ -180,7 +195,8 @@ def test_a_paper_that_is_killed_or_does_not_fit_is_made_again_of_the_same_bytes(
                 again = Run(study, pdf)
                 assert again.wait() == 0, again.said()
                 assert [study.read(name) for name in PAPER.values()] == whole
-            (study.path / "results" / output).unlink()
+            for path in {study.path / "results" / output, study.path / pdf}:
+                path.unlink()
             used = shutil.disk_usage(study.path / "results").used
             assert mount("-o", f"remount,size={used + 8192}", str(study.path / "results"))
             full = study.snakemake(pdf)
@@ -189,3 +205,26 @@ def test_a_paper_that_is_killed_or_does_not_fit_is_made_again_of_the_same_bytes(
             assert study.snakemake(pdf).returncode == 0
             assert [study.read(name) for name in PAPER.values()] == whole
             assert temporary_files(study) == []
+
+
+@pytest.mark.skipif(not ASKED, reason="DPSTUDY_FAULTS=1 asks for it")
+def test_a_pre_training_whose_worker_is_killed_goes_on_to_the_same_bytes(tmp_path):
+    config = copy.deepcopy(TINY)
+    config["backbones"]["cnn"] |= {"devices": 2, "epochs": 6, "checkpoint_minutes": 0}
+    weights, folders = "results/backbones/cnn/model.safetensors", []
+    for name in ("whole", "study"):
+        folders.append(make_folder(tmp_path / name))
+        folders[-1].write_config(config)
+    whole, study = folders
+    assert Run(whole, weights).wait() == 0
+    run = Run(study, weights)
+    wait_until((study.path / weights).with_name("checkpoint.safetensors").exists, run)
+    _, second = sorted(workers_of(run, "dpstudy.pretraining.rank"), key=lambda process: process.pid)
+    second.kill()
+    assert run.wait() == 1
+    assert "one of the 2 processes that share this job was ended by SIGKILL" in run.said()
+    assert not (study.path / weights).exists() and temporary_files(study) == []
+    again = Run(study, weights)
+    assert again.wait() == 0, again.said()
+    assert "goes on after step" in (study.path / "results/logs/pretrain_backbone/cnn.log").read_text()
+    assert (study.path / weights).read_bytes() == (whole.path / weights).read_bytes()

@@ -1,19 +1,18 @@
 """Deep entries in the real workflow: each seed is a job, a killed one goes on, a new one leaves the others alone."""
 
-import contextlib
 import copy
 import json
 import shutil
-import time
 
 import psutil
 import pytest
 
 from dpstudy.files import read_json, read_table
 from tests.workflow.conftest import TINY, StudyFolder, make_folder
-from tests.workflow.kills import Run
+from tests.workflow.kills import Run, wait_until, workers_of
 
 CELL = "digits/images/wrn/eps=2"
+RANK = "dpstudy.study.rank"
 STUDY = TINY | {
     "datasets": {"digits": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}},
     "features": {"images": {"extractor": "images"}},  # networks read results/data
@@ -95,10 +94,7 @@ def test_a_killed_seed_goes_on_from_its_checkpoint(whole, tmp_path):
     study = made(tmp_path / "study", STUDY)
     run = Run(study, "--cores", "1")
     checkpoint = study.path / "results/runs" / CELL / "seed=0" / "checkpoint.safetensors"
-    deadline = time.monotonic() + 240
-    while not checkpoint.exists():
-        assert time.monotonic() < deadline and run.process.poll() is None, run.said()
-        time.sleep(0.005)
+    wait_until(checkpoint.exists, run)
     run.kill_all()
     assert checkpoint.exists() and not (checkpoint.parent / "metrics.json").exists()
     assert Run(study).wait() == 0
@@ -108,16 +104,6 @@ def test_a_killed_seed_goes_on_from_its_checkpoint(whole, tmp_path):
         assert without_seconds(one / "metrics.json") == without_seconds(other / "metrics.json")
         for name in (*SEEDLESS, "curve.parquet"):
             assert (one / name).read_bytes() == (other / name).read_bytes(), f"{folder}/{name}"
-
-
-def workers_of(run) -> list[psutil.Process]:
-    """The two processes that share the training; torchrun puts each into a session of its own."""
-    found = []
-    for child in psutil.Process(run.process.pid).children(recursive=True):
-        with contextlib.suppress(psutil.Error):  # it may end meanwhile
-            if "dpstudy.study.rank" in child.cmdline()[2:4]:
-                found.append(child)
-    return found
 
 
 def test_a_killed_worker_of_a_shared_training_is_told_and_it_goes_on_from_its_checkpoint(tmp_path):
@@ -130,11 +116,8 @@ def test_a_killed_worker_of_a_shared_training_is_told_and_it_goes_on_from_its_ch
     assert Run(whole, wanted).wait() == 0
     checkpoint = study.path / "results/runs" / CELL / "seed=0" / "checkpoint.safetensors"
     run = Run(study, wanted)
-    deadline = time.monotonic() + 240
-    while not checkpoint.exists():
-        assert time.monotonic() < deadline and run.process.poll() is None, run.said()
-        time.sleep(0.005)
-    first, second = sorted(workers_of(run), key=lambda process: process.pid)
+    wait_until(checkpoint.exists, run)
+    first, second = sorted(workers_of(run, RANK), key=lambda process: process.pid)
     second.kill()
     assert run.wait() == 1
     sentence = "dpstudy: one of the 2 processes that share this job was ended by SIGKILL"
@@ -142,9 +125,8 @@ def test_a_killed_worker_of_a_shared_training_is_told_and_it_goes_on_from_its_ch
     assert sentence.removeprefix("dpstudy: ") in (study.path / f"results/logs/train_seed/{CELL}/seed=0.log").read_text()
     assert checkpoint.exists() and not (checkpoint.parent / "metrics.json").exists()
     again = Run(study, wanted)
-    while len(workers := workers_of(again)) < 2:
-        assert again.process.poll() is None, again.said()
-        time.sleep(0.05)
+    wait_until(lambda: len(workers_of(again, RANK)) == 2, again)
+    workers = workers_of(again, RANK)
     (script,) = [process for process in again.alive() if ".snakemake/scripts" in " ".join(process.cmdline())]
     script.kill()
     assert not psutil.wait_procs(workers, 5)[1], "they train on without a job"
