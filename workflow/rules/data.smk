@@ -40,7 +40,7 @@ rule prepare_manifest:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(shard_memory(225, 3)),
+        mem_mb=peak(shard_memory(245, 3)),
         runtime=grown(30),
     params:
         options=lambda wildcards: reading_options(wildcards.source),

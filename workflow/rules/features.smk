@@ -43,7 +43,7 @@ rule extract_manifest:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(shard_memory(150, 7.3)),
+        mem_mb=peak(description_memory),
         runtime=grown(30),
     script:
         "../scripts/extract_manifest.py"

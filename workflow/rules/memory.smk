@@ -41,6 +41,12 @@ def shard_memory(megabytes_least, factor):
     )
 
 
+def description_memory(wildcards, input):
+    """mem_mb of describing shards of features: one is read whole, and looked at a row group at a time."""
+    largest = max(input.size_files_mb)
+    return int(175 + 4 * largest + 3.6 * min(largest, ROW_GROUP_MB) + NAMES_PER_MB * input.size_mb)
+
+
 def streaming_memory(megabytes_least, factor, limit):
     """Megabytes of a job that holds what it learns from up to a limit, and beyond it reads that a few shards at a time;
     what models are scored on is held."""
@@ -48,8 +54,9 @@ def streaming_memory(megabytes_least, factor, limit):
     def megabytes(wildcards, input):
         scored_on = [*input.get("test", []), *input.get("validation", [])]
         scored = sum(map(os.path.getsize, scored_on)) / 1e6
-        if input.size_mb - scored <= limit:
-            return with_gpu(megabytes_least + factor * input.size_mb)
+        learned = input.size_mb - scored
+        if learned <= limit:  # beyond HELD_MB not in two forms
+            return with_gpu(megabytes_least + (factor if learned <= HELD_MB else 1.7) * input.size_mb)
         return with_gpu(megabytes_least + 1.2 * scored + 2.5 * max(input.size_files_mb))
 
     return megabytes
@@ -79,7 +86,7 @@ def extraction_memory(wildcards, input):
     if options["extractor"] in ("pixels", "precomputed"):
         return int(300 + 6.5 * extracted)
     weights = sum(os.path.getsize(path) for path in weights_files(options)) / 1e6
-    return with_gpu(1000 + 2 * images + 4 * extracted + 4 * weights)
+    return with_gpu(1110 + 2 * images + 4 * extracted + 4 * weights)
 
 
 def shard_of(manifest, options):
@@ -149,7 +156,7 @@ def stepped_memory(wildcards, input):
     if without_torch(wildcards, input):
         dim, classes = matrix_of(input.train[0])
         matrices = {"newton": 8e-6 * classes, "feature_covariance": 24e-6}.get(options["method"], 0) * dim**2
-        return int(290 + 3 * input.size_mb + matrices)
+        return int(290 + 3.2 * input.size_mb + matrices)
     searched = options.get("tuning", {}).get("space", {})
     full = options.get("batch_size", "full") == "full" and "batch_size" not in searched
     return streaming_memory(1150, 4, HELD_MB if full else PICKED_MB)(wildcards, input)
