@@ -44,7 +44,7 @@ def shard_memory(megabytes_least, factor):
 def description_memory(wildcards, input):
     """mem_mb of describing shards of features: one is read whole, and looked at a row group at a time."""
     largest = max(input.size_files_mb)
-    return int(175 + 4 * largest + 3.6 * min(largest, ROW_GROUP_MB) + NAMES_PER_MB * input.size_mb)
+    return int(110 + 4 * largest + 4.6 * min(largest, ROW_GROUP_MB) + NAMES_PER_MB * input.size_mb)
 
 
 def streaming_memory(megabytes_least, factor, limit):
@@ -76,7 +76,8 @@ def preparation_memory(wildcards, input):
     if "count" not in options:
         return int(120 + 3e-6 * PIXELS.get(options["reader"], PIXELS["cifar"]) / options["shards"])
     height, width = options.get("size", [28, 28])
-    return int(180 + 2e-6 * options["count"] * height * width * options.get("channels", 1) / options["shards"])
+    least = (205 if options["reader"] == "glyphs" else 115) + 45 * ("plant" in options)
+    return int(least + 2e-6 * options["count"] * height * width * options.get("channels", 1) / options["shards"])
 
 
 def extraction_memory(wildcards, input):
@@ -86,7 +87,8 @@ def extraction_memory(wildcards, input):
     if options["extractor"] in ("pixels", "precomputed"):
         return int(300 + 6.5 * extracted)
     weights = sum(os.path.getsize(path) for path in weights_files(options)) / 1e6
-    return with_gpu(1110 + 2 * images + 4 * extracted + 4 * weights)
+    least = 1110 if options["extractor"] == "scatternet" else 900
+    return with_gpu(least + 2 * images + 4 * extracted + 4 * weights)
 
 
 def shard_of(manifest, options):
