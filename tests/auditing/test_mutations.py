@@ -38,7 +38,9 @@ METHODS = {
     "gradients": ("first_order", SGD),
 }
 TIGHT = [case for case in METHODS if case != "newton, published"]
-COARSE = {"covariance": 9000, "newton": 12_000, "least squares, published": 12_000}  # runs, of those that are slow
+# Runs by which a tenth less noise is told but for one time in ten thousand. Newton's are slow; of covariance, a canary
+# attains 0.95 of the mu that is charged.
+TENTH = {"covariance": 40_000, "newton": 12_000, "least squares, published": 12_000}
 
 
 def mutated(function, old, new):
@@ -91,7 +93,7 @@ def test_half_the_noise_is_caught_by_attack(monkeypatch, case):
 def test_a_tenth_less_noise_is_caught_by_attack(monkeypatch, case):
     """Where a canary has the sensitivity that is charged; at the epsilon where fewest runs tell."""
     monkeypatch.setattr(NoiseSource, "_draw", mutated(NoiseSource._draw, "dtype.type(std)", "dtype.type(0.9 * std)"))
-    assert refuted(posed(case, "16"), COARSE.get(case, 20_000), level=0.999)
+    assert refuted(posed(case, "16"), TENTH.get(case, 20_000), level=0.999)
 
 
 NOT_CLIPPED = ("_factors", "math.isinf(head.clipping_norm)", "True")

@@ -1,6 +1,8 @@
 """What a shard's images will take, told without opening the data set, against what they take."""
 
 import csv
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -72,7 +74,16 @@ def test_arrays_are_as_large_as_their_files(tmp_path):
         {"reader": "chexpert", "location": "own", "size": [8, 8]},
         TABLE | {"splits": {"test": "half"}},
         TABLE | {"size": "large"},
+        FOLDER | {"location": "damaged"},
+        FOLDER | {"location": "empty"},
     ],
 )
 def test_what_cannot_be_told_is_none(own, options):
+    for name in ("damaged", "empty"):
+        (own / name / "yes").mkdir(parents=True)
+    (own / "damaged" / "yes" / "0.png").write_bytes(b"\x89PNG\r\n\x1a\nno image")
+    huge = struct.pack(">I4s2I5B", 13, b"IHDR", 50_000, 50_000, 8, 0, 0, 0, 0)  # refused as a bomb
+    (own / "damaged" / "yes" / "1.png").write_bytes(
+        b"\x89PNG\r\n\x1a\n" + huge + struct.pack(">I", zlib.crc32(huge[4:]))
+    )
     assert shard_size(options, own, "train") is None

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from dpstudy.data.images import opened
 from dpstudy.data.names import split_fractions, splits_of
 from dpstudy.errors import StudyError
 
@@ -43,7 +44,8 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
         else:
             lists = list(folder.glob(str(options.get("table") or _LISTS[reader])))
             records = _rows_of(str(lists[0]))
-        chosen = min(records * _share(options, split), options.get("splits", {}).get("records", math.inf))
+        most = (options.get("splits") or {}).get("records", math.inf)
+        chosen = min(records * _share(options, split), most)
         held = chosen / options.get("shards", 1) + (records if "mosaic" in options else 0)
         return ShardSize(records, math.ceil(held * _image_bytes(options, folder)))
     except (OSError, StudyError, LookupError, ValueError, TypeError):  # the job itself says what is wrong
@@ -62,9 +64,10 @@ def _image_bytes(options: dict, folder: Path) -> int:
     size = options.get("size") or options.get("tile")
     if size:
         return math.prod(size) * options.get("channels", 1 if options["reader"] in _GREY else 3)
-    from PIL import Image
-
-    with Image.open(next(_images_below(folder))) as image:
+    first = next(_images_below(folder), None)
+    if first is None:
+        raise LookupError(f"{folder} has no image")
+    with opened(first, str(folder)) as image:
         return image.width * image.height * options.get("channels", 1 if image.mode in ("1", "L", "LA") else 3)
 
 

@@ -47,12 +47,12 @@ def tune(request: CellRequest, inputs: CellInputs, path: str) -> None:
         trial = _try(objective, number, history.suggest())
         _log.info("trial %s: %s", number, trial)
         history.add(trial)
+        checkpoint.unlink(missing_ok=True)
     failures = [trial.failure for trial in history.trials if trial.failure]
     if len(failures) == len(history.trials):
         raise StudyError(f"cell {request.cell.path}: each of {len(failures)} trials failed; the first: {failures[0]}")
     write_trials(path, history.trials, options["space"])
     journal.unlink()
-    checkpoint.unlink(missing_ok=True)
 
 
 def _try(objective: Objective, number: int, suggestion: Mapping[str, Value]) -> Trial:
