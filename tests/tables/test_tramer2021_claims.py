@@ -1,5 +1,6 @@
 """Claims of tramer2021: each is judged by one function, whose verdict turns when the cells do."""
 
+import dataclasses
 import math
 
 import pytest
@@ -152,3 +153,28 @@ def test_shuffled_batches_are_compared_with_the_paper_s_margin():
     found = FUNCTIONS["poisson_and_shuffle"](evidence(as_the_paper_says()))
     assert "no more than 0.2 points below shuffled batches: 12 of 12 for" in found.here
     assert found.printed.startswith("As printed it holds") and "6 of 6 for" in found.printed
+
+
+def with_training_accuracy(scores, ahead):
+    """The same, each seed `ahead(run)` points better on training records than on test records."""
+
+    def seeds(r):
+        rows = [{"top1": r.accuracy.mean + d, "train_top1": r.accuracy.mean + d + ahead(r)} for d in (-0.05, 0.0, 0.05)]
+        return dataclasses.replace(r, metrics={**r.metrics, "seeds": rows})
+
+    return dataclasses.replace(scores, runs=[seeds(r) for r in scores.runs])
+
+
+@pytest.mark.parametrize(
+    ("free", "private", "found"),
+    [
+        (2.0, 0.2, HOLDS),
+        (0.2, 2.0, FAILS),  # private models are further ahead on what they learned from
+        (0.0, 30.0, FAILS),  # and reach more there
+    ],
+)
+def test_private_models_underfit_where_training_records_are_measured(free, private, found):
+    ours = as_the_paper_says()
+    measured = with_training_accuracy(ours, lambda r: free if math.isinf(r.epsilon) else private)
+    assert verdict("underfitting", measured) == (found, CELLS)
+    assert verdict("underfitting", ours) == (OPEN, "")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dpstudy.tables.claims.de2022_batches import larger_batches, optimal_settings
 from dpstudy.tables.claims.de2022_printed import CIFAR10
 from dpstudy.tables.claims.de2022_settings import Setting, records, settings, spent
-from dpstudy.tables.claims.de2022_techniques import by_number, is_deep, measured, on_training, setting
+from dpstudy.tables.claims.de2022_techniques import by_number, is_deep, measured, setting
 from dpstudy.tables.claims.finding import (
     CELLS,
     COMPUTED,
@@ -27,6 +27,7 @@ from dpstudy.tables.claims.finding import (
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Run
+from dpstudy.tables.claims.training_accuracy import on_training
 
 _OPTIMUM = (3.0, 2500, 4096, 1e-5, 8.0)  # Figure 6: noise multiplier, steps, batch, delta, epsilon
 _ABOUT = 0.02  # relative difference of epsilons that still reads as the same

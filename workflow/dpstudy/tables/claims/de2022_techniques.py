@@ -1,12 +1,9 @@
 """Claims of de2022 about single techniques: the ablation, augmentation, averaging, clipping (3.1, B.1)."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dpstudy.evaluation.aggregate import mean_median_std
-from dpstudy.evaluation.on_training import ON_TRAINING
 from dpstudy.tables.claims.finding import (
     CELLS,
     COMPUTED,
@@ -21,6 +18,7 @@ from dpstudy.tables.claims.finding import (
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Run, Scores
+from dpstudy.tables.claims.training_accuracy import on_training
 
 TECHNIQUES = (
     "group normalisation",
@@ -52,24 +50,6 @@ def by_number(scores: Scores, role: str, value: Callable[[Run], float | None], w
     """The runs of a role in the order of a number, a list for each data set and epsilon; those without it left out."""
     groups = scores.in_order(role, lambda run: value(run) is not None and wanted(run))
     return [sorted(group, key=lambda run: value(run) or 0.0) for group in groups]
-
-
-def on_training(run: Run) -> Value | None:
-    """A cell's accuracy on its training records; None where the study does not measure it (train_top1)."""
-    return _over_seeds(run, lambda row: row[ON_TRAINING])
-
-
-def gap(run: Run) -> Value | None:
-    """By how much that exceeds the accuracy on the test split."""
-    return _over_seeds(run, lambda row: row[ON_TRAINING] - row["top1"])
-
-
-def _over_seeds(run: Run, of: Callable[[Mapping], float]) -> Value | None:
-    rows = [row for row in run.metrics.get("seeds", ()) if ON_TRAINING in row]
-    if not rows:
-        return None
-    mean, _, std = mean_median_std([of(row) for row in rows])
-    return Value(mean, std / math.sqrt(len(rows)) if len(rows) > 1 else None)
 
 
 def measured(groups: Sequence[Sequence[Run]]) -> bool:

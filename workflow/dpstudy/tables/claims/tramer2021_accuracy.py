@@ -1,6 +1,7 @@
 """Claims of tramer2021 about accuracies at a budget, and without one (sections 1 to 3, appendices C.4, C.5, D.4)."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from operator import itemgetter
 
@@ -18,7 +19,8 @@ from dpstudy.tables.claims.finding import (
 from dpstudy.tables.claims.grid import Value, compare
 from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence, curve_value
-from dpstudy.tables.claims.scores import Scores
+from dpstudy.tables.claims.scores import Run, Scores
+from dpstudy.tables.claims.training_accuracy import gap, on_training
 from dpstudy.tables.claims.tramer2021_printed import PRIOR
 
 MNIST, FASHION, CIFAR = "MNIST", "Fashion-MNIST", "CIFAR-10"
@@ -220,10 +222,26 @@ def tighter_analysis(evidence: Evidence) -> Finding:
 
 
 def underfitting(evidence: Evidence) -> Finding:
-    """Private models underfit."""
-    return undecided(
-        "It compares accuracy on training records with that on test records; the first is private and is not measured"
+    """Private models underfit: on training records, too, they stay below the same models without privacy, and they are
+    less ahead there of test records."""
+    pairs = [
+        (f"{private.dataset} {private.role} {number(private.epsilon)}", private, free)
+        for role in MODELS
+        for free in evidence.ours.of_role(f"nonprivate-{role}")
+        for private in evidence.ours.of_role(role)
+        if (private.dataset, private.n) == (free.dataset, free.n) and not math.isinf(private.epsilon)
+    ]
+    return on_cells(
+        [
+            Part.of("On training records without privacy over private", _values(pairs, on_training)),
+            Part.of("Ahead on training records of test records, without privacy over private", _values(pairs, gap)),
+        ],
+        "The study does not measure accuracy on training records (train_top1) of models with and without privacy",
     )
+
+
+def _values(pairs: list[tuple[str, Run, Run]], of: Callable[[Run], Value | None]):
+    return [(name, of(free), of(private)) for name, private, free in pairs]
 
 
 CLAIMS = {
