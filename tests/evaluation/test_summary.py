@@ -1,8 +1,11 @@
+import json
+from pathlib import Path
+
 import pytest
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.summary import SCHEMA, check_made_by, read_summary, summarise, values_by_cell, write_summary
-from dpstudy.files import write_json
+from dpstudy.files import sha256, write_json
 
 
 @pytest.fixture
@@ -57,6 +60,23 @@ def test_both_files_read_back_to_the_same_bits(cells, tmp_path):
     write_summary(cells, tmp_path / "again.csv", tmp_path / "again.parquet")
     assert (tmp_path / "again.csv").read_bytes() == content
     assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "summary.parquet").read_bytes()
+
+
+def test_a_cell_of_other_data_is_refused(cells, tmp_path):
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text("{}")
+    metrics = json.loads(Path(cells[1]["metrics"]).read_text())
+    metrics["made_by"]["data"] = {"train": sha256(manifest)[:16]}
+    Path(cells[1]["metrics"]).write_text(json.dumps(metrics))
+    cells[1]["expected"] = cells[1]["expected"] | {"data": {"train": str(manifest)}}
+    summarise(cells)
+    cells[1]["expected"]["data"] = {"train": str(tmp_path / "other.json")}
+    (tmp_path / "other.json").write_text("[]")
+    with pytest.raises(StudyError, match=r"digits/cnn/ls/eps=0.5: stale, its data \(train\) is not the present one"):
+        summarise(cells)
+    cells[1]["expected"]["data"] = {"kept-0": str(manifest)}  # what the cell never read
+    with pytest.raises(StudyError, match=r"stale, its data \(kept-0\)"):
+        summarise(cells)
 
 
 @pytest.mark.parametrize("key", ["config", "library"])

@@ -244,3 +244,22 @@ def test_a_method_of_another_package_is_known_and_its_files_are_declared(tmp_pat
     assert all(path.is_relative_to(PACKAGE.parent) for path in files - {tmp_path / name for name in FOREIGN})
     with pytest.raises(StudyError, match="method 'unknown': there is none"):
         module_name("unknown")
+
+
+def test_every_job_is_told_a_hash_of_the_code_that_it_runs_on():
+    """Snakemake sees an edit of an input only if it is younger than the output: parameters it compares in any case."""
+    text = "".join(path.read_text() for path in sorted((PACKAGE.parent / "rules").glob("*.smk")))
+    rules = re.split(r"(?m)^(?= *(?:use )?rule \w+)", text)[1:]
+    told = 0
+    for rule in rules:
+        name = re.match(r" *(?:use rule \w+ as|rule) (\w+)", rule)[1]
+        if not (code := re.search(r"\bcode=(.*?),\n(?!\s*\"|\s*\))", rule, re.DOTALL)):
+            continue
+        asked = re.sub(r"\s", "", code[1])
+        found = re.search(r"\blibrary=(.*?),\n(?!\s*\"|\s*\))", rule, re.DOTALL)
+        assert found, f"{name} has no parameter `library`"
+        said = re.sub(r"\s", "", found[1])
+        if "_code" not in asked:  # else of a cell: cell_library, or a list of a bundle's
+            assert said == re.sub(r"\bcode\(", "library(", asked), name
+        told += 1
+    assert told >= 25

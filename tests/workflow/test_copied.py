@@ -89,3 +89,13 @@ def test_a_cell_of_other_features_is_never_tabled_whatever_snakemake_was_told(st
     assert (
         result.returncode != 0 and "digits/pixels/ls/eps=1: stale, its config is not the present one" in result.stderr
     )
+
+
+def test_a_cell_of_other_data_is_never_tabled_whatever_snakemake_was_told(study):
+    manifest = study.path / "results/features/digits/pixels/train/manifest.json"
+    manifest.write_text(manifest.read_text() + "\n")
+    assert study.snakemake("--touch").returncode == 0
+    (study.path / "results/summary.csv").unlink()
+    result = study.snakemake("results/summary.csv")
+    assert result.returncode != 0
+    assert "digits/pixels/ls/eps=1: stale, its data (train) is not the present one" in result.stderr

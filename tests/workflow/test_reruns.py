@@ -89,16 +89,33 @@ def test_an_override_reruns_only_the_cells_it_matches(study):
     assert study.planned() == sorted(cells("sgd", ["1"], ["cnn"]) + AFTER_CELLS)
 
 
-@pytest.mark.parametrize(("module", "entry"), [("least_squares", "ls"), ("first_order", "sgd")])
-def test_editing_a_methods_module_reruns_only_its_cells(study, module, entry):
-    path = study.path / "workflow" / "dpstudy" / "methods" / f"{module}.py"
+def edit_module(study, name, old):
+    """Append to a module; `old`: with a time before the results were made, as code of another version may have."""
+    path = study.path / "workflow" / "dpstudy" / name
     path.write_text(path.read_text() + "\n# an edit\n")
+    if old:
+        os.utime(path, (time.time() - 86_400,) * 2)
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize(("module", "entry"), [("least_squares", "ls"), ("first_order", "sgd")])
+def test_editing_a_methods_module_reruns_only_its_cells(study, module, entry, old):
+    edit_module(study, f"methods/{module}.py", old)
     assert study.planned() == sorted(cells(entry) + AFTER_CELLS)
 
 
-def test_editing_a_reader_reruns_what_it_reads(study):
-    path = study.path / "workflow" / "dpstudy" / "data" / "readers" / "glyphs.py"
-    path.write_text(path.read_text() + "\n# an edit\n")
+@pytest.mark.parametrize("old", [False, True])
+def test_editing_an_extractor_makes_its_features_anew(study, old):
+    edit_module(study, "features/pixels.py", old)
+    made = [output for rule, output in study.planned() if rule == "extract_shard"]
+    assert made == [
+        f"results/features/digits/pixels/{s}/part-0000{i}.parquet" for s in ("test", "train") for i in (0, 1)
+    ]
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_editing_a_reader_reruns_what_it_reads(study, old):
+    edit_module(study, "data/readers/glyphs.py", old)
     first = [job for job in study.planned() if job[0] in ("prepare_shard", "prepare_manifest")]
     assert first == [
         ("prepare_manifest", "results/data/glyphs/train/manifest.json"),

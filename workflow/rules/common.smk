@@ -104,6 +104,12 @@ def code(script, *modules):
     return closure(str(Path("workflow/scripts") / script), *modules)
 
 
+def library(script, *modules):
+    """A hash of the same, for a job's parameters: of an input Snakemake looks at the content only where its time is later
+    than the output's, and code of another version may be older than what the present one made."""
+    return library_hash(code(script, *modules))
+
+
 @functools.cache
 def gpu():
     """GPUs that a job asks for: one where this machine has any, or DPSTUDY_GPU says so. A profile's set-resources

@@ -19,6 +19,7 @@ rule prepare_shard:
         mem_mb=peak(preparation_memory),
         runtime=grown(30),
     params:
+        library=lambda wildcards: library("prepare_shard.py", *reader_modules(wildcards.source)),
         options=lambda wildcards: reading_options(wildcards.source),
         private=lambda wildcards: wildcards.source in STUDY["datasets"],
     script:
@@ -43,6 +44,7 @@ rule prepare_manifest:
         mem_mb=peak(shard_memory(245, 3)),
         runtime=grown(30),
     params:
+        library=lambda wildcards: library("prepare_manifest.py", *reader_modules(wildcards.source)),
         options=lambda wildcards: reading_options(wildcards.source),
         private=lambda wildcards: wildcards.source in STUDY["datasets"],
     script:

@@ -20,6 +20,7 @@ rule describe_images:
         mem_mb=peak(memory(900, 20)),
         runtime=grown(240),
     params:
+        library=library("describe_images.py", embedding_module()),
         private=lambda wildcards: wildcards.source in STUDY["datasets"],
         embedding=embedding_options(),
         backbone=backbone_folder(embedding_options() or {}),
@@ -43,6 +44,8 @@ rule fit_dedup_basis:
     resources:
         mem_mb=peak(memory(280, 2)),
         runtime=grown(30),
+    params:
+        library=library("fit_dedup_basis.py"),
     script:
         "../scripts/fit_dedup_basis.py"
 
@@ -67,6 +70,7 @@ rule search_shard:
         mem_mb=peak(1200),
         runtime=grown(240),
     params:
+        library=library("search_shard.py"),
         public=lambda wildcards: described(wildcards.public, wildcards.split, int(wildcards.shard)),
         private=[
             [f"{dataset}/{split}/{shard:05d}", *described(dataset, split, shard)]
@@ -103,6 +107,7 @@ rule align_shard:
         mem_mb=peak(2200),
         runtime=grown(480),
     params:
+        library=library("align_shard.py"),
         public=lambda wildcards: [
             [split, *described(wildcards.public, split, shard)] for split, shard in shards_of(wildcards.public)
         ],
@@ -134,6 +139,7 @@ rule calibrate_dedup:
         mem_mb=peak(1700),
         runtime=grown(120),
     params:
+        library=library("calibrate_dedup.py", embedding_module()),
         rule=rule_options(),
         sample=STUDY["dedup"].get("sample", 200),
         embedding=embedding_options(),
@@ -164,6 +170,7 @@ if STUDY["dedup"]["method"] == "squares":
             mem_mb=peak(memory(215, 12)),
             runtime=grown(240),
         params:
+            library=library("match_public.py"),
             drop=STUDY["dedup"]["drop"],
             threshold=STUDY["dedup"].get("threshold"),
             public=lambda wildcards: {
@@ -213,6 +220,7 @@ else:
             mem_mb=peak(memory(880, 0.1)),
             runtime=grown(120),
         params:
+            library=library("merge_matches.py"),
             drop=STUDY["dedup"]["drop"],
             rule=rule_options(),
             drawn=lambda wildcards: drawn(wildcards.public),

@@ -19,6 +19,7 @@ rule certify_cells:
         mem_mb=peak(certification_memory),
         runtime=grown(60),
     params:
+        library=library("certify_cells.py"),
         cells=lambda wildcards: [cell.path for cell in CELLS if cell.dataset == wildcards.dataset],
     script:
         "../scripts/certify_cells.py"
@@ -28,6 +29,7 @@ rule summarise_cells:
     input:
         metrics=cell_files("metrics.json"),
         certificates=certificates(),
+        data=data_of_all(),
         code=code("summarise_cells.py"),
     output:
         csv="results/summary.csv",
@@ -43,6 +45,7 @@ rule summarise_cells:
         mem_mb=peak(memory(140, 8)),
         runtime=grown(30),
     params:
+        library=library("summarise_cells.py"),
         cells=[[cell.dataset, cell.features, cell.entry, cell.epsilon] for cell in CELLS],
         expected=lambda wildcards: expected_makers(),
     script:
@@ -67,6 +70,7 @@ rule total_privacy:
         mem_mb=peak(memory(155, 8)),
         runtime=grown(30),
     params:
+        library=library("total_privacy.py"),
         datasets=[cell.dataset for cell in CELLS],
         deltas={name: dataset["delta"] for name, dataset in STUDY["datasets"].items()},
     script:

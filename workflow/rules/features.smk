@@ -19,6 +19,7 @@ rule extract_shard:
         runtime=grown(240),
         gpu=extraction_gpu,
     params:
+        library=lambda wildcards: library("extract_shard.py", extractor_module(wildcards)),
         options=extraction_options,
         backbone=lambda wildcards: backbone_folder(STUDY["features"][wildcards.features]),
         fit=lambda wildcards: fit_folder(STUDY["features"][wildcards.features]),
@@ -45,5 +46,7 @@ rule extract_manifest:
     resources:
         mem_mb=peak(description_memory),
         runtime=grown(30),
+    params:
+        library=library("extract_manifest.py"),
     script:
         "../scripts/extract_manifest.py"

@@ -27,6 +27,9 @@ rule fit_projection:
         runtime=grown(120),
         gpu=lambda wildcards: gpu() if "backbone" in STUDY["fits"][wildcards.fit] else 0,
     params:
+        library=lambda wildcards: library(
+            "fit_projection.py", f"dpstudy.features.{STUDY['fits'][wildcards.fit]['extractor']}"
+        ),
         options=lambda wildcards: STUDY["fits"][wildcards.fit],
         backbone=lambda wildcards: backbone_folder(STUDY["fits"][wildcards.fit]),
         drop=STUDY["dedup"]["drop"],

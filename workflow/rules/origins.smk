@@ -34,9 +34,31 @@ def whole_fingerprint(cell):
     return cell_fingerprint(*told, origin_of(cell))
 
 
+def data_of(cell):
+    """What vouches for all that a cell reads, by the names that it has for each."""
+    options, start = cell.options(STUDY), start_of(cell)
+    splits = splits_of(cell.dataset) if not pays(options) or options["tuning"]["retrain"] else ["train", "test"]
+    splits = dict.fromkeys([*splits, *(["validation"] if pays(options) else [])])
+    found = {split: feature_files(cell.dataset, cell.features, split)[0] for split in splits}
+    found |= {f"kept-{i}": path for i, path in enumerate(kept_for(cell.features, start))}
+    found |= {
+        name: path for name, paths in (("start", start_files(cell)), ("public", public_points(cell))) for path in paths
+    }
+    return found
+
+
+def data_of_all():
+    """The same of all cells, each file once."""
+    return list(dict.fromkeys(path for cell in CELLS for path in data_of(cell).values()))
+
+
 def expected_makers():
-    """The hashes that each cell must bear: a cell that another config or library made is never tabled."""
+    """What each cell must bear: one that another config, library or data made is never tabled."""
     return {
-        cell.path: {"config": whole_fingerprint(cell), "library": library_hash(method_code(cell.options(STUDY)))}
+        cell.path: {
+            "config": whole_fingerprint(cell),
+            "library": library_hash(method_code(cell.options(STUDY))),
+            "data": data_of(cell),
+        }
         for cell in CELLS
     }

@@ -23,6 +23,7 @@ rule write_paper:
         mem_mb=peak(200),
         runtime=grown(10),
     params:
+        library=library("write_paper.py"),
         study=STUDY["study"],
         question=STUDY.get("question", ""),
         axes=axes(),
@@ -51,5 +52,7 @@ rule compile_paper:
     resources:
         mem_mb=peak(300),
         runtime=grown(10),
+    params:
+        library=library("compile_paper.py"),
     script:
         "../scripts/compile_paper.py"

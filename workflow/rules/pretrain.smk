@@ -22,6 +22,7 @@ rule pretrain_backbone:
         runtime=grown(1440),
         gpu=lambda wildcards: pretraining_devices(wildcards) * gpu(),
     params:
+        library=library("pretrain_backbone.py", "dpstudy.pretraining.rank"),
         options=lambda wildcards: STUDY["backbones"][wildcards.backbone],
         dedup=lambda wildcards: matching_of(STUDY["backbones"][wildcards.backbone]["public"]),
         checkpoint=lambda wildcards: f"results/backbones/{wildcards.backbone}/checkpoint.safetensors",

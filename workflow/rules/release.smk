@@ -26,6 +26,7 @@ rule write_bundle:
         mem_mb=peak(memory(300, 4)),
         runtime=grown(30),
     params:
+        library=lambda wildcards: library_hash(bundle_code(wildcards)),
         cell=lambda wildcards: as_cell(wildcards).path,
         features=lambda wildcards: STUDY["features"][wildcards.features],
         backbone=lambda wildcards: backbone_folder(STUDY["features"][wildcards.features]),

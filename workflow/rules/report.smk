@@ -22,6 +22,7 @@ rule judge_claims:
         mem_mb=peak(memory(190, 8)),
         runtime=grown(30),
     params:
+        library=library("judge_claims.py"),
         table=lambda wildcards: claims_table(wildcards.paper)[0],
         spec=lambda wildcards: claims_table(wildcards.paper)[1],
         axes=lambda wildcards: axes() if claims_table(wildcards.paper)[0] else {},
@@ -60,6 +61,7 @@ rule build_report:
         mem_mb=peak(memory(175, 8)),
         runtime=grown(30),
     params:
+        library=library("build_report.py"),
         study=STUDY["study"],
         config_hash=config_hash(STUDY),
         question=STUDY.get("question", ""),

@@ -23,6 +23,7 @@ rule sum_statistics:
         runtime=grown(120),
         gpu=gpu(),
     params:
+        library=library("sum_statistics.py"),
         positives=lambda wildcards: STUDY["datasets"][wildcards.dataset]["positives"],
     script:
         "../scripts/sum_statistics.py"
@@ -42,6 +43,7 @@ use rule sum_statistics as sum_share with:
     wildcard_constraints:
         dataset=alternatives(name for name in STUDY["datasets"] if sum_jobs(name) > 1),
     params:
+        library=library("sum_statistics.py"),
         positives=lambda wildcards: STUDY["datasets"][wildcards.dataset]["positives"],
         shares=lambda wildcards: sum_jobs(wildcards.dataset),
 
@@ -64,5 +66,7 @@ rule add_shares:
     resources:
         mem_mb=peak(lambda wildcards, input: int(500 + 4 * max(input.size_files_mb))),
         runtime=grown(30),
+    params:
+        library=library("add_shares.py"),
     script:
         "../scripts/add_shares.py"

@@ -27,6 +27,7 @@ rule build_table:
         mem_mb=peak(memory(138, 8)),
         runtime=grown(30),
     params:
+        library=library("build_table.py"),
         spec=lambda wildcards: STUDY["tables"][wildcards.table],
         axes=axes(),
         ledgers=cell_paths("ledger.json"),
@@ -65,6 +66,7 @@ rule draw_figure:
         mem_mb=peak(memory(235, 6)),
         runtime=grown(30),
     params:
+        library=library("draw_figure.py"),
         spec=lambda wildcards: STUDY["figures"][wildcards.figure],
         axes=axes(),
         trials=lambda wildcards: searches_of([STUDY["figures"][wildcards.figure]]),

@@ -135,6 +135,7 @@ rule gather_cell:
         mem_mb=peak(memory(120, 3)),
         runtime=grown(10),
     params:
+        library=library("gather_cell.py"),
         fingerprint=lambda wildcards: whole_fingerprint(as_cell(wildcards)),
         seeds=STUDY["seeds"],
     script:

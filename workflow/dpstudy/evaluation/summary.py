@@ -1,6 +1,7 @@
 """The summary of a study: one line per cell, seed, metric and group, gathered from each cell's metrics.json."""
 
 import csv
+import functools
 import os
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
-from dpstudy.files import read_json, read_table, write_table
+from dpstudy.files import read_json, read_table, sha256, write_table
 
 SCHEMA = pa.schema(
     [
@@ -38,23 +39,32 @@ def cell_name(dataset: str, features: str, entry: str, epsilon: str) -> str:
 
 
 def check_made_by(metrics: dict, expected: dict) -> None:
-    """Refuse a cell that another config or another version of the library made.
+    """Refuse a cell that another config, another version of the library, or other data made.
 
     Args:
         metrics: the content of a metrics.json.
-        expected: the hashes that the cell must bear, such as {"config": ..., "library": ...}.
+        expected: the hashes that the cell must bear, such as {"config": ..., "library": ...}, and under "data" the file
+            that vouches for each thing that it read, by name.
 
     Raises:
-        StudyError: a hash is missing or differs.
+        StudyError: a hash is missing or differs, or a file is missing.
     """
-    made_by = metrics.get("made_by", {})
-    for key, value in expected.items():
-        if made_by.get(key) != value:
+    made_by, data = metrics.get("made_by", {}), expected.get("data", {})
+    present = {f"data ({name})": _hash_of_file(path) for name, path in data.items()}
+    told = made_by | {f"data ({name})": value for name, value in made_by.get("data", {}).items()}
+    for key, value in ({key: value for key, value in expected.items() if key != "data"} | present).items():
+        if told.get(key) != value:
             name = cell_name(*(str(metrics.get(axis)) for axis in _AXES))
             raise StudyError(
                 f"cell {name}: stale, its {key} is not the present one; "
                 f"delete results/cells/{name} and run snakemake again"
             )
+
+
+@functools.cache
+def _hash_of_file(path: str) -> str:
+    """As a cell notes it; a thousand cells read the same few files."""
+    return sha256(path)[:16]
 
 
 def summarise(cells: list[dict]) -> pa.Table:
