@@ -2,6 +2,7 @@
 # make status  which cells are done, stale or missing (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
 # make release CELL=DATASET/FEATURES/ENTRY/eps=E   what may be published of a cell (docs/own-data.md; STUDY=FILE as above)
+# ONLY=NAME[,NAME]: with study, status and paper, these tables and figures and their cells alone
 # make paper   all tables and figures in one PDF, results/tables/all.pdf (needs LaTeX; STUDY=FILE: of another study)
 # make bench   measure speed                                     make lint   check style and types
 # make coverage  run the tests, and list what they never reach
@@ -13,6 +14,8 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 STUDY ?=
+ONLY ?=
+PART = $(if $(STUDY),--configfile $(STUDY)) $(if $(ONLY),--config "only=[$(ONLY)]")
 CELL ?=
 A ?=
 B ?=
@@ -20,10 +23,10 @@ B ?=
 .PHONY: study status compare release paper test test-slurm coverage bench lint lock clean
 
 study: $(VENV)/study.stamp
-	@$(BIN)/python workflow/run.py --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
+	@$(BIN)/python workflow/run.py --cores $(CORES) $(PART)
 
 status: $(VENV)/study.stamp
-	@$(BIN)/python workflow/status.py $(if $(STUDY),--configfile $(STUDY))
+	@$(BIN)/python workflow/status.py $(PART)
 
 compare: $(VENV)/study.stamp  # exit status 1 of the script says that something differs, which is no error of make
 	@$(if $(and $(A),$(B)),:,echo "name two results folders: make compare A=results B=../other/results" >&2; exit 2)
@@ -35,7 +38,7 @@ release: $(VENV)/study.stamp
 	@echo "  results/release/$(CELL)"
 
 paper: $(VENV)/study.stamp
-	@$(BIN)/python workflow/run.py results/tables/all.pdf --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
+	@$(BIN)/python workflow/run.py results/tables/all.pdf --cores $(CORES) $(PART)
 	@echo "  results/tables/all.pdf"
 
 test: $(VENV)/dev.stamp

@@ -72,8 +72,11 @@ def cells_and_spent(arguments: list[str]) -> tuple[dict[str, None], set[str]]:
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--configfile", default="config.yaml")
-    with open(parser.parse_known_args(arguments)[0].configfile, encoding="utf-8") as file:
-        study = config.load(yaml.safe_load(file))
+    parser.add_argument("--config", nargs="*", default=[])
+    given = parser.parse_known_args(arguments)[0]
+    changes = {key: yaml.safe_load(value) for key, _, value in (text.partition("=") for text in given.config)}
+    with open(given.configfile, encoding="utf-8") as file:
+        study = config.load(yaml.safe_load(file) | changes)
     book = Spending("results/privacy/spent.jsonl", study["release"].get("spend_again", False))
     spent = set() if book.again else {entry["cell"] for entry in book.entries()}
     return dict.fromkeys(cell.path for cell in cells.unfold(study)), spent

@@ -174,3 +174,20 @@ def test_a_study_given_on_the_command_line_replaces_the_default(study):
 def test_a_changed_delta_reruns_the_cells_and_no_reading_of_data(study):
     study.write_config(changed(datasets__digits__delta="1e-5"))
     assert study.planned() == sorted(cells("ls") + cells("sgd") + AFTER_CELLS)
+
+
+def test_part_of_a_study_makes_no_other_cell(study):
+    """With `only` on the command line, as every job is told it; what is there stays."""
+    config = changed()
+    config["tables"]["part"] = {"dataset": "digits", "rows": [{"features": "pixels", "entry": "ls"}]}
+    study.write_config(config)
+    shutil.rmtree(study.path / "results/cells")
+    part = ["--config", "only=part"]
+    outputs = [output for rule, output in study.planned(*part) if rule.startswith("train")]
+    assert outputs == [output for _, output in cells("ls", features=["pixels"])]
+    result = study.snakemake(*part)
+    assert result.returncode == 0, result.stderr
+    assert study.planned(*part) == [] and study.read("tables/part.csv").count(b"pixels") >= 2
+    assert study.read("summary.csv").count(b"\n") == 1 + len(outputs) * len(TINY["seeds"])
+    missing = [output for rule, output in study.planned() if rule.startswith("train")]
+    assert sorted(missing + outputs) == sorted(output for entry in ("ls", "sgd") for _, output in cells(entry))

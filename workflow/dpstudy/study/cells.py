@@ -93,7 +93,7 @@ def unfold(config: dict) -> list[Cell]:
     Without `cells`, all combinations that fit: an entry that does not noise runs at epsilon inf only, and images as
     they are serve only methods that read them.
     """
-    blocks = config.get("cells") or [{}]
+    blocks = config.get("cells", [{}])
     found: dict[Cell, None] = {}
     for block in blocks:
         axes = itertools.product(

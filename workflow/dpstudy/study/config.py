@@ -15,6 +15,7 @@ from dpstudy.study.dedup_options import check_dedup
 from dpstudy.study.locations import sources_of
 from dpstudy.study.messages import check_known as _known
 from dpstudy.study.messages import explain, within_mapping
+from dpstudy.study.narrowing import narrow
 from dpstudy.study.origins import check_backbone, check_backbones, check_origin, check_start
 from dpstudy.study.public_points import check_public_points
 from dpstudy.study.schema import fill_defaults, method_names, method_schema, schema
@@ -59,7 +60,7 @@ def load(raw: dict) -> dict:
     check_on_training(config)
     for kind in ("datasets", "public", "backbones", "fits", "features", "methods"):
         config[kind] = {name: _sorted(entry) for name, entry in config[kind].items()}
-    return config
+    return narrow(config)
 
 
 def check_hyperparameters(method: str, options: dict) -> None:
