@@ -55,9 +55,14 @@ def check_study(name, page):
 
 
 def check_make(words, page):
+    study = next((word.removeprefix("STUDY=") for word in words if word.startswith("STUDY=")), "config.yaml")
     for word in words:
         if word.startswith("STUDY="):
-            check_study(word.removeprefix("STUDY="), page)
+            check_study(study, page)
+        elif word.startswith("ONLY="):
+            if word != "ONLY=NAME":
+                config = yaml.safe_load((ROOT / study).read_text(encoding="utf-8"))
+                assert load(config | {"only": word.removeprefix("ONLY=").split(",")}), page
         elif not word.startswith(("A=", "B=", "CELL=")):  # results folders and cells, of the reader
             assert word in MAKE_TARGETS or word == ".venv/study.stamp", f"{page}: make {word}"
 

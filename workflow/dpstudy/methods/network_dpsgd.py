@@ -5,6 +5,7 @@ the size of the micro-batches; independent noise of standard deviation s C is ad
 step, an empty batch included; the result is divided by the public q n (tramer2021 section 2; de2022 Eq. 3).
 """
 
+import functools
 import math
 import os
 import time
@@ -218,8 +219,10 @@ def _released(data: TrainingSet, normalisation: Normalisation, problem: Problem,
 
 def _note(plan: Plan, problem: Problem, images: float, taken: int, guaranteed: bool) -> Callable[[int], str]:
     """What is said of a training under way: how fast it is, by the public mean number of images a step, and how much
-    of epsilon it has spent at most, exactly or by a quick bound; nothing of epsilon where nothing is guaranteed."""
+    of epsilon it has spent at most, exactly or by a quick bound, and never more than all its steps are certified for;
+    nothing of epsilon where nothing is guaranteed."""
     started = time.monotonic()
+    in_all = functools.cache(lambda: certify(plan.events, problem.budget.delta).epsilon)
 
     def note(done: int) -> str:
         speed = images * max(0, done - taken) / (time.monotonic() - started)
@@ -227,7 +230,7 @@ def _note(plan: Plan, problem: Problem, images: float, taken: int, guaranteed: b
             return f"{speed:.0f} images/s"
         events, delta = spent(plan, done), problem.budget.delta
         quick = not unamplified(events) and known_to_renyi(events)
-        epsilon = rough_epsilon(events, delta) if quick else certify(events, delta).epsilon
+        epsilon = min(rough_epsilon(events, delta), in_all()) if quick else certify(events, delta).epsilon
         return f"{speed:.0f} images/s, epsilon at most {math.ceil(100 * epsilon) / 100:.2f} so far"
 
     return note
