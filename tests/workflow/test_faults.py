@@ -174,20 +174,31 @@ def test_an_old_output_outlives_a_failed_write(tmp_path):
 # ---- data
 
 
-@pytest.mark.parametrize("touched", [False, True])  # a disk's decay leaves the time of the file, an edit does not
-def test_a_corrupt_shard(empty, touched):
-    features = "results/features/digits/pixels/train/part-00000.parquet"
-    works(empty, "results/data/digits/train/manifest.json")
-    shard = empty.path / DIGITS_SHARD
-    times = shard.stat()
-    content = bytearray(shard.read_bytes())
+@pytest.mark.parametrize(
+    ("kind", "damage"), [("images", "decay"), ("images", "edit"), ("features", "cut"), ("features", "gone")]
+)
+def test_a_shard_that_is_no_longer_what_its_manifest_says(empty, kind, damage):
+    """A disk's decay leaves the time of the file, an edit does not; what is gone is made anew."""
+    folder, target = {
+        "images": ("results/data/digits/train", "results/features/digits/pixels/train/part-00000.parquet"),
+        "features": (
+            "results/features/digits/pixels/train",
+            "results/private/statistics/digits/pixels/train/clip=1.0/shared.safetensors",
+        ),
+    }[kind]
+    works(empty, f"{folder}/manifest.json")
+    shard = empty.path / folder / "part-00000.parquet"
+    times, content = shard.stat(), bytearray(shard.read_bytes())
+    whole = bytes(content)
     content[len(content) // 2] ^= 0xFF
-    shard.write_bytes(content)
-    if not touched:
+    shard.write_bytes(content[: len(content) // 2] if damage == "cut" else content)
+    if damage == "decay":
         os.utime(shard, ns=(times.st_atime_ns, times.st_mtime_ns))
-    fails(empty, features, DIGITS_SHARD, "delete it and run the study again")
+    if damage != "gone":
+        fails(empty, target, f"{folder}/part-00000.parquet", "delete it and run the study again")
     shard.unlink()
-    works(empty, features)
+    works(empty, target)
+    assert shard.read_bytes() == whole
 
 
 def idx(values: np.ndarray) -> bytes:
