@@ -13,7 +13,7 @@ from benchmarks.timing import table, title, verdict
 from benchmarks.workflow import REPOSITORY, lay_out
 
 LARGEST_RATIO = 1.5
-SEEN_SECONDS = 5.0  # memory is looked at now and then: what is over sooner may have had its peak between two looks
+STUDIES = ("config.yaml", "tests/workflow/every_rule.yaml")  # together they have every rule but those of a bundle
 
 
 def measured(folder: Path) -> dict[str, list[tuple[float, float, str, float]]]:
@@ -22,11 +22,12 @@ def measured(folder: Path) -> dict[str, list[tuple[float, float, str, float]]]:
     for path in sorted((folder / "results" / "benchmarks").rglob("*.tsv")):
         with open(path, encoding="utf-8") as file:
             for row in csv.DictReader(file, delimiter="\t"):
-                if row["max_rss"] in ("NA", "-", "0.00"):  # over before it was looked at
-                    continue
+                seen = 0.0 if row["max_rss"] in ("NA", "-") else float(row["max_rss"])
                 declared = float(ast.literal_eval(row["resources"])["mem_mb"])
                 job = path.relative_to(folder / "results" / "benchmarks").with_suffix("")
-                peak = max(1.048576 * float(row["max_rss"]), logged(folder / "results" / "logs" / f"{job}.log"))
+                peak = max(1.048576 * seen, logged(folder / "results" / "logs" / f"{job}.log"))
+                if not peak:  # over before it was looked at, and no job of ours
+                    continue
                 found.setdefault(row["rule_name"], []).append((peak, declared, str(job), float(row["s"])))
     return found
 
@@ -37,11 +38,28 @@ def logged(log: Path) -> float:
     return float(found[-1]) if found else 0.0
 
 
-def run(threads: int, repeats: int, study: str = "config.yaml") -> None:
-    """Run a study in a folder of its own; print, per rule, the jobs nearest to and farthest from what they declare."""
+def run(threads: int, repeats: int, study: str | None = None) -> None:
+    """Run studies in folders of their own; print, per rule, the jobs nearest to and farthest from what they declare."""
     title("(m) Peak memory of each rule, MB")
-    print(f"{study}, one job at a time. Of each rule the job with the largest share of its mem_mb, and with the least")
-    print(f"of those of {SEEN_SECONDS:g} seconds or more.\n")
+    found: dict[str, list[tuple[float, float, str, float]]] = {}
+    for name in (study,) if study else STUDIES:
+        print(f"{name}, one job at a time")
+        for rule, jobs in measured_in(name, threads).items():
+            found.setdefault(rule, []).extend(jobs)
+    print("\nOf each rule the job with the largest share of its mem_mb, and with the least.\n")
+    rows = []
+    for rule, jobs in sorted(found.items()):
+        nearest = max(jobs, key=lambda one: one[0] / one[1])
+        farthest = min(jobs, key=lambda one: one[0] / one[1])
+        for peak, declared, job, _ in dict.fromkeys((nearest, farthest)):
+            fits = peak <= declared <= LARGEST_RATIO * peak
+            ratio = f"{declared / peak:.2f}"
+            rows.append((rule, len(jobs), f"{peak:.0f}", f"{declared:.0f}", ratio, verdict(fits), job))
+    table(("rule", "jobs", "measured", "declared", "ratio", f"1 to {LARGEST_RATIO}", "job"), rows)
+
+
+def measured_in(study: str, threads: int) -> dict[str, list[tuple[float, float, str, float]]]:
+    """As of `measured`, of a study that is run for it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lay_out(folder)
@@ -51,14 +69,4 @@ def run(threads: int, repeats: int, study: str = "config.yaml") -> None:
         done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             sys.exit(f"the study failed:\n{done.stdout[-3000:]}")
-        found = measured(folder)
-    rows = []
-    for rule, jobs in sorted(found.items()):
-        long = [one for one in jobs if one[3] >= SEEN_SECONDS]
-        nearest = max(jobs, key=lambda one: one[0] / one[1])
-        farthest = min(long, key=lambda one: one[0] / one[1], default=nearest)
-        for peak, declared, job, _ in dict.fromkeys((nearest, farthest)):
-            fits = peak <= declared <= LARGEST_RATIO * peak
-            ratio = f"{declared / peak:.2f}"
-            rows.append((rule, len(jobs), f"{peak:.0f}", f"{declared:.0f}", ratio, verdict(fits), job))
-    table(("rule", "jobs", "measured", "declared", "ratio", f"1 to {LARGEST_RATIO}", "job"), rows)
+        return measured(folder)

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from dpstudy.data.prepare import prepare_shard
-from dpstudy.data.shard_size import shard_size
+from dpstudy.data.shard_size import shard_size, unpacked_bytes
 from dpstudy.files import read_table
 
 ROWS, SIDE = 40, 12
@@ -63,6 +63,38 @@ def test_arrays_are_as_large_as_their_files(tmp_path):
     np.save(tmp_path / "all_images.npy", np.zeros((50, 20, 20, 3), np.uint8))
     options = {"reader": "arrays", "location": ".", "splits": {"test": 0.2}, "shards": 4}
     assert shard_size(options, tmp_path, "train").image_bytes == pytest.approx(50 * 0.8 / 4 * 1200, rel=0.02)
+
+
+def idx(values) -> bytes:
+    return struct.pack(f">BBBB{values.ndim}I", 0, 0, 8, values.ndim, *values.shape) + values.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("splits", "split", "rows", "file"),
+    [
+        ({}, "train", 60, 60),
+        ({}, "test", 20, 20),
+        ({"validation": 0.25}, "validation", 15, 60),
+        ({"records": 30}, "train", 30, 60),
+        ({"test": 0.25}, "test", 15, 60),
+    ],
+)
+def test_idx_files_say_in_their_headers_how_large_they_are(tmp_path, splits, split, rows, file):
+    for pool, count in (("train", 60), ("t10k", 20)):
+        (tmp_path / f"{pool}-images-idx3-ubyte").write_bytes(idx(np.zeros((count, 5, 4), np.uint8)))
+    found = shard_size({"reader": "idx", "location": ".", "splits": splits, "shards": 2}, tmp_path, split)
+    assert (found.image_bytes, found.file_bytes) == (rows // 2 * 20 + rows % 2 * 10, file * 20)
+    assert shard_size({"reader": "idx", "location": "elsewhere"}, tmp_path, split) is None
+
+
+def test_a_footer_says_how_large_a_shard_is_unpacked(own):
+    prepare_shard("own", FOLDER, own, "train", 0, own / "out.parquet", True)
+    least = sum(map(len, read_table(own / "out.parquet").column("image").to_pylist()))
+    assert least <= unpacked_bytes(own / "out.parquet") < 2 * least + 5000
+    (own / "out.parquet").write_bytes(b"PAR1 but no footer PAR1")
+    assert unpacked_bytes(own / "out.parquet") == 0
+    with pytest.raises(FileNotFoundError):
+        unpacked_bytes(own / "none.parquet")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.workflow.conftest import ROOT, TINY, StudyFolder, make_folder
 from tests.workflow.kills import (
@@ -28,57 +29,7 @@ from tests.workflow.kills import (
 from tests.workflow.test_faults import mount, small_disk
 
 ASKED = bool(os.environ.get("DPSTUDY_FAULTS"))
-SCENES = {"reader": "scenes", "kinds": 2, "size": [16, 16], "channels": 1, "shards": 2}
-EVERY = {
-    "study": "every-rule",
-    "report": {"claims": ["anon_smoothing"]},
-    "datasets": {
-        "own": SCENES | {"count": 80, "splits": {"test": 0.3, "validation": 0.2}, "delta": "1e-3", "sum_jobs": 2}
-    },
-    "public": {"web": SCENES | {"count": 50, "seed": 1, "plant": {"dataset": "own", "split": "test", "count": 6}}},
-    "dedup": {"sample": 10},
-    "backbones": {"cnn": {"architecture": "small_cnn", "public": "web", "width": 8, "embedding": 16, "epochs": 1}},
-    "fits": {"pca": {"public": "web", "extractor": "pixels", "dim": 8}},
-    "features": {
-        "pixels": {"extractor": "pixels"},
-        "cnn": {"extractor": "backbone", "backbone": "cnn"},
-        "projected": {"extractor": "pixels", "fit": "pca"},
-        "images": {"extractor": "images", "scaling": "unit"},
-    },
-    "methods": {
-        "ls": {"method": "least_squares"},
-        "tuned": {"method": "least_squares", "tuning": {"trials": 2, "space": {"ridge": {"low": 0.1, "high": 10.0}}}},
-        "sgd": {"method": "first_order", "learning_rate": 2.0, "clipping_norm": 1.0, "steps": 5, "curve_points": 2},
-        "smoothing": {"method": "instance_smoothing", "epochs": 1, "projected_dim": 4, "curve_points": 1},
-        "net": {
-            "method": "network_dpsgd",
-            "network": "scatter-28",
-            "learning_rate": 0.5,
-            "clipping_norm": 1.0,
-            "batch_size": "full",
-            "steps": 2,
-            "normalised": True,
-            "checkpoint_minutes": 0,
-        },
-    },
-    "cells": [
-        {"features": ["pixels"], "entries": ["ls", "tuned", "sgd", "smoothing"]},
-        {"features": ["cnn", "projected"], "entries": ["ls"]},
-        {"features": ["images"], "entries": ["net"]},
-    ],
-    "epsilons": ["2"],
-    "seeds": [0, 1],
-    "audit": {"entries": ["ls"], "epsilons": ["2"], "runs": 2000},
-    "black_box": {
-        "entries": ["net"],
-        "records": 30,
-        "models": 10,
-        "pilot": 2,
-        "space": {"learning_rate": [0.1], "canaries": ["blank"]},
-    },
-    "tables": {"every": {"dataset": "own"}},
-    "figures": {"every": {"dataset": "own"}},
-}
+EVERY = yaml.safe_load(Path(__file__).with_name("every_rule.yaml").read_text())
 RELEASED = TINY | {"noise": "secure", "methods": {"ls": TINY["methods"]["ls"]}, "tables": {}, "figures": {}}
 BUNDLE = "results/release/digits/cnn/ls/eps=1"
 PAPER = {"write_paper": "tables/all.tex", "compile_paper": "tables/all.pdf"}  # made on demand

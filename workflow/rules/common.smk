@@ -17,7 +17,7 @@ from dpstudy.arrays import has_driver
 from dpstudy.data.names import DRAWN, caveats, split_names
 from dpstudy.data.own import OWN_DATA, is_confidential, test_is_public
 from dpstudy.data.readers import CROPPING
-from dpstudy.data.shard_size import shard_size
+from dpstudy.data.shard_size import shard_size, unpacked_bytes
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.on_training import ON_TRAINING, UNPAID
 from dpstudy.features import EXTRACTORS

@@ -41,7 +41,7 @@ rule prepare_manifest:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(shard_memory(245, 3)),
+        mem_mb=peak(manifest_memory),
         runtime=grown(30),
     params:
         library=lambda wildcards: library("prepare_manifest.py", *reader_modules(wildcards.source)),

@@ -136,7 +136,7 @@ rule calibrate_dedup:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(1700),
+        mem_mb=peak(int(760 + 5.2 * STUDY["dedup"].get("sample", 200))),
         runtime=grown(120),
     params:
         library=library("calibrate_dedup.py", embedding_module()),

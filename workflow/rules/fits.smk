@@ -23,7 +23,7 @@ rule fit_projection:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(lambda wildcards, input: with_gpu(2400) if "backbone" in STUDY["fits"][wildcards.fit] else 2400),
+        mem_mb=peak(fit_memory),
         runtime=grown(120),
         gpu=lambda wildcards: gpu() if "backbone" in STUDY["fits"][wildcards.fit] else 0,
     params:

@@ -9,12 +9,17 @@ NAMES_PER_MB = 0.05  # of what is kept of each record, in MB for each MB of shar
 GPU_MB = 2500  # that torch takes on the host where it computes on a GPU; a guess, not measured
 NAME_MB = 8e-4  # of what is known of each record of a table
 ROW_GROUP_MB = 67  # of dpstudy.data.shards
+EXACT_DIM = 5000  # of dpstudy.features.fits
 UNSEEN_MB = 2000  # of a shard whose size cannot be seen beforehand
 SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
 WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
 
 
-PIXELS = {"idx": 5.5e7, "cifar": 1.84e8}  # of readers of small images, in all
+CIFAR_PIXELS = 1.84e8  # in all
+LEAST_MB = {"prepare_manifest": 125, "cell": 190, "sums": 150}  # of jobs that hold next to nothing
+CLAIMS_MB = {"anon_smoothing": 120}  # of a paper whose claims need no accountant
+DISTRIBUTIONS_MB = 50  # of privacy loss distributions
+NETWORK_MB = 650  # of torch with what extracts features
 
 
 def peak(megabytes):
@@ -34,17 +39,30 @@ def with_gpu(megabytes):
     return int(megabytes + GPU_MB * gpu())
 
 
-def shard_memory(megabytes_least, factor):
-    """Megabytes of a job that reads its inputs one after the other, and keeps a name of each record."""
-    return lambda wildcards, input: int(
-        megabytes_least + factor * max(input.size_files_mb) + NAMES_PER_MB * input.size_mb
-    )
+def manifest_memory(wildcards, input):
+    """mem_mb of describing shards of images: each picture of a row group is held in several forms."""
+    held = decoded_mb(tuple(map(str, [*input.shards, *input.get("others", [])])))
+    least = 235 if SOURCES[wildcards.source]["reader"] == "digits" else LEAST_MB["prepare_manifest"]
+    more = 14 * min(held, ROW_GROUP_MB) + 3 * max(0, held - ROW_GROUP_MB)
+    return int(least + more + NAMES_PER_MB * input.size_mb)
+
+
+@functools.cache
+def decoded_mb(paths):
+    """Megabytes of the largest of some shards, its columns unpacked, as their footers say; 0 where none is whole."""
+    return max((unpacked_bytes(path) for path in paths), default=0) / 1e6
 
 
 def description_memory(wildcards, input):
     """mem_mb of describing shards of features: one is read whole, and looked at a row group at a time."""
     largest = max(input.size_files_mb)
-    return int(110 + 4 * largest + 4.6 * min(largest, ROW_GROUP_MB) + NAMES_PER_MB * input.size_mb)
+    factor = 5.4 if in_half_precision(wildcards.features) else 4
+    return int(110 + factor * largest + 4.6 * min(largest, ROW_GROUP_MB) + NAMES_PER_MB * input.size_mb)
+
+
+def in_half_precision(features):
+    """Whether features are kept in float16, and twice as large where they are worked on."""
+    return STUDY["features"][features].get("dtype") == "float16"
 
 
 def streaming_memory(megabytes_least, factor, limit):
@@ -65,8 +83,10 @@ def streaming_memory(megabytes_least, factor, limit):
 def preparation_memory(wildcards, input):
     """mem_mb of reading a shard of images: a row group of them is held four times, the rest and what names them once."""
     options = SOURCES[wildcards.source]
-    if options["reader"] not in SMALL_IMAGES:
+    if options["reader"] not in SMALL_IMAGES or options["reader"] == "idx":
         size = shard_size(options, study_locations.data_root(STUDY), wildcards.split)
+        if options["reader"] == "idx":
+            return int(118 + 1.15e-6 * size.file_bytes + 3e-6 * size.image_bytes) if size else 250
         if size is None:
             return UNSEEN_MB
         images = size.image_bytes / 1e6
@@ -74,21 +94,39 @@ def preparation_memory(wildcards, input):
     if options["reader"] == "digits":
         return 235  # scikit-learn, which has them
     if "count" not in options:
-        return int(120 + 3e-6 * PIXELS.get(options["reader"], PIXELS["cifar"]) / options["shards"])
+        return int(120 + 3e-6 * CIFAR_PIXELS / options["shards"])
     height, width = options.get("size", [28, 28])
-    least = (205 if options["reader"] == "glyphs" else 115) + 45 * ("plant" in options)
-    return int(least + 2e-6 * options["count"] * height * width * options.get("channels", 1) / options["shards"])
+    least = (205 if options["reader"] == "glyphs" else 115) + 60 * ("plant" in options)
+    return int(least + 3e-6 * options["count"] * height * width * options.get("channels", 1) / options["shards"])
 
 
 def extraction_memory(wildcards, input):
     """mem_mb of an extraction: the images with what becomes of them, and a network's weights."""
     options = STUDY["features"][wildcards.features]
     images, extracted = shard_of(input[0], options)
-    if options["extractor"] in ("pixels", "precomputed"):
+    if options["extractor"] == "pixels":
+        return int(165 + 9.5 * extracted)
+    if options["extractor"] == "precomputed":
         return int(300 + 6.5 * extracted)
     weights = sum(os.path.getsize(path) for path in weights_files(options)) / 1e6
     least = 1110 if options["extractor"] == "scatternet" else 900
-    return with_gpu(least + 2 * images + 4 * extracted + 4 * weights)
+    normalising = 3.2 * isinstance(options["normalise"], dict)  # by groups
+    return with_gpu(least + 2 * images + (4 + normalising) * extracted + 4 * weights)
+
+
+def fit_memory(wildcards, input):
+    """mem_mb of a projection: its public features, and a covariance where they are few enough for one."""
+    options = STUDY["fits"][wildcards.fit]
+    content = content_of(input.public[0])
+    try:
+        rows = min(sum(shard["rows"] for shard in content["shards"]), options["images"])
+        values = math.prod(content["image_shape"])
+    except (ValueError, KeyError, TypeError):
+        return 2400
+    dim = int({"pixels": values, "scatternet": values * 81 / 16}.get(options["extractor"], 2048))
+    least = 230 if options["extractor"] == "pixels" else NETWORK_MB
+    covariance = 32e-6 * dim**2 if dim <= EXACT_DIM else 0
+    return int(least + 3e-6 * 4 * rows * dim + covariance + (GPU_MB * gpu() if "backbone" in options else 0))
 
 
 def shard_of(manifest, options):
@@ -115,7 +153,9 @@ def statistics_memory(wildcards, input):
     dim, classes = matrix_of(input.features[0])
     grams = dim**2 * (16 + 4 * classes * (wildcards.grams == "per-class")) / 1e6
     with_torch = with_gpu(700) if gpu() or input.size_mb > HELD_MB else 0
-    return int(185 + with_torch + grams + SHARDS_HELD * max(input.size_files_mb))
+    shards = [path for path in input.features if path.endswith(".parquet")]
+    held = min(SHARDS_HELD, len(shards)) * max(input.size_files_mb)
+    return int(LEAST_MB["sums"] + with_torch + grams + held)
 
 
 def matrix_of(manifest):
@@ -141,9 +181,9 @@ def solving_memory(wildcards, input):
     options = options_of(wildcards)
     if options["method"] == "least_squares":  # where it pays for a choice, it reads validation records
         dim = matrix_of(input.train[0])[0]
-        return int(265 + (4 if pays(options) else 1.5) * input.size_mb + 48e-6 * dim**2)
+        return int(195 + (4 if pays(options) else 1.5) * input.size_mb + 48e-6 * dim**2)
     if without_torch(wildcards, input):
-        return memory(290, 4)(wildcards, input)
+        return memory(LEAST_MB["cell"], 4.4)(wildcards, input)
     return streaming_memory(1350, 8, HELD_MB)(wildcards, input)
 
 
@@ -153,15 +193,23 @@ def without_torch(wildcards, input):
 
 
 def stepped_memory(wildcards, input):
-    """mem_mb of a training in steps: full batches may be read anew, mini-batches picked from a file."""
+    """mem_mb of a training in steps: full batches may be read anew, mini-batches picked from a file, and their noise is
+    found by privacy loss distributions."""
     options = options_of(wildcards)
+    sampled = is_sampled(options)
     if without_torch(wildcards, input):
         dim, classes = matrix_of(input.train[0])
         matrices = {"newton": 8e-6 * classes, "feature_covariance": 24e-6}.get(options["method"], 0) * dim**2
-        return int(290 + 3.2 * input.size_mb + matrices)
+        accountant = DISTRIBUTIONS_MB * (sampled and wildcards.epsilon != "inf")
+        return int(LEAST_MB["cell"] + accountant + 3.6 * input.size_mb + matrices)
+    held = 4 if in_half_precision(wildcards.features) else 3.2 if "normalisation" in options else 2.2
+    return streaming_memory(1080, held, PICKED_MB if sampled else HELD_MB)(wildcards, input)
+
+
+def is_sampled(options):
+    """Whether batches are samples, or a search may try such."""
     searched = options.get("tuning", {}).get("space", {})
-    full = options.get("batch_size", "full") == "full" and "batch_size" not in searched
-    return streaming_memory(1150, 4, HELD_MB if full else PICKED_MB)(wildcards, input)
+    return options.get("batch_size", "full") != "full" or "batch_size" in searched
 
 
 def audit_memory(wildcards, input):
@@ -174,5 +222,4 @@ def audit_memory(wildcards, input):
 def certification_memory(wildcards, input):
     """mem_mb of certifying: sampled batches need privacy loss distributions."""
     own = [cell.options(STUDY) for cell in CELLS if cell.dataset == wildcards.dataset]
-    sampled = any(options.get("batch_size", "full") != "full" or "tuning" in options for options in own)
-    return int((950 if sampled else 190) + 8 * input.size_mb)
+    return int((950 if any(map(is_sampled, own)) else 190) + 8 * input.size_mb)

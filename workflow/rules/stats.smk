@@ -64,7 +64,7 @@ rule add_shares:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(lambda wildcards, input: int(500 + 4 * max(input.size_files_mb))),
+        mem_mb=peak(lambda wildcards, input: int(75 + 6.3 * max(input.size_files_mb))),
         runtime=grown(30),
     params:
         library=library("add_shares.py"),

@@ -63,7 +63,7 @@ rule draw_figure:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(memory(235, 6)),
+        mem_mb=peak(memory(255, 6)),
         runtime=grown(30),
     params:
         library=library("draw_figure.py"),

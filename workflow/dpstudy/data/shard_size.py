@@ -22,10 +22,12 @@ _BLOCK = 1 << 20
 
 
 class ShardSize(NamedTuple):
-    """Records of the whole data set, and bytes of the images that reading one shard decodes."""
+    """Records of the whole data set, bytes of the images that reading one shard decodes, and of the file that is read
+    whole for it."""
 
     records: int
     image_bytes: int
+    file_bytes: int = 0
 
 
 def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> ShardSize | None:
@@ -39,6 +41,8 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
         if reader == "arrays":
             held = sum(path.stat().st_size for path in folder.glob("*_images.npy"))
             return ShardSize(0, math.ceil(held * _share(options, split) / options.get("shards", 1)))
+        if reader == "idx":
+            return _idx_size(options, folder, split)
         if reader in _FOLDERS:
             records = _files_below(str(folder / _FOLDERS[reader]))
         else:
@@ -50,6 +54,33 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
         return ShardSize(records, math.ceil(held * _image_bytes(options, folder)))
     except (OSError, StudyError, LookupError, ValueError, TypeError):  # the job itself says what is wrong
         return None
+
+
+def unpacked_bytes(path: str | os.PathLike) -> int:
+    """Bytes of a parquet file's largest row group, unpacked, as its footer says; 0 where it has none.
+
+    Raises:
+        FileNotFoundError: it is still to be made.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    os.stat(path)  # whose error names the file, as Snakemake wants to know it; pyarrow's does not
+    try:
+        footer = pq.read_metadata(path)
+    except pa.ArrowInvalid:  # damaged: whoever reads it says so
+        return 0
+    return max((footer.row_group(group).total_byte_size for group in range(footer.num_row_groups)), default=0)
+
+
+def _idx_size(options: dict, folder: Path, split: str) -> ShardSize:
+    from dpstudy.data.readers.idx import image_shape
+
+    own = split == "test" and not split_fractions(splits_of(options, True)).test  # the file of test images
+    rows, *size = image_shape(folder, "test" if own else "train")
+    most = (options.get("splits") or {}).get("records", math.inf)
+    held = min(rows * (1.0 if own else _share(options, split)), most) / options.get("shards", 1)
+    return ShardSize(rows, math.ceil(held * math.prod(size)), rows * math.prod(size))
 
 
 def _share(options: dict, split: str) -> float:

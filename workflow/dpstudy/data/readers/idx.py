@@ -66,6 +66,15 @@ class _Idx:
         return Records(self.rows(pool).ids[indices], _array(images, 3)[indices][..., np.newaxis], checked[indices])
 
 
+def image_shape(folder: Path, pool: str) -> tuple[int, ...]:
+    """(images, height, width) of a pool, from the header of its file.
+
+    Raises:
+        StudyError: as of `open`.
+    """
+    return _shape(_find(folder, _FILES[pool][0]), 3)
+
+
 def _find(folder: Path, name: str) -> Path:
     for candidate in (name, f"{name}.gz", _ALTERNATIVE.get(name, name), f"{_ALTERNATIVE.get(name, name)}.gz"):
         if (folder / candidate).is_file():
