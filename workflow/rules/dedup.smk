@@ -67,7 +67,7 @@ rule search_shard:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(1200),
+        mem_mb=peak(lambda wildcards, input: int(650 + 5.5 * max(input.size_files_mb))),
         runtime=grown(240),
     params:
         library=library("search_shard.py"),

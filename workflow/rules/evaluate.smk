@@ -67,7 +67,7 @@ rule total_privacy:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(memory(155, 8)),
+        mem_mb=peak(total_memory),
         runtime=grown(30),
     params:
         library=library("total_privacy.py"),

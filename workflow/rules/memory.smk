@@ -18,7 +18,7 @@ WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
 CIFAR_PIXELS = 1.84e8  # in all
 LEAST_MB = {"prepare_manifest": 125, "cell": 190, "sums": 150}  # of jobs that hold next to nothing
 CLAIMS_MB = {"anon_smoothing": 120}  # of a paper whose claims need no accountant
-DISTRIBUTIONS_MB = 50  # of privacy loss distributions
+DISTRIBUTIONS_MB = 95  # of privacy loss distributions
 NETWORK_MB = 650  # of torch with what extracts features
 
 
@@ -223,3 +223,9 @@ def certification_memory(wildcards, input):
     """mem_mb of certifying: sampled batches need privacy loss distributions."""
     own = [cell.options(STUDY) for cell in CELLS if cell.dataset == wildcards.dataset]
     return int((950 if any(map(is_sampled, own)) else 190) + 8 * input.size_mb)
+
+
+def total_memory(wildcards, input):
+    """mem_mb of adding up what is spent: distributions too, where batches are sampled."""
+    sampled = any(is_sampled(cell.options(STUDY)) for cell in CELLS)
+    return int((155 if sampled else 95) + 8 * input.size_mb)
