@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from dpstudy.files import read_tensor_metadata
 from dpstudy.methods import network_dpsgd, schedule
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.problem import Problem
@@ -45,7 +46,8 @@ def trained(path=None, killed_at=None, mode="seeded", **options):
     )
     plan = network_dpsgd.plan(parameters, problem)
     source = NoiseSource(mode, "cell", "train", 0, 0)
-    keeper = Keeper(path, {"config": "a"}, 0) if path else None
+    minutes = 60 if parameters.checkpoint_steps else 0
+    keeper = Keeper(path, {"config": "a"}, minutes, parameters.checkpoint_steps) if path else None
     curve = keeper.curve if keeper else []
 
     def monitor(step, model):
@@ -82,6 +84,24 @@ def test_a_killed_run_ends_as_an_uninterrupted_one(tmp_path, options):
         assert np.array_equal(again.state[name], whole.state[name]), name
     if whole.center is not None:
         assert np.array_equal(again.center, whole.center) and np.array_equal(again.scale, whole.scale)
+
+
+def test_a_checkpoint_comes_by_time_or_by_steps(tmp_path):
+    by_time = Keeper(tmp_path / "checkpoint.safetensors", {}, 60)
+    by_steps = Keeper(tmp_path / "checkpoint.safetensors", {}, 60, 3)
+    assert [step for step in range(1, 8) if by_time.due(step)] == []
+    assert [step for step in range(1, 8) if by_steps.due(step)] == [3, 6]
+    assert Keeper(tmp_path / "checkpoint.safetensors", {}, 0).due(1)
+
+
+def test_a_run_that_is_killed_between_two_checkpoints_by_steps_ends_as_an_uninterrupted_one(tmp_path):
+    whole, _ = trained()
+    path = tmp_path / "checkpoint.safetensors"
+    with pytest.raises(KilledError):
+        trained(path, killed_at=4, checkpoint_steps=2)
+    assert json.loads(read_tensor_metadata(path)["facts"])["done"] == 4
+    again, _ = trained(path, checkpoint_steps=2)
+    assert all(np.array_equal(again.state[name], whole.state[name]) for name in whole.state)
 
 
 def test_a_resumed_run_keeps_the_size_of_its_micro_batches(tmp_path, monkeypatch):

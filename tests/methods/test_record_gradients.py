@@ -89,6 +89,13 @@ NETWORKS = {
         ),
         (2, 8, 8),
     ),
+    "no rule, other shapes": (
+        lambda: nn.Sequential(
+            nn.ConvTranspose2d(2, 3, 2, 2), nn.Tanh(), nn.Flatten(2), nn.Conv1d(3, 4, 5, 3), nn.RMSNorm(84), nn.Tanh(),
+            nn.Flatten(), nn.Linear(4 * 84, CLASSES),
+        ),
+        (2, 8, 8),
+    ),
     "own parameters": (
         lambda: nn.Sequential(
             Branch(2), nn.Conv2d(2, 2, 1), nn.ReLU(inplace=True), Branch(2), nn.Flatten(), nn.Linear(128, CLASSES)
@@ -153,7 +160,7 @@ def test_the_size_of_micro_batches_changes_nothing(name, copies):
     network, records, labels = made(name, copies, n=6)
     engine, records = RecordGradients(network.double()), records.double()
     whole = engine.clipped_sum(records, labels, "softmax", 0.3, copies)
-    for size in (1, 4, 6):
+    for size in range(1, 7):
         parts = [
             engine.clipped_sum(
                 records[start * copies : (start + size) * copies], labels[start : start + size], "softmax", 0.3, copies
@@ -280,6 +287,22 @@ def test_a_layer_that_is_used_twice_is_refused():
     engine = RecordGradients(Twice())
     with pytest.raises(StudyError, match="'inner' is used twice"):
         engine.clipped_sum(torch.randn(3, 6), torch.zeros(3, dtype=torch.long), "softmax", 1.0)
+
+
+def test_a_layer_that_takes_parts_of_a_record_for_records_is_refused():
+    """Such as attention within windows, which stand in a line with the records."""
+
+    class Windows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.out = nn.Linear(3, 3), nn.Linear(6, CLASSES)
+
+        def forward(self, x):
+            return self.out(self.inner(x.reshape(2 * len(x), 3)).reshape(len(x), 6))
+
+    records, labels = torch.randn(3, 6), torch.zeros(3, dtype=torch.long)
+    with pytest.raises(StudyError, match="layer 'inner': sees 6 records where the network has 3"):
+        RecordGradients(Windows()).clipped_sum(records, labels, "softmax", 1.0)
 
 
 def test_parameters_that_no_rule_covers_are_refused():

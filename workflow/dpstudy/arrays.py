@@ -55,12 +55,14 @@ HOST = Place(np, "cpu")
 def place(tensors: bool = False) -> Place:
     """The GPU where there is one, else NumPy, or torch on the CPU where `tensors` are wanted.
 
-    Matrix products keep float32's precision on the GPU too. Without a GPU's driver torch is not even asked for one.
+    Matrix products and convolutions keep float32's precision on the GPU too, and convolutions give the same bits each
+    time. Without a GPU's driver torch is not even asked for one.
     """
     if tensors or has_driver():
         import torch
 
-        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
         if torch.cuda.is_available():
             return Place(torch, "cuda")
         if tensors:

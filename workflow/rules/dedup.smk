@@ -104,7 +104,7 @@ rule align_shard:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(2200),
+        mem_mb=peak(aligning_memory),
         runtime=grown(480),
     params:
         library=library("align_shard.py"),

@@ -47,6 +47,12 @@ def manifest_memory(wildcards, input):
     return int(least + more + NAMES_PER_MB * input.size_mb)
 
 
+def aligning_memory(wildcards, input):
+    """mem_mb of comparing a shard's images with candidates: some hundred pairs at a time, where it has so many."""
+    own = os.path.getsize(input.private) / 1e6
+    return int(720 + 150 * min(own, 2.8) + 10 * own)
+
+
 @functools.cache
 def decoded_mb(paths):
     """Megabytes of the largest of some shards, its columns unpacked, as their footers say; 0 where none is whole."""

@@ -27,15 +27,16 @@ class Keeper:
         path: of its file, which need not exist.
         made_by: what the run depends on; a checkpoint of another run is not used.
         minutes: at least so much time between checkpoints; 0: one a step.
+        steps: one after so many steps too, however little time they took; 0: by time alone.
 
     Attributes:
         curve: rows that the caller collects along training; they are kept with the rest.
     """
 
-    def __init__(self, path: str | os.PathLike, made_by: object, minutes: float):
+    def __init__(self, path: str | os.PathLike, made_by: object, minutes: float, steps: int = 0):
         self.curve: list[tuple] = []
         self._path, self._made_by = Path(path), json.dumps(made_by, sort_keys=True)
-        self._seconds, self._saved = 60 * minutes, time.monotonic()
+        self._seconds, self._saved, self._steps = 60 * minutes, time.monotonic(), steps
         self._started, self._before = time.monotonic(), 0.0
 
     @property
@@ -59,9 +60,10 @@ class Keeper:
         _log.info("training goes on after step %s, from %s", known.get("done"), self._path)
         return tensors, known
 
-    def due(self) -> bool:
-        """Whether it is time for a checkpoint."""
-        return time.monotonic() - self._saved >= self._seconds
+    def due(self, done: int = 0) -> bool:
+        """Whether it is time for a checkpoint, after `done` steps."""
+        by_steps = bool(self._steps and done and done % self._steps == 0)
+        return by_steps or time.monotonic() - self._saved >= self._seconds
 
     def save(self, tensors: Mapping[str, np.ndarray], facts: Mapping) -> None:
         """Replace the checkpoint; a run that has diverged keeps its last finite one."""

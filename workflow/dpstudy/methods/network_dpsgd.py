@@ -56,6 +56,7 @@ class Parameters(Schedule):
         precision: "float32", or "bfloat16" in the passes through the network; clipping and sums are in float32.
         compile: run the passes through the network as one compiled piece (torch.compile).
         checkpoint_minutes: at least so much time between checkpoints; 0: one a step.
+        checkpoint_steps: one after so many steps too; 0: by time alone.
         moving_average: decay of an exponential average of the weights, which is then the model; 0: none.
         weight_decay: lambda of an L2 penalty (lambda/2) |w|^2, whose gradient joins the released one.
         learning_rate_decay: "none", or "cosine": from the learning rate to zero along half a cosine.
@@ -72,6 +73,7 @@ class Parameters(Schedule):
     precision: str = "float32"
     compile: bool = False
     checkpoint_minutes: float = 5.0
+    checkpoint_steps: int = 0
     moving_average: float = 0.0
     weight_decay: float = 0.0
     learning_rate_decay: str = "none"
@@ -100,6 +102,8 @@ class Parameters(Schedule):
             count("network_dpsgd", micro_batch=self.micro_batch)
         if self.checkpoint_minutes < 0:
             raise StudyError(f"network_dpsgd: checkpoint_minutes {self.checkpoint_minutes!r}: must be at least 0")
+        if self.checkpoint_steps < 0:
+            raise StudyError(f"network_dpsgd: checkpoint_steps {self.checkpoint_steps!r}: must be at least 0")
         if not 0 <= self.moving_average < 1:
             raise StudyError(f"network_dpsgd: moving_average {self.moving_average!r}: must be in [0, 1)")
         if self.weight_decay < 0:
@@ -207,7 +211,7 @@ def fit(
         run.step(index, plan, source)
         if monitor and step in stops and ranks.first:
             monitor(step, run.model())
-        if keeper and step < steps and ranks.first and keeper.due():
+        if keeper and step < steps and ranks.first and keeper.due(step):
             keeper.save(*run.state(source))
     return Fit(finite("network_dpsgd", run.model()))
 

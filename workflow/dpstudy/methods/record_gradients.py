@@ -164,12 +164,13 @@ class RecordGradients:
         if done.scores is None:
             raise RuntimeError("a pass through the network left no scores")
         total = record_losses(done.scores.to(records.dtype), labels, loss).sum() / copies
-        gradients = torch.autograd.grad(total, [*done.outputs.values(), *done.copies.values()])
+        found = torch.autograd.grad(total, [*done.outputs.values(), *done.copies.values()])
         with torch.no_grad():
-            return self._sums(done, [gradient.to(records.dtype) for gradient in gradients], norm, copies, part)
+            gradients = [gradient.to(records.dtype) for gradient in found]
+            return self._sums(done, gradients, norm, copies, len(records) // copies, part)
 
-    def _sums(self, done: "_Pass", gradients, norm: float, copies: int, part: torch.Tensor | None):
-        """Layer by layer: norms, factors, and the sums weighted with them."""
+    def _sums(self, done: "_Pass", gradients, norm: float, copies: int, count: int, part: torch.Tensor | None):
+        """Layer by layer: norms, factors, and the sums weighted with them, of `count` records."""
         own = gradients[: len(done.outputs)]
         rules: dict[str, Rule | Expanded] = {
             f"{name}.": self._rules[name].take(done.inputs[name].to(gradient.dtype), gradient, copies)
@@ -178,7 +179,7 @@ class RecordGradients:
         if done.copies:
             rest = dict(zip(done.copies, gradients[len(own) :], strict=True))
             rules[""] = Expanded.take(rest, copies, self._direct)
-        squares = torch.stack([rule.squared_norms() for rule in rules.values()]).sum(0)
+        squares = _squared_norms(rules, count).sum(0)
         factors = clipping_factors(squares.sqrt(), norm)
         if part is not None:
             factors = factors * part
@@ -186,6 +187,23 @@ class RecordGradients:
             _hold(rules, factors, squares, norm)
         self._calls += 1
         return _summed(rules, factors)
+
+
+def _squared_norms(rules: Mapping[str, Rule | Expanded], count: int) -> torch.Tensor:
+    """(layers, count) squared norms of each record's gradient of each layer.
+
+    Raises:
+        StudyError: a layer saw another number of records than the network was given.
+    """
+    found = {name: rule.squared_norms() for name, rule in rules.items()}
+    for name, squares in found.items():
+        if squares.shape != (count,):
+            layer = f"layer {name.removesuffix('.')!r}" if name else "parameters outside layers"
+            raise StudyError(
+                f"network {layer}: sees {len(squares)} records where the network has {count}: it takes parts of a "
+                "record for records of their own, or several for one, so that no record's gradient can be told apart"
+            )
+    return torch.stack([*found.values()])
 
 
 def _summed(rules: Mapping[str, Rule | Expanded], factors: torch.Tensor) -> dict[str, torch.Tensor]:

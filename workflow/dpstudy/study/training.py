@@ -159,7 +159,8 @@ def keeper_of(request: CellRequest, parameters, made: dict, seed: int):
         return None
     from dpstudy.methods.keeper import Keeper
 
-    return Keeper(request.checkpoint, made | {"seed": seed}, parameters.checkpoint_minutes)
+    every = parameters.checkpoint_minutes, parameters.checkpoint_steps
+    return Keeper(request.checkpoint, made | {"seed": seed}, *every)
 
 
 def _train_seed(

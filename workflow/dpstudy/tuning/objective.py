@@ -91,7 +91,7 @@ class Objective:
         from dpstudy.methods.keeper import Keeper
 
         made_by = {"trial": number, "parameters": repr(parameters)}
-        return Keeper(self._checkpoint, made_by, parameters.checkpoint_minutes)
+        return Keeper(self._checkpoint, made_by, parameters.checkpoint_minutes, parameters.checkpoint_steps)
 
     def _release(self, data, parameters, plan: Plan):
         key = plan.events, plan.noise, asked(self._method, "released_by", parameters)
