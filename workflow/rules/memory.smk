@@ -16,7 +16,7 @@ WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
 
 
 CIFAR_PIXELS = 1.84e8  # in all
-LEAST_MB = {"prepare_manifest": 125, "cell": 190, "sums": 150}  # of jobs that hold next to nothing
+LEAST_MB = {"prepare_manifest": 134, "cell": 190, "sums": 140}  # of jobs that hold next to nothing
 CLAIMS_MB = {"anon_smoothing": 120}  # of a paper whose claims need no accountant
 DISTRIBUTIONS_MB = 95  # of privacy loss distributions
 NETWORK_MB = 650  # of torch with what extracts features
@@ -43,7 +43,7 @@ def manifest_memory(wildcards, input):
     """mem_mb of describing shards of images: each picture of a row group is held in several forms."""
     held = decoded_mb(tuple(map(str, [*input.shards, *input.get("others", [])])))
     least = 235 if SOURCES[wildcards.source]["reader"] == "digits" else LEAST_MB["prepare_manifest"]
-    more = 14 * min(held, ROW_GROUP_MB) + 3 * max(0, held - ROW_GROUP_MB)
+    more = 11 * min(held, ROW_GROUP_MB) + 3 * max(0, held - ROW_GROUP_MB)
     return int(least + more + NAMES_PER_MB * input.size_mb)
 
 
@@ -63,7 +63,7 @@ def description_memory(wildcards, input):
     """mem_mb of describing shards of features: one is read whole, and looked at a row group at a time."""
     largest = max(input.size_files_mb)
     factor = 5.4 if in_half_precision(wildcards.features) else 4
-    return int(110 + factor * largest + 4.6 * min(largest, ROW_GROUP_MB) + NAMES_PER_MB * input.size_mb)
+    return int(110 + factor * largest + 4.6 * min(max(0, largest - 1.5), ROW_GROUP_MB) + NAMES_PER_MB * input.size_mb)
 
 
 def in_half_precision(features):
@@ -71,7 +71,7 @@ def in_half_precision(features):
     return STUDY["features"][features].get("dtype") == "float16"
 
 
-def streaming_memory(megabytes_least, factor, limit):
+def streaming_memory(megabytes_least, factor, limit, beyond=1.7):
     """Megabytes of a job that holds what it learns from up to a limit, and beyond it reads that a few shards at a time;
     what models are scored on is held."""
 
@@ -80,7 +80,7 @@ def streaming_memory(megabytes_least, factor, limit):
         scored = sum(map(os.path.getsize, scored_on)) / 1e6
         learned = input.size_mb - scored
         if learned <= limit:  # beyond HELD_MB not in two forms
-            return with_gpu(megabytes_least + (factor if learned <= HELD_MB else 1.7) * input.size_mb)
+            return with_gpu(megabytes_least + (factor if learned <= HELD_MB else beyond) * input.size_mb)
         return with_gpu(megabytes_least + 1.2 * scored + 2.5 * max(input.size_files_mb))
 
     return megabytes
@@ -102,7 +102,8 @@ def preparation_memory(wildcards, input):
     if "count" not in options:
         return int(120 + 3e-6 * CIFAR_PIXELS / options["shards"])
     height, width = options.get("size", [28, 28])
-    least = (205 if options["reader"] == "glyphs" else 115) + 60 * ("plant" in options)
+    planted = "plant" in options and wildcards.split == "train" and int(wildcards.shard) == options["shards"] - 1
+    least = (205 if options["reader"] == "glyphs" else 115) + 60 * planted
     return int(least + 3e-6 * options["count"] * height * width * options.get("channels", 1) / options["shards"])
 
 
@@ -161,7 +162,7 @@ def statistics_memory(wildcards, input):
     with_torch = with_gpu(700) if gpu() or input.size_mb > HELD_MB else 0
     shards = [path for path in input.features if path.endswith(".parquet")]
     held = min(SHARDS_HELD, len(shards)) * max(input.size_files_mb)
-    return int(LEAST_MB["sums"] + with_torch + grams + held)
+    return int(LEAST_MB["sums"] + min(40, 0.08 * dim) + with_torch + grams + held)
 
 
 def matrix_of(manifest):
@@ -198,6 +199,12 @@ def without_torch(wildcards, input):
     return options_of(wildcards)["method"] not in WITH_TORCH and not gpu() and input.size_mb <= HELD_MB
 
 
+def tuning_memory(wildcards, input):
+    """mem_mb of a search: that of the cells that it chooses for."""
+    curve = wildcards.entry in entries_where(curve=True)
+    return (stepped_memory if curve else solving_memory)(wildcards, input)
+
+
 def stepped_memory(wildcards, input):
     """mem_mb of a training in steps: full batches may be read anew, mini-batches picked from a file, and their noise is
     found by privacy loss distributions."""
@@ -205,11 +212,13 @@ def stepped_memory(wildcards, input):
     sampled = is_sampled(options)
     if without_torch(wildcards, input):
         dim, classes = matrix_of(input.train[0])
-        matrices = {"newton": 8e-6 * classes, "feature_covariance": 24e-6}.get(options["method"], 0) * dim**2
+        matrices = {"newton": 8e-6 * classes, "feature_covariance": 40e-6}.get(options["method"], 0) * dim**2
         accountant = DISTRIBUTIONS_MB * (sampled and wildcards.epsilon != "inf")
         return int(LEAST_MB["cell"] + accountant + 3.6 * input.size_mb + matrices)
-    held = 4 if in_half_precision(wildcards.features) else 3.2 if "normalisation" in options else 2.2
-    return streaming_memory(1080, held, PICKED_MB if sampled else HELD_MB)(wildcards, input)
+    half = in_half_precision(wildcards.features)
+    held = 4 if half else 3.2 if "normalisation" in options else 2.4
+    beyond = 2 if half else 1.7
+    return streaming_memory(1080, held, PICKED_MB if sampled else HELD_MB, beyond)(wildcards, input)
 
 
 def is_sampled(options):
@@ -228,7 +237,7 @@ def audit_memory(wildcards, input):
 def certification_memory(wildcards, input):
     """mem_mb of certifying: sampled batches need privacy loss distributions."""
     own = [cell.options(STUDY) for cell in CELLS if cell.dataset == wildcards.dataset]
-    return int((950 if any(map(is_sampled, own)) else 190) + 8 * input.size_mb)
+    return int((950 if any(map(is_sampled, own)) else 188) + 8 * input.size_mb)
 
 
 def total_memory(wildcards, input):

@@ -20,7 +20,7 @@ rule tune_entry:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(stepped_memory),
+        mem_mb=peak(tuning_memory),
         runtime=grown(1440),
         gpu=lambda wildcards: gpu() if wildcards.entry in entries_where(curve=True) else 0,
     params:
