@@ -1,4 +1,4 @@
-"""The studies of tramer2021, each shrunk to sixty made-up images and one epoch, from images to claims and report.
+"""The studies of tramer2021 and de2022, each shrunk to sixty made-up images and few steps, up to claims and report.
 
 One of them in every run of the tests; all of them take minutes: DPSTUDY_STUDIES=1 python -m pytest on this file.
 """
@@ -6,6 +6,7 @@ One of them in every run of the tests; all of them take minutes: DPSTUDY_STUDIES
 import copy
 import gzip
 import os
+import re
 import struct
 
 import numpy as np
@@ -19,12 +20,15 @@ from dpstudy.study.config import load
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
 
 TRAIN, TEST, EXTRA, BATCH = 60, 20, 12_500, 16
-STUDIES = sorted(path.stem for path in (ROOT / "studies").glob("tramer2021-*.yaml"))
+STUDIES = sorted(path.stem for paper in ("tramer2021", "de2022") for path in (ROOT / "studies").glob(f"{paper}-*.yaml"))
 ALWAYS = ("tramer2021-cifar10",)  # what no machine without a GPU trains whole
 CLOSED_FORMS = ("least-squares", "default", "dp-ls")  # minutes each on CIFAR-10's 15,552 features, however few records
 OTHER_DATA = {  # what a shrunk study has no images or weights for
     "tramer2021-transfer": "needs weights that others have trained",
     "tramer2021-transfer-search": "needs weights that others have trained",
+    "de2022-imagenet": "needs weights that others have trained",
+    "de2022-places": "needs weights that others have trained",
+    "de2022-depths": "needs weights that others have trained",
 }
 
 
@@ -48,12 +52,21 @@ def shrunk(config: dict) -> dict:
     for fit in config.get("fits", {}).values():
         fit["dim"] = min(fit.get("dim", 16), 16)
     for backbone in config.get("backbones", {}).values():
-        backbone["epochs"] = 1
+        backbone |= {"steps": 2, "batch_size": BATCH} if "steps" in backbone else {"epochs": 1}
+        backbone["architecture"] = smallest(backbone["architecture"])
+    if "black_box" in config:
+        config["black_box"] |= {"models": 10, "pilot": 2, "records": 30}
     changes = [*config["methods"].values(), *(override["set"] for override in config.get("overrides", []))]
     for options in changes:
         for key, few in (("epochs", 1), ("curve_points", 1), ("steps", 2)):
             if key in options:
                 options[key] = few
+        if "network" in options:
+            options["network"] = smallest(options["network"])
+        if "noise_multiplier" in options:
+            options["steps"] = 2
+        if "augmentation" in options:
+            options["augmentation"]["multiplicity"] = min(2, options["augmentation"]["multiplicity"])
         if options.get("batch_size", "full") != "full":
             options["batch_size"] = BATCH
         tuning = options.get("tuning", {})
@@ -64,12 +77,17 @@ def shrunk(config: dict) -> dict:
     return config
 
 
+def smallest(network: str) -> str:
+    """Of Wide ResNets that of the same kind with fewest weights."""
+    return re.sub(r"^wrn-\d+-\d+", "wrn-10-1", network)
+
+
 def fewest(name: str, choices: list) -> list:
     return {"epochs": [1], "batch_size": [BATCH], "steps": [2]}.get(name, choices[:2])
 
 
 def made_up(folder):
-    """MNIST and Fashion-MNIST as IDX files, CIFAR-10 and CIFAR-100 as mosaics, more images as arrays."""
+    """MNIST and Fashion-MNIST as IDX files, CIFAR-10 and -100 as mosaics, ImageNet at 32 x 32, others as arrays."""
     random = np.random.default_rng(0)
     for name in ("mnist", "fashion-mnist"):
         (folder / name).mkdir(parents=True)
@@ -80,12 +98,16 @@ def made_up(folder):
                 head = struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape)
                 with gzip.open(folder / name / f"{pool}-{kind}-ubyte.gz", "wb") as file:
                     file.write(head + array.tobytes())
-    for name, classes in (("cifar10", 10), ("cifar100", 100)):
+    for name, classes in (("cifar10", 10), ("cifar100", 100), ("cifar-100-python", 100), ("cifar100-subset", 100)):
         (folder / name).mkdir()
         for pool, rows in (("train", TRAIN), ("test", TEST)):
             tiles = random.integers(0, 256, (32 * rows // 10, 320, 3), np.uint8)
             Image.fromarray(tiles).save(folder / name / f"{pool}_00.png")
             np.save(folder / name / f"{pool}_labels.npy", np.arange(rows) % classes)
+    (folder / "imagenet32").mkdir()
+    for name in ("train_data_batch_1", "val_data"):
+        images = random.integers(0, 256, (TRAIN, 3 * 32 * 32), np.uint8)
+        np.savez(folder / "imagenet32" / f"{name}.npz", data=images, labels=np.arange(1, TRAIN + 1))
     (folder / "tiny-images-500k").mkdir()
     np.save(folder / "tiny-images-500k" / "all_images.npy", random.integers(0, 256, (50, 32, 32, 3), np.uint8))
     np.save(folder / "tiny-images-500k" / "all_labels.npy", np.arange(50) % 10)
