@@ -19,7 +19,7 @@ from dpstudy.study.cells import unfold
 from dpstudy.study.config import load
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
 
-TRAIN, TEST, EXTRA, BATCH = 60, 20, 12_500, 16
+TRAIN, TEST, EXTRA, BATCH, ATTACKED = 60, 20, 12_500, 16, 30
 STUDIES = sorted(path.stem for paper in ("tramer2021", "de2022") for path in (ROOT / "studies").glob(f"{paper}-*.yaml"))
 ALWAYS = ("tramer2021-cifar10",)  # what no machine without a GPU trains whole
 CLOSED_FORMS = ("least-squares", "default", "dp-ls")  # minutes each on CIFAR-10's 15,552 features, however few records
@@ -43,19 +43,21 @@ def shrunk(config: dict) -> dict:
     for dataset in config["datasets"].values():
         dataset["shards"] = 1
         if "records" in dataset.get("splits", {}):
-            dataset["splits"]["records"] = min(TRAIN, dataset["splits"]["records"] // 500)
+            few = dataset["splits"]["records"] // 500
+            dataset["splits"]["records"] = ATTACKED if "black_box" in config else min(TRAIN, few)
         if "extra" in dataset:
             dataset["extra"]["records"] //= EXTRA  # all sizes must differ
     for public in config.get("public", {}).values():
         if "count" in public:
             public["count"] = 40
+        public["shards"] = 1
     for fit in config.get("fits", {}).values():
         fit["dim"] = min(fit.get("dim", 16), 16)
     for backbone in config.get("backbones", {}).values():
         backbone |= {"steps": 2, "batch_size": BATCH} if "steps" in backbone else {"epochs": 1}
         backbone["architecture"] = smallest(backbone["architecture"])
     if "black_box" in config:
-        config["black_box"] |= {"models": 10, "pilot": 2, "records": 30}
+        config["black_box"] |= {"models": 10, "pilot": 2, "records": ATTACKED}
     changes = [*config["methods"].values(), *(override["set"] for override in config.get("overrides", []))]
     for options in changes:
         for key, few in (("epochs", 1), ("curve_points", 1), ("steps", 2)):
@@ -104,6 +106,7 @@ def made_up(folder):
             tiles = random.integers(0, 256, (32 * rows // 10, 320, 3), np.uint8)
             Image.fromarray(tiles).save(folder / name / f"{pool}_00.png")
             np.save(folder / name / f"{pool}_labels.npy", np.arange(rows) % classes)
+        (folder / name / "classes.txt").write_text("".join(f"class {label}\n" for label in range(classes)))
     (folder / "imagenet32").mkdir()
     for name in ("train_data_batch_1", "val_data"):
         images = random.integers(0, 256, (TRAIN, 3 * 32 * 32), np.uint8)

@@ -59,7 +59,9 @@ def open(options: dict, data_root: Path) -> Reader:
         raise StudyError(f"reader 'cifar': format {format_name!r} does not exist; it is python, binary or mosaics")
     if format_name == "mosaics":
         names = {"classes": _CIFAR10_CLASSES} if variant == "cifar10" else {}
-        return mosaics.open(names | {key: options[key] for key in ("location", "classes") if key in options}, data_root)
+        return mosaics.open(
+            names | {key: options[key] for key in ("location", "classes", "reader") if key in options}, data_root
+        )
     return _Cifar(folder, _VARIANTS[variant], format_name == "binary", _classes(options, folder, variant))
 
 
