@@ -42,7 +42,7 @@ rule fit_dedup_basis:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(memory(280, 2)),
+        mem_mb=peak(memory(86, 6.2)),
         runtime=grown(30),
     params:
         library=library("fit_dedup_basis.py"),

@@ -16,8 +16,8 @@ WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
 
 
 CIFAR_PIXELS = 1.84e8  # in all
-LEAST_MB = {"prepare_manifest": 134, "cell": 190, "sums": 140}  # of jobs that hold next to nothing
-CLAIMS_MB = {"anon_smoothing": 120}  # of a paper whose claims need no accountant
+LEAST_MB = {"prepare_manifest": 134, "cell": 190, "sums": 147}  # of jobs that hold next to nothing
+CLAIMS_MB = {"anon_smoothing": 120, "mehta2023": 120}  # of a paper whose claims need no accountant
 DISTRIBUTIONS_MB = 95  # of privacy loss distributions
 NETWORK_MB = 650  # of torch with what extracts features
 
@@ -162,7 +162,8 @@ def statistics_memory(wildcards, input):
     with_torch = with_gpu(700) if gpu() or input.size_mb > HELD_MB else 0
     shards = [path for path in input.features if path.endswith(".parquet")]
     held = min(SHARDS_HELD, len(shards)) * max(input.size_files_mb)
-    return int(LEAST_MB["sums"] + min(40, 0.08 * dim) + with_torch + grams + held)
+    least = LEAST_MB["sums"] + min(40, 0.06 * dim) + 10 * (wildcards.grams == "per-class")
+    return int(least + with_torch + grams + held)
 
 
 def matrix_of(manifest):
@@ -222,7 +223,9 @@ def stepped_memory(wildcards, input):
 
 
 def is_sampled(options):
-    """Whether batches are samples, or a search may try such."""
+    """Whether what is released of batches is of samples, or a search may try such."""
+    if options["method"] == "instance_smoothing":  # its batches train W, without any noise
+        return False
     searched = options.get("tuning", {}).get("space", {})
     return options.get("batch_size", "full") != "full" or "batch_size" in searched
 
@@ -231,7 +234,7 @@ def audit_memory(wildcards, input):
     """mem_mb of attacks: for networks, the gradients of all canaries."""
     if wildcards.entry in entries_where(curve=True, per_seed=True):
         return with_gpu(8000)
-    return with_gpu(950) if gpu() or options_of(wildcards)["method"] in WITH_TORCH else 235
+    return with_gpu(950) if gpu() or options_of(wildcards)["method"] in WITH_TORCH else 233
 
 
 def certification_memory(wildcards, input):
