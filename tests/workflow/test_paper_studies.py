@@ -43,7 +43,7 @@ def shrunk(config: dict) -> dict:
     for dataset in config["datasets"].values():
         dataset["shards"] = 1
         if "records" in dataset.get("splits", {}):
-            few = dataset["splits"]["records"] // 500
+            few = max(BATCH + 4, dataset["splits"]["records"] // 500)
             dataset["splits"]["records"] = ATTACKED if "black_box" in config else min(TRAIN, few)
         if "extra" in dataset:
             dataset["extra"]["records"] //= EXTRA  # all sizes must differ
@@ -51,13 +51,16 @@ def shrunk(config: dict) -> dict:
         if "count" in public:
             public["count"] = 40
         public["shards"] = 1
+        if "validation" in public.get("splits", {}):
+            public["splits"]["validation"] = 0.3
     for fit in config.get("fits", {}).values():
         fit["dim"] = min(fit.get("dim", 16), 16)
     for backbone in config.get("backbones", {}).values():
         backbone |= {"steps": 2, "batch_size": BATCH} if "steps" in backbone else {"epochs": 1}
         backbone["architecture"] = smallest(backbone["architecture"])
     if "black_box" in config:
-        config["black_box"] |= {"models": 10, "pilot": 2, "records": ATTACKED}
+        space = {name: tried[:2] for name, tried in config["black_box"].get("space", {}).items() if name != "steps"}
+        config["black_box"] |= {"models": 10, "pilot": 2, "records": ATTACKED, "space": space | {"steps": [2]}}
     changes = [*config["methods"].values(), *(override["set"] for override in config.get("overrides", []))]
     for options in changes:
         for key, few in (("epochs", 1), ("curve_points", 1), ("steps", 2)):
