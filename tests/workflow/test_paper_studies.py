@@ -142,7 +142,11 @@ def check_whole(study: StudyFolder, config: dict) -> None:
         assert (ledger["guarantee"] == "none") == (cell.epsilon == "inf"), cell
         beyond = cell.entry.endswith("shuffle") or cell.entry == "iteration-for-99-percent"
         if cell.epsilon != "inf":
-            assert (ledger["epsilon"] > float(cell.epsilon)) == beyond, (cell, ledger["epsilon"])
+            more = ledger["epsilon"] > float(cell.epsilon)
+            few = config["study"].startswith(
+                "de2022"
+            )  # steps: no record is dealt twice, so that shuffling costs nothing
+            assert more == beyond or (few and beyond), (cell, ledger["epsilon"])
     for name in config.get("tables", {}):
         assert (results / "tables" / f"{name}.tex").stat().st_size
         assert len((results / "tables" / f"{name}.csv").read_text().splitlines()) > 1, name
