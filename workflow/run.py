@@ -41,6 +41,8 @@ SLURM_JOB = "SLURM_JOB_ID"
 PATIENCE_SECONDS = 2  # for a run that was killed just now
 LAST_WORDS_SECONDS = 20  # for its jobs
 LEAST_BYTES = 1 << 17  # that Snakemake needs for notes of its own
+FULL = "the disk is full; free some space and run the same command again"
+READ_ONLY = "results: cannot be written to, the disk is read-only; mount it for writing and run the same command again"
 
 
 class RefusedError(Exception):
@@ -53,7 +55,7 @@ def main(arguments: list[str]) -> int:
         if said := mistake(arguments):
             raise RefusedError(said)
         if disk_is_full():
-            raise RefusedError("the disk is full; free some space and run the same command again")
+            raise RefusedError(FULL)
         STATE.mkdir(exist_ok=True)
         with only_run() as lock:
             clear_dead_run(arguments)
@@ -71,7 +73,7 @@ def main(arguments: list[str]) -> int:
         print(f"dpstudy: {error.filename}: {error.strerror}; mend this and try again", file=sys.stderr)
         return 1
     if status:
-        explain(status, started, failed, disk_is_full(), refused)
+        explain(status, started, failed, disk_trouble(), refused)
     return status
 
 
@@ -187,6 +189,13 @@ def run_snakemake(arguments: list[str], lock: int) -> int:
 def disk_is_full() -> bool:
     """Whether there is no room for Snakemake's own notes."""
     return shutil.disk_usage(".").free < LEAST_BYTES
+
+
+def disk_trouble() -> str:
+    """What is wrong with the disk now; "" where nothing is."""
+    if disk_is_full():
+        return FULL
+    return READ_ONLY if os.path.isdir("results") and not os.access("results", os.W_OK) else ""
 
 
 if __name__ == "__main__":

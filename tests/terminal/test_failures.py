@@ -22,7 +22,7 @@ def test_each_mistake_is_said_once_with_jobs_and_logs(tmp_path, monkeypatch, cap
     logs = ["results/logs/train_seed/d/f/net/eps=1/seed=0.log", "slurm/12.log"]
     seed = "train_seed d/f/net/eps=1/seed=0"
     failed = [(seed, logs, ""), ("train_seed late", ["slurm/13.log"], "too long; ask more")]
-    explain(1, 1000.0, failed, full=False)
+    explain(1, 1000.0, failed, trouble="")
     said = capsys.readouterr().err
     assert said.count("dpstudy: too small\n") == 1
     assert "  job: train_stepped d/f/e/eps=0\n  log: results/logs/train_stepped/d/f/e/eps=0.log\n" in said
@@ -34,9 +34,16 @@ def test_each_mistake_is_said_once_with_jobs_and_logs(tmp_path, monkeypatch, cap
     assert said.endswith("the same command continues once what is named above is mended\n")
 
 
+def test_a_disk_that_no_job_could_write_to_is_told_for_all_of_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    explain(1, 0.0, [("certify_cells d", ["results/logs/certify_cells/d.log"], "")], trouble="the disk is full")
+    said = capsys.readouterr().err
+    assert said.startswith("\ndpstudy: the disk is full\n  job: certify_cells d\n") and WITHOUT_A_WORD not in said
+
+
 def test_a_study_that_was_stopped_only_continues(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    explain(128 + 15, 0.0, [], full=False)
+    explain(128 + 15, 0.0, [], trouble="")
     assert capsys.readouterr().err == (
         "\ndpstudy: the study stopped (signal 15); what is finished is kept, the same command continues\n"
     )

@@ -69,25 +69,35 @@ def check_equal(study: StudyFolder, expected: StudyFolder) -> None:
 
 
 @pytest.mark.skipif(not ASKED, reason="DPSTUDY_FAULTS=1 asks for it")
-def test_kills_inside_each_rule_change_no_byte(undisturbed, tmp_path, capsys):
-    study, chance = make_folder(tmp_path / "study"), random.Random(5)
+@pytest.mark.parametrize("kind", ["job", "snakemake", "everything"])
+def test_kills_inside_each_rule_change_no_byte(undisturbed, tmp_path, capsys, kind):
+    study, wanted = make_folder(tmp_path / "study"), [rule for rule in OUTPUTS if rule not in ELSEWHERE]
     study.write_config(EVERY)
-    hit = {"job": [], "run": []}
-    wanted = [rule for rule in OUTPUTS if rule not in ELSEWHERE]
-    for number, rule in enumerate(wanted):
-        longest = work_seconds(undisturbed, rule)
-        for kind, what in (("job", "job"), ("run", ("snakemake", "everything")[number % 2])):
-            delays = iter([chance.uniform(0, longest), chance.uniform(0, longest / 4), 0.0, 0.0])
-            if any(kill_inside(study, rule, delays, what) for _ in range(4)):
-                hit[kind].append(rule)
+    hit = kill_inside_each(study, undisturbed, wanted, kind)
+    with capsys.disabled():
+        print(f"\n{kind} killed inside {len(hit)} of {len(wanted)} rules; not inside {sorted(set(wanted) - set(hit))}")
+    assert len(hit) >= len(wanted) - 2  # some are over too soon
+
+
+@pytest.mark.skipif(not ASKED, reason="DPSTUDY_FAULTS=1 asks for it")
+@pytest.mark.parametrize("kind", ["job", "snakemake", "everything"])
+def test_kills_inside_rules_of_other_settings_change_no_byte(finished, tmp_path, kind):
+    study, wanted = make_folder(tmp_path / "study"), ["match_public", "sum_statistics"]
+    assert kill_inside_each(study, finished, wanted, kind) == wanted
+
+
+def kill_inside_each(study: StudyFolder, expected: StudyFolder, wanted: list[str], kind: str) -> list[str]:
+    """Kill a job, Snakemake or everything inside each rule in turn, then let the study end; the rules that were hit."""
+    chance, hit = random.Random(5), []
+    for rule in wanted:
+        longest = work_seconds(expected, rule)
+        delays = iter([chance.uniform(0, longest), chance.uniform(0, longest / 4), 0.0, 0.0])
+        if any(kill_inside(study, rule, delays, kind) for _ in range(4)):
+            hit.append(rule)
     last = Run(study)
     assert last.wait() == 0, last.said()
-    check_equal(study, undisturbed)
-    with capsys.disabled():
-        for kind, rules_hit in hit.items():
-            missed = sorted(set(wanted) - set(rules_hit))
-            print(f"\n{kind} killed inside {len(rules_hit)} of {len(wanted)} rules; not inside {missed}")
-    assert all(len(rules_hit) >= len(wanted) - 2 for rules_hit in hit.values())  # some are over too soon
+    check_equal(study, expected)
+    return hit
 
 
 @pytest.mark.skipif(not ASKED, reason="DPSTUDY_FAULTS=1 asks for it")

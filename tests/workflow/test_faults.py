@@ -17,7 +17,7 @@ from PIL import Image
 from dpstudy.errors import StudyError
 from dpstudy.files import atomic, read_json, write_json
 from tests.workflow.conftest import TINY, StudyFolder, make_folder
-from tests.workflow.kills import temporary_files
+from tests.workflow.kills import Run, temporary_files
 
 ROWS, CLASSES = 60, 3
 DIGITS_SHARD = "results/data/digits/train/part-00000.parquet"
@@ -139,6 +139,24 @@ def test_a_read_only_results_folder(empty, run):
             assert "Traceback" not in result.stderr
         assert mount("-o", "remount,rw", str(results))
         works(empty, DIGITS_SHARD)
+
+
+def test_a_results_folder_that_turns_read_only_in_mid_run(empty):
+    results = empty.path / "results"
+    with small_disk(results, "64m"):
+        run = Run(empty)
+        assert run.wait_for("prepare_shard")
+        while not mount("-o", "remount,ro", str(results)):  # refused while a job has its log open
+            assert run.process.poll() is None, run.said()
+        assert run.wait() == 1
+        said = run.said()  # Snakemake's own words too, where it could not note what it had done
+        assert "workflow/dpstudy" not in said, said
+        told = "dpstudy: results: cannot be written to, the disk is read-only; mount it for writing and run"
+        assert told in said, said
+        assert mount("-o", "remount,rw", str(results))
+        again = Run(empty)
+        assert again.wait() == 0, again.said()
+        assert temporary_files(empty) == []
 
 
 def test_a_disk_too_full_to_start(tmp_path):

@@ -44,20 +44,28 @@ def atomic(path: str | os.PathLike, private: bool = False) -> Iterator[Path]:
             raise
 
 
-def disk_is_full(error: BaseException) -> bool:
-    """Whether an exception says that a disk, or a quota, is full."""
-    return getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error)
+def disk_trouble(error: BaseException) -> str | None:
+    """What is wrong with a disk, where that is what an exception says: it, or a quota, is full, or it is read-only.
+
+    pyarrow and safetensors wrap the operating system's error in their own, of which the text is left.
+    """
+    number = getattr(error, "errno", None)
+    if number in (errno.ENOSPC, errno.EDQUOT) or os.strerror(errno.ENOSPC) in str(error):
+        return "the disk is full; free some space and run the same command again"
+    if number == errno.EROFS or os.strerror(errno.EROFS) in str(error):
+        return "cannot be written to, the disk is read-only; mount it for writing and run the same command again"
+    return None
 
 
 @contextlib.contextmanager
 def _clear_disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # pyarrow and safetensors wrap the operating system's error in their own
-        if disk_is_full(error):
-            raise StudyError(f"{path}: the disk is full; free some space and run the same command again") from error
+    except Exception as error:
+        if trouble := disk_trouble(error):
+            raise StudyError(f"{path}: {trouble}") from error
         number = getattr(error, "errno", None)
-        if number in (errno.EACCES, errno.EROFS, errno.EPERM):
+        if number in (errno.EACCES, errno.EPERM):
             raise StudyError(f"{path}: cannot be written ({os.strerror(number)}); make its folder writable") from error
         raise
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from dpstudy.errors import StudyError
-from dpstudy.files import disk_is_full
+from dpstudy.files import disk_trouble
 from dpstudy.progress import WORKFLOW
 
 _POLL_SECONDS = 0.5
@@ -77,7 +77,8 @@ def job(log: str, append: bool = False) -> Iterator[logging.Logger]:
     _end_with_workflow()
     if os.environ.get("DPSTUDY_GPU") == "0":  # torch asks for itself
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    logging.raiseExceptions = False  # a log that cannot be written (full disk) is no reason for a traceback
+    # A log that cannot be written or opened (full disk, read-only) is no reason for a traceback on the screen.
+    logging.raiseExceptions, logging.lastResort = False, None
     logger = logging.getLogger("dpstudy")
     started = time.monotonic()
     try:
@@ -90,8 +91,8 @@ def job(log: str, append: bool = False) -> Iterator[logging.Logger]:
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except Exception as error:
-        if disk_is_full(error):
-            _stop(logger, f"{log}: the disk is full; free some space and run the same command again", trace=True)
+        if trouble := disk_trouble(error):
+            _stop(logger, f"{log}: {trouble}", trace=True)
         _stop(logger, f"unexpected error ({type(error).__name__}: {error}); the traceback is in {log}", trace=True)
     logger.info("done in %.1f s, %.0f MB at most", time.monotonic() - started, _peak_mb())
 

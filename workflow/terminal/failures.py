@@ -42,7 +42,7 @@ def refusal(text: str) -> str:
 
 
 def explain(
-    status: int, started: float, failed: Iterable[tuple[str, list[str], str]], full: bool, refused: str = ""
+    status: int, started: float, failed: Iterable[tuple[str, list[str], str]], trouble: str, refused: str = ""
 ) -> None:
     """Say why the study stopped.
 
@@ -50,7 +50,7 @@ def explain(
         status: of Snakemake; above 128 it stands for a signal.
         started: when, in seconds of the system's clock; logs from before are not read.
         failed: of each job that is known to have failed the name, the logs, and how it was ended, if that is known.
-        full: whether the disk has no room left.
+        trouble: what is wrong with the disk, if so.
         refused: why the workflow did not begin, if so.
     """
     if refused:
@@ -63,7 +63,7 @@ def explain(
     spoke = {log for jobs in said.values() for log in jobs.values()}
     for name, logs, ended in failed:
         if not spoke.intersection(logs):
-            said.setdefault(ended or WITHOUT_A_WORD, {})[name] = ", ".join(logs)
+            said.setdefault(ended or trouble or WITHOUT_A_WORD, {})[name] = ", ".join(logs)
     for sentence, jobs in said.items():
         tell(f"\ndpstudy: {sentence}")
         for name, log in list(jobs.items())[:NAMED]:
@@ -71,8 +71,8 @@ def explain(
             tell(f"  log: {log}")
         if len(jobs) > NAMED:
             tell(f"  and {len(jobs) - NAMED:,} more jobs")
-    if full and not said:  # Snakemake's own files did not fit
-        tell("\ndpstudy: the disk is full; free some space and run the same command again")
+    if trouble and not said:  # Snakemake's own files could not be written
+        tell(f"\ndpstudy: {trouble}")
     why = f" (signal {status - 128})" if status > 128 else ""
     remedy = " once what is named above is mended" if said else ""
     tell(f"\ndpstudy: the study stopped{why}; what is finished is kept, the same command continues{remedy}")
