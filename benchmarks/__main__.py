@@ -14,6 +14,7 @@ BENCHMARKS = {
     "scatter": "scatter",
     "stream": "stream",
     "network": "network",
+    "layers": "layers",
     "dedup": "dedup",
     "extract": "extract",
     "smoothing": "smoothing",
@@ -24,7 +25,7 @@ BENCHMARKS = {
     "projection": "projection",
 }
 LONG = {  # only when named
-    *("stream", "network", "dedup", "extract", "smoothing", "attack", "memory", "curves", "projection")
+    *("stream", "network", "layers", "dedup", "extract", "smoothing", "attack", "memory", "curves", "projection")
 }
 
 

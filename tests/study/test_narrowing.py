@@ -126,6 +126,10 @@ LINE = {"dataset": "a", "features": "x", "entry": "one", "epsilon": "1"}
             ["a/x/one/2", "b/x/one/2"],
         ),
         ({"series": [LINE | {"entries": ["one", "two"]}]}, ["a/x/one/1", "a/x/two/1"]),
+        (
+            {"series": [{"dataset": "b", "epsilon": "2", "cells": [{"features": "y", "entry": "two", "x": 5}]}]},
+            ["b/y/two/2"],
+        ),
         ({"models": [{"features": "x", "entry": "two"}], "dataset": "b"}, ["b/x/two/1 2"]),
         (
             {"dataset": "a", "features": ["x"], "entries": ["one"], "epsilons": ["1"], "gain_over": "y"},

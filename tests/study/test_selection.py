@@ -397,6 +397,11 @@ def test_a_table_of_images_has_the_groups_that_it_names():
     refused(study, "tables.sex.column: unknown group column 'patient_sex'*patient_gender, view_position, patient_age*")
 
 
+SERIES = {"label": "LS", "dataset": "digits", "features": "pixels", "epsilon": "0.5", "entries": ["ls"]}
+STANDING = {"label": "LS", "dataset": "digits", "epsilon": "0.5"}
+STANDING |= {"cells": [{"features": "pixels", "entry": "ls", "x": 50}]}
+
+
 def test_a_layout_without_a_cell_is_refused_at_once():
     study = config({"t": SIDE}) | {"cells": [{"epsilons": ["0.5", "inf"]}]}
     refused(study, "tables.t: the study has none of its cells; 'cells' leaves them out")
@@ -419,12 +424,24 @@ def test_a_layout_without_a_cell_is_refused_at_once():
             {"series": [{"label": "LS", "dataset": "digits", "features": "pixels", "epsilon": "7", "entries": ["ls"]}]},
             "figures.f.series[0]: the study has no cell digits/pixels/ls/eps=7",
         ),
+        (
+            {"series": [STANDING | {"epsilon": "7"}]},
+            "figures.f.series[0]: the study has no cell digits/pixels/ls/eps=7",
+        ),
+        (
+            {"series": [STANDING | {"entries": ["ls"]}]},
+            "figures.f.series[0]: give it 'features' and 'entries', or 'cells' that say their x",
+        ),
+        (
+            {"series": [STANDING, SERIES]},
+            "figures.f.series[1]: some series have 'cells' that say their x; give them to all",
+        ),
     ],
 )
 def test_a_figure_of_settings_that_cannot_be_drawn_is_refused_at_once(change, sentence):
-    line = {"label": "LS", "dataset": "digits", "features": "pixels", "epsilon": "0.5", "entries": ["ls"]}
-    whole = {"style": "settings", "panels": [{"x": "steps", "y": "top1"}], "series": [line]}
-    load(config() | {"figures": {"f": whole}})
+    whole = {"style": "settings", "panels": [{"x": "steps", "y": "top1"}], "series": [SERIES]}
+    for series in ([SERIES], [STANDING]):
+        load(config() | {"figures": {"f": whole | {"series": series}}})
     spec = {key: value for key, value in (whole | change).items() if value is not GONE}
     with pytest.raises(StudyError) as caught:
         load(config() | {"figures": {"f": spec}})

@@ -99,6 +99,8 @@ def of_lists(error):
     for mode, lead in (("classifier", 0.5), ("all", 0.0)):
         for depth, mean in ((50, 75.0), (101, 78.0), (200, 79.5)):
             found.append(run(IMAGENET, f"nf-resnets-{mode}", 8, mean + lead, error, f"NF-ResNet-{depth}"))
+    for side, mean in ((224, 74.0), (256, 75.0), (320, 76.0)):
+        found.append(run(IMAGENET, "image-sizes", 8, mean, error, str(side)))
     for network, mean in (("wrn-16-4", 94.5), ("wrn-40-4", 95.5)):
         found.append(run(CIFAR10, "nonprivate-wrn", INF, mean, error, network, network=network))
     return found

@@ -46,6 +46,7 @@ TURNING = [
     "4.2; Figure 4: Figure contents: ImageNet top-1",
     "4.2; Figure 5; 1: Figure contents: ImageNet top-1",
     "4.3, Table 7: Places-365",
+    "C.2: Larger images",
     BATCH,
     NOISE,
     DEEP_NOISE,

@@ -66,6 +66,18 @@ def test_no_augmentation_stands_before_a_single_copy(metrics, tmp_path):
     assert [float(row["y_value"]) for row in rows] == [70, 71, 86, 99, 99, 99] and pdf.startswith(b"%PDF")
 
 
+def test_cells_that_say_where_they_stand_are_drawn_there(metrics, tmp_path):
+    cells = [{"features": "images", "entry": f"batch-{size}", "x": x} for size, x in ((256, 200), (1024, 50), (4096, 101))]
+    series = [{"label": "NF-ResNets", "dataset": "cifar10", "epsilon": "8", "cells": cells}]
+    _, rows = build(metrics, tmp_path, series=series, panels=[{"x": "depth", "y": "top1"}])
+    assert [(row["entry"], row["features"], float(row["x_value"]), float(row["y_value"])) for row in rows] == [
+        ("batch-1024", "images", 50, 61),
+        ("batch-4096", "images", 101, 62),
+        ("batch-256", "images", 200, 60),
+    ]
+    assert {row["x"] for row in rows} == {"depth"}
+
+
 def test_a_second_build_gives_the_same_bytes(metrics, tmp_path):
     assert build(metrics, tmp_path, "a")[0] == build(metrics, tmp_path, "b")[0]
 

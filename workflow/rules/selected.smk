@@ -25,11 +25,7 @@ def grouped_metrics(figure):
     """Cell -> its metrics, for every cell of a figure by subgroup, or of settings."""
     spec = STUDY["figures"][figure]
     if spec["style"] == "settings":
-        names = [
-            study_cells.Cell(line["dataset"], line["features"], entry, line["epsilon"]).path
-            for line in spec["series"]
-            for entry in line["entries"]
-        ]
+        names = [cell.path for line in spec["series"] for cell in series_cells(line)]
         return {name: f"results/cells/{name}/metrics.json" for name in names}
     if spec["style"] != "disparity":
         return {}

@@ -1,6 +1,6 @@
 """The cells that tables and figures are made of: each line is one of the study, and each layout has some."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from dpstudy.data.bands import group_names
 from dpstudy.errors import StudyError
@@ -33,8 +33,15 @@ def check_lines(place: str, spec: dict, config: dict) -> None:
                 raise StudyError(f"{where}: the entry {line['entry']!r} has no steps, hence no curve")
 
 
+def series_cells(line: Mapping) -> list[Cell]:
+    """The cells of one line of a figure of settings."""
+    pairs = [(part["features"], part["entry"]) for part in line.get("cells", [])]
+    pairs += [(line["features"], entry) for entry in line.get("entries", [])]
+    return [Cell(line["dataset"], *pair, line["epsilon"]) for pair in pairs]
+
+
 def check_series(place: str, spec: dict, config: dict) -> None:
-    """Every entry of a figure of settings is a cell, and what it draws of a metric is measured.
+    """Every line of a figure of settings names cells in one of two ways, and what it draws of a metric is measured.
 
     Raises:
         StudyError: the first that is not.
@@ -43,10 +50,13 @@ def check_series(place: str, spec: dict, config: dict) -> None:
         return
     cells = {cell.path for cell in unfold(config)}
     for number, line in enumerate(spec["series"]):
-        for entry in line["entries"]:
-            path = Cell(line["dataset"], line["features"], entry, line["epsilon"]).path
-            if path not in cells:
-                raise StudyError(f"{place}.series[{number}]: the study has no cell {path}")
+        if ("cells" in line, "features" in line, "entries" in line) not in ((True, False, False), (False, True, True)):
+            raise StudyError(f"{place}.series[{number}]: give it 'features' and 'entries', or 'cells' that say their x")
+        if ("cells" in line) != ("cells" in spec["series"][0]):
+            raise StudyError(f"{place}.series[{number}]: some series have 'cells' that say their x; give them to all")
+        for cell in series_cells(line):
+            if cell.path not in cells:
+                raise StudyError(f"{place}.series[{number}]: the study has no cell {cell.path}")
     known = schema("config")["properties"]["evaluation"]["properties"]["metrics"]["items"]["enum"]
     measured = config["evaluation"]["metrics"]
     for number, panel in enumerate(spec["panels"]):

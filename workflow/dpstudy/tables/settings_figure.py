@@ -1,5 +1,5 @@
 """What suits a cell against what it was given: accuracy or a chosen setting by batch size, noise, copies and the like
-(de2022, Figures 2, 3, 6, 7, 10 and 11), as PDF, PNG and CSV.
+(de2022, Figures 2 to 4, 6, 7, 10 and 11), as PDF, PNG and CSV.
 
 A line is made of cells of one epsilon. What is asked of a cell stands in its metrics.json: a metric, as mean over seeds
 with bars of one standard deviation, or a hyper-parameter as it was used, chosen by a search or not.
@@ -55,6 +55,7 @@ _WIDTH, _PANEL_HEIGHT, _COLUMNS, _TICKS = 6.3, 2.3, 2, 8
 class Point:
     """One cell in one panel; `std` and `seeds` are None where y is a setting."""
 
+    features: str
     entry: str
     x: float
     y: float
@@ -74,7 +75,8 @@ def build_settings_figure(
 
     Args:
         name: its key under `figures`.
-        spec: its value there: panels ({x, y, title}), series ({label, dataset, features, epsilon, entries}), title.
+        spec: its value there: panels ({x, y, title}), series ({label, dataset, epsilon} with features and entries, or
+            with cells ({features, entry, x}) and panels' x the words under the axis), title.
         metrics: cell name -> path of its metrics.json.
         pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
 
@@ -87,7 +89,7 @@ def build_settings_figure(
         csv_path,
         CSV_HEADER,
         (
-            (_title(panel, number), line["label"], line["dataset"], line["features"], point.entry, line["epsilon"])
+            (_title(panel, number), line["label"], line["dataset"], point.features, point.entry, line["epsilon"])
             + (panel["x"], point.x, panel["y"], point.y, point.std, point.seeds)
             for number, (panel, lines) in enumerate(zip(spec["panels"], panels, strict=True))
             for line, points in zip(spec["series"], lines, strict=True)
@@ -105,11 +107,11 @@ def _title(panel: dict, number: int) -> str:
 def _points(where: str, panel: dict, line: dict, metrics: Mapping[str, str | os.PathLike]) -> list[Point]:
     """The points of one line, by x."""
     found = []
-    for entry in line["entries"]:
-        cell = cell_name(line["dataset"], line["features"], entry, line["epsilon"])
-        document = read_json(metrics[cell])
-        x, y = (_value(f"{where}: the cell {cell}", document, panel[axis]) for axis in ("x", "y"))
-        found.append(Point(entry, x[0], *y))
+    for part in line.get("cells") or [{"features": line["features"], "entry": entry} for entry in line["entries"]]:
+        cell = cell_name(line["dataset"], part["features"], part["entry"], line["epsilon"])
+        document, said = read_json(metrics[cell]), f"{where}: the cell {cell}"
+        x = part["x"] if "x" in part else _value(said, document, panel["x"])[0]
+        found.append(Point(part["features"], part["entry"], x, *_value(said, document, panel["y"])))
     return sorted(found, key=lambda point: point.x)
 
 

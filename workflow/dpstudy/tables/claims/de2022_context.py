@@ -43,14 +43,6 @@ def deduplication(evidence: Evidence) -> Finding:
     )
 
 
-def larger_images(evidence: Evidence) -> Finding:
-    """Larger images improve fine-tuning on ImageNet."""
-    return undecided(
-        "The study has no cells fine-tuned on ImageNet at two image sizes, and the paper prints none at another size "
-        "than 320 x 320"
-    )
-
-
 def pretraining_settings(evidence: Evidence) -> Finding:
     """How models were pre-trained without privacy."""
     listed = sorted({row["table"] for row in evidence.hyperparameters}, key=int)
@@ -71,7 +63,6 @@ CLAIMS = {
     ("4.2", "Concurrent ViT result"): concurrent_result,
     ("1 (footnote 1)", "Later results by others"): later_results,
     ("4.2 (footnote 3)", "De-duplicating JFT-300M"): deduplication,
-    ("C.2", "Larger images"): larger_images,
     ("C.3", "Non-private pre-training"): pretraining_settings,
     ("6", "Group fairness"): fairness,
 }

@@ -1,10 +1,11 @@
-"""Claims of de2022 about private fine-tuning on CIFAR, and about larger models (sections 4.1, 4.2, B.2 to B.4)."""
+"""Claims of de2022 about private fine-tuning on CIFAR, and about larger models or images (sections 4.1, 4.2, B.2 to B.4,
+C.2)."""
 
 from collections.abc import Sequence
 
 from dpstudy.tables.claims.de2022_printed import CIFAR10, IMAGENET, PRIOR_CIFAR100, PRIOR_TUNED
 from dpstudy.tables.claims.de2022_techniques import up
-from dpstudy.tables.claims.finding import PRINTED, Finding, Part, by_roles, decided, noted, number
+from dpstudy.tables.claims.finding import PRINTED, Finding, Part, by_roles, decided, noted, number, on_cells
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Scores
@@ -124,6 +125,12 @@ def stronger_start(evidence: Evidence) -> Finding:
     )
 
 
+def larger_images(evidence: Evidence) -> Finding:
+    """Larger images improve fine-tuning; the paper prints accuracies at 320 x 320 alone."""
+    parts = [Part.of("Larger images over smaller ones", up(evidence.ours.in_order("image-sizes")))]
+    return on_cells(parts, "The study has no cells at two image sizes in the role image-sizes")
+
+
 CLAIMS = {
     ("4.1", "Fine-tuning all layers"): all_layers_first,
     ("4.1 vs Table 5", "Prose/Table 1 and Table 5"): prose_and_table,
@@ -132,4 +139,5 @@ CLAIMS = {
     ("B.4, Table 11", "CIFAR-100 -> CIFAR-10"): from_cifar100,
     ("B.2; 4", "In fine-tuning, larger models"): larger_models,
     ("4.2", "A stronger pre-trained model"): stronger_start,
+    ("C.2", "Larger images"): larger_images,
 }

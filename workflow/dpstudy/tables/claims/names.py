@@ -49,6 +49,7 @@ ROLES = {
         "scratch-imagenet",  # Table 4
         "nf-resnets-all",  # Figure 4: from the shallowest to the deepest
         "nf-resnets-classifier",
+        "image-sizes",  # appendix C.2: from the smallest images to the largest
         "jft-300m",  # the NF-ResNet-200 of Figure 5, by what it was pre-trained on
         "jft-4b",
         "nfnet",  # Table 6
