@@ -66,6 +66,18 @@ def test_published_values_are_hollow_and_entries_keep_their_colour(study):
     assert len({line.shape for line in both["legend"]}) == 2 == len({line.dash for line in both["legend"]})
 
 
+def test_cited_numbers_have_a_line_of_their_own_between_the_ticks(study):
+    models = {"VGG": "shallow VGG variant", "ResNet-9": "shallow 9-layer residual network"}
+    works = {"paper": "de2022", "table": "3"}
+    cited = [{"label": label, "published": works | {"model": model}} for label, model in models.items()]
+    spec = {"dataset": "mnist", "epsilons": ["1.2", "7.42", "7.5", "inf"], "cited": cited}
+    chart = describe_chart("f", spec, study.results)
+    vgg, residual = only(chart, "VGG"), only(chart, "ResNet-9")
+    assert vgg.hollow and [point.numbers[:2] for point in vgg.points] == [("7.42", "70.1")]
+    assert residual.shape != vgg.shape and {vgg, residual} <= {*chart["legend"]}
+    assert [text for _, text in chart["panels"][0].x_ticks] == ["1.2", "∞"]
+
+
 def test_every_marker_and_dash_of_the_palette_can_be_drawn():
     assert set(palette.MARKERS) == set(charts._SHAPES) and set(palette.LINES) == set(charts._DASHES)
 

@@ -8,6 +8,7 @@ import pytest
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.summary import read_summary
 from dpstudy.tables.figures import RC, Series, build_figure, collect, draw
+from dpstudy.tables.palette import COLOURS
 
 SPEC = {
     "dataset": "mnist",
@@ -127,6 +128,23 @@ def test_published_values_are_hollow_markers_in_their_lines_colour(paper_study):
     colours = {c.get_label(): c.lines[0].get_color() for c in drawn[0].containers if c.get_label() in printed}
     assert len(set(colours.values())) == 2 and {line.get_color() for line in hollow} == set(colours.values())
     assert not [line for line in drawn[1].lines if line.get_markerfacecolor() == "none"]
+
+
+def test_cited_numbers_are_grey_lines_of_their_own_and_stand_between_the_ticks(paper_study):
+    works = {"paper": "de2022", "table": "3", "dataset": "CIFAR-10"}
+    spec = {"dataset": "cifar10", "entries": ["dp-ls"], "epsilons": ["0.01", "1", "1.93", "4.21"]}
+    cited = [
+        {"label": "VGG", "published": works | {"model": "shallow VGG variant"}},
+        {"label": "ScatterNet", "published": works | {"model": "ScatterNet model"}},
+    ]
+    series, [drawn] = panels(paper_study, spec | {"cited": cited})
+    found = {line.label: [point[:2] for point in line.points] for line in series if line.cited}
+    assert found == {"VGG": [("1.93", 58.6), ("4.21", 66.2)], "ScatterNet": [("1", 60.3)]}
+    handles = dict(zip(*reversed(drawn.get_legend_handles_labels()), strict=True))
+    looks = [handles[label].lines[0] for label in found]
+    assert {line.get_color() for line in looks} == {COLOURS[-1]} and len({line.get_marker() for line in looks}) == 2
+    assert list(looks[0].get_xdata()) == [1.93, 4.21] and list(looks[0].get_ydata()) == [58.6, 66.2]
+    assert [text.get_text() for text in drawn.get_xticklabels()] == ["0.01", "1"]  # where cells are
 
 
 def test_a_bound_is_not_drawn(paper_study):

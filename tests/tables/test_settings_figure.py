@@ -67,7 +67,8 @@ def test_no_augmentation_stands_before_a_single_copy(metrics, tmp_path):
 
 
 def test_cells_that_say_where_they_stand_are_drawn_there(metrics, tmp_path):
-    cells = [{"features": "images", "entry": f"batch-{size}", "x": x} for size, x in ((256, 200), (1024, 50), (4096, 101))]
+    places = {"batch-256": 200, "batch-1024": 50, "batch-4096": 101}
+    cells = [{"features": "images", "entry": entry, "x": x} for entry, x in places.items()]
     series = [{"label": "NF-ResNets", "dataset": "cifar10", "epsilon": "8", "cells": cells}]
     _, rows = build(metrics, tmp_path, series=series, panels=[{"x": "depth", "y": "top1"}])
     assert [(row["entry"], row["features"], float(row["x_value"]), float(row["y_value"])) for row in rows] == [

@@ -128,7 +128,8 @@ class _Scale:
         if "inf" in epsilons:
             self._x["inf"] = end - inset if finite else (_LEFT + end) / 2
         self.gap = right + 4 if "inf" in epsilons and finite else None
-        self.x_ticks = tuple((x, "∞" if e == "inf" else e) for e, x in self._x.items())
+        marked = {point[0] for line in series if not line.cited for point in line.points}
+        self.x_ticks = tuple((x, "∞" if e == "inf" else e) for e, x in self._x.items() if e in marked)
         ends = [value for line in series for value in _extent(line, intervals)]
         low, high = min(ends), max(ends)
         step = _step(high - low or 1.0)

@@ -63,10 +63,11 @@ def _patterns(spec: Mapping) -> Iterator[dict[str, list[str]]]:
         features = [name for given in spec.get("pretraining", {}).values() for name in listed(given)]
         entries = [entry for _, _, entry in entries_of(spec)]
         found.append({"entry": entries} | ({"features": features} if features else {}))
-    for row in (*spec.get("searches", []), *(line for line in spec.get("series", []) if "cells" in line)):
+    series = {key: [line for line in spec.get("series", []) if key in line] for key in ("cells", "entries")}
+    for row in (*spec.get("searches", []), *series["cells"]):
         found += [_named(row) | _named(part) for part in row["cells"]]
     lines = [line for panel in spec.get("panels", []) for line in panel.get("lines", [])]
-    for part in (*lines, *spec.get("lines", []), *spec.get("models", []), *(s for s in spec.get("series", []) if "cells" not in s)):
+    for part in (*lines, *spec.get("lines", []), *series["entries"], *spec.get("models", [])):
         found.append(_named(part))
     if times := [spec[key] for key in _TIMES if key in spec]:
         found += [{k: v for part in parts for k, v in _named(part).items()} for parts in itertools.product(*times)]

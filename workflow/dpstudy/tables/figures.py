@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import matplotlib
@@ -19,7 +19,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
 from dpstudy.files import atomic
 from dpstudy.tables.layout import check_names, marked
-from dpstudy.tables.palette import colours, legend_columns, marker
+from dpstudy.tables.palette import COLOURS, MARKERS, colours, legend_columns, marker
 from dpstudy.tables.published import combine, lookup
 
 CSV_HEADER = ("series", "dataset", "features", "entry", "epsilon", "metric", "mean", "std", "seeds")
@@ -44,7 +44,7 @@ class Series:
     """One line of one panel. Its points are (epsilon, mean, std, number of seeds).
 
     `kind` tells the features apart (a group's label, else the features' name). `published`: the values are a paper's,
-    std is None where unknown, and the number of seeds 0.
+    std is None where unknown, and the number of seeds 0. `cited`: they are a paper's and stand beside no line of ours.
     """
 
     label: str
@@ -54,6 +54,7 @@ class Series:
     entry: str
     points: tuple[tuple[str, float, float | None, int], ...]
     published: bool = False
+    cited: bool = False
 
 
 def build_figure(
@@ -70,7 +71,7 @@ def build_figure(
     Args:
         name: its key under `figures`.
         spec: its value there: dataset or datasets (a panel each), groups or features, entries, epsilons, metric,
-            title, published, counterparts, gain_over. Absent features, entries and epsilons: the study's.
+            title, published, counterparts, cited, gain_over. Absent features, entries and epsilons: the study's.
         study_axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
         summary_path: summary.csv or summary.parquet.
         pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
@@ -113,7 +114,7 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
         ("data set", datasets, "datasets"),
         ("features", [group["features"] for group in groups], "features"),
         ("entry", entries, "entries"),
-        ("epsilon", epsilons, "epsilons"),
+        ("epsilon", [] if "cited" in spec else epsilons, "epsilons"),  # papers have epsilons of their own
         ("features", [spec["gain_over"]] if "gain_over" in spec else [], "features"),
     ):
         check_names(where, what, names, axes[known])
@@ -132,6 +133,9 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
             published += _published(combine(spec, dataset, group), kind, dataset, epsilons, metric)
     if not ours:
         raise StudyError(f"{where}: no cell of the study has {metric!r} for its data set, features and entries")
+    for row in spec.get("cited", []):
+        found = _published(combine(spec, spec["dataset"], row), row["label"], spec["dataset"], epsilons, metric)
+        published += [replace(line, label=row["label"], cited=True) for line in found]
     return ours + published
 
 
@@ -172,7 +176,7 @@ def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, titl
     for panel in panels[len(datasets) :]:
         panel.set_axis_off()
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
-    if any(line.published for line in series):
+    if any(line.published and not line.cited for line in series):
         handles["published"] = Line2D([], [], color="0.25", marker="o", linestyle="none", markerfacecolor="none")
     place: dict[str, Any] = {"loc": "outside right upper"}
     if len(datasets) > 1:
@@ -184,7 +188,10 @@ def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, titl
 
 
 def line_styles(series: list[Series], axes: Mapping[str, list[str]]) -> dict[tuple[str, str], dict]:
-    """(kind, entry) -> Matplotlib keywords; with a single entry the kinds of features differ in colour too."""
+    """(kind, entry) -> Matplotlib keywords; with a single entry the kinds of features differ in colour too.
+
+    What is cited has no entry: grey, told apart by its markers.
+    """
     pairs = list(dict.fromkeys((line.kind, line.entry) for line in series if line.entry))
     kinds = list(dict.fromkeys(kind for kind, _ in pairs))
     if set(kinds) <= set(axes["features"]):  # else labels of groups: told apart by their order
@@ -192,14 +199,22 @@ def line_styles(series: list[Series], axes: Mapping[str, list[str]]) -> dict[tup
     found = colours([entry for _, entry in pairs], axes)
     looks = [(kind, colour) for (kind, _), colour in zip(pairs, found, strict=True)]
     laps = [looks[:number].count(look) for number, look in enumerate(looks)]
-    return {
+    cited = dict.fromkeys(line.kind for line in series if line.cited)
+    aside = {
+        (kind, ""): {"color": COLOURS[-1], "marker": MARKERS[number % len(MARKERS)]}
+        for number, kind in enumerate(cited)
+    }
+    return aside | {
         pair: {"color": colour} | marker(kind, kinds, lap)
         for pair, (kind, colour), lap in zip(pairs, looks, laps, strict=True)
     }
 
 
 def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str], dict]) -> None:
-    positions = _positions(sorted({point[0] for line in series for point in line.points}, key=float))
+    positions, ours = (
+        _positions(sorted({point[0] for line in lines for point in line.points}, key=float))
+        for lines in (series, [line for line in series if not line.cited])
+    )
     for line in series:
         if line.published:
             of_kind = next((keywords for (kind, _), keywords in styles.items() if kind == line.kind), {})
@@ -209,7 +224,7 @@ def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str],
             keywords = styles[line.kind, line.entry] | {"markeredgecolor": "white", "markeredgewidth": 0.5}
         finite = sorted((point for point in line.points if point[0] != "inf"), key=lambda point: float(point[0]))
         unbounded = [point for point in line.points if point[0] == "inf"]
-        label = "_published" if line.published else line.label
+        label = "_published" if line.published and not line.cited else line.label
         for part in (finite, unbounded):  # two strokes: no line runs across the break of the axis
             if part:
                 x, y = [positions[point[0]] for point in part], [point[1] for point in part]
@@ -217,7 +232,7 @@ def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str],
                 spread = [point[2] or 0.0 for point in part] if known else None
                 panel.errorbar(x, y, spread, label=label, capsize=2, elinewidth=0.7, capthick=0.7, **keywords)
                 label = "_in the legend already"
-    _mark_epsilons(panel, positions)
+    _mark_epsilons(panel, {epsilon: positions[epsilon] for epsilon in ours})
 
 
 def _positions(epsilons: list[str]) -> dict[str, float]:

@@ -1,5 +1,4 @@
-"""Claims of de2022 about private fine-tuning on CIFAR, and about larger models or images (sections 4.1, 4.2, B.2 to B.4,
-C.2)."""
+"""Claims of de2022 about private fine-tuning on CIFAR, larger models and larger images (4.1, 4.2, B.2 to B.4, C.2)."""
 
 from collections.abc import Sequence
 
