@@ -53,6 +53,7 @@ class Curve:
 
         matplotlib.use("Agg")
         from matplotlib import pyplot
+        from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
         folder.mkdir(parents=True, exist_ok=True)
         with open(folder / f"{self.name}.csv", "w", newline="", encoding="utf-8") as file:
@@ -65,7 +66,10 @@ class Curve:
         axes.set(xlabel=self.size, ylabel="seconds", title=self.about)
         sizes = [size for size, _ in next(iter(self._points.values()))]
         axes.set_xticks(sizes, [f"{int(size):,}" for size in sizes])
-        axes.minorticks_off()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # some curves lie between two powers of ten
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_minor_locator(NullLocator())
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
         figure.savefig(folder / f"{self.name}.png", dpi=150)
