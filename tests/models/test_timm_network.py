@@ -39,6 +39,26 @@ def test_our_convolutions_compute_what_timms_do(name, theirs, overlay):
     assert sum(isinstance(layer, ScaledConv2d) for layer in ours.modules()) > 10
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters", "branches"),
+    [  # a ResNet of the depth has as many: its batch normalisations' gains and biases are the convolutions' here
+        ("nf-resnet-50", 25_557_032, 16),
+        ("nf-resnet-101", 44_549_160, 33),
+        ("nf-resnet-152", 60_192_808, 50),
+        ("nf-resnet-200", 64_673_832, 66),
+        ("nfnet-f3", 254.9e6, 48),  # Brock et al. 2021b: 254.9 million
+    ],
+)
+def test_networks_of_full_size_have_the_published_size_and_a_rule_for_every_layer(name, parameters, branches):
+    with torch.device("meta"):  # shapes alone: no memory, no time
+        network = networks.build(name, SHAPE, 1000)
+    gains = [key for key, _ in network.named_parameters() if key.endswith("skipinit_gain")]
+    count = sum(value.numel() for value in network.parameters()) - len(gains)
+    assert len(gains) == branches and abs(count - parameters) <= (0 if isinstance(parameters, int) else 0.05e6)
+    kinds = {type(rule).__name__ for rule in RecordGradients(network)._rules.values()}
+    assert kinds == {"OuterProducts", "StandardisedProducts"}  # none is run again record by record
+
+
 @pytest.mark.parametrize("name", ["nf-resnet-26", "nfnet-f0"])
 def test_branches_of_normaliser_free_networks_start_open(name):
     gains = [value.item() for key, value in small(name).named_parameters() if key.endswith("skipinit_gain")]
