@@ -1,0 +1,182 @@
+"""The settings of tramer2021's studies are those that its Tables 12 and 14 to 18 print (hyperparameters.csv)."""
+
+import csv
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dpstudy.study.cells import unfold
+from dpstudy.study.config import load
+
+ROOT = Path(__file__).parents[2]
+SHORT = {"MNIST": "mnist", "Fashion-MNIST": "fashion-mnist", "CIFAR-10": "cifar10"}
+MODELS = {"linear": "linear", "scatter-28": "ScatterNet+CNN", "scatter-32": "ScatterNet+CNN", "tanh-28": "CNN"}
+MODELS |= {"tanh-32": "CNN"}
+
+
+def loaded(study):
+    path = ROOT / "studies" / f"tramer2021-{study}.yaml"
+    return load(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def cells_of(study):
+    """(cell, options) of a study."""
+    config = loaded(study)
+    return config, [(cell, cell.options(config)) for cell in unfold(config)]
+
+
+def printed(table, **keys):
+    """parameter -> text of a table, in the rows that these columns tell apart."""
+    wanted = {"paper": "tramer2021", "table": table} | keys
+    with (ROOT / "workflow/published/hyperparameters.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if wanted.items() <= row.items()]
+    found = {row["parameter"]: row["value"] for row in rows}
+    assert rows and len(found) == len(rows), "one row a parameter"
+    return found
+
+
+def numbers(text):
+    """{1/4, 1/2} * B/512 -> [0.25, 0.5]; {512, 1024, ..., 16384}: doubling."""
+    inside = re.match(r"\{(.*)\}", text)[1]
+    values = [value.strip() for value in inside.split(",")]
+    if "..." in values:
+        first, last = int(values[0]), int(values[-1])
+        return [first * 2**power for power in range((last // first).bit_length())]
+    return [float(Fraction(value)) for value in values]
+
+
+def model_of(options):
+    return MODELS[options.get("network", "linear")]
+
+
+def check_data_norm(options, bounds):
+    assert options["normalisation"]["mean_clip"] == float(bounds["data_norm_C1"])
+    assert options["normalisation"]["square_clip"] == float(bounds["data_norm_C2"])
+
+
+def check_grid(options, found, stretched=1):
+    """The search tries the printed grid, every point of it, at a rate for batches of 512."""
+    tuning = options["tuning"]
+    assert tuning["sampler"] == "grid" and options["learning_rate_batch"] == 512
+    assert tuning["space"]["learning_rate"]["choices"] == numbers(found["learning_rate"])
+    assert tuning["space"]["epochs"]["choices"] == [stretched * epochs for epochs in numbers(found["epochs"])]
+    assert options["clipping_norm"] == float(found["clipping_norm"]) and options["momentum"] == float(found["momentum"])
+    assert options["optimiser"] == "momentum"
+
+
+@pytest.mark.parametrize(
+    ("study", "dataset"), [("search", "MNIST"), ("search", "Fashion-MNIST"), ("search-cifar10", "CIFAR-10")]
+)
+def test_the_searches_try_the_grid_of_table_12(study, dataset):
+    config, cells = cells_of(study)
+    found, seen = printed("12", dataset=dataset), set()
+    cells = [(cell, options) for cell, options in cells if cell.dataset == SHORT[dataset]]
+    for cell, options in cells:
+        assert cell.epsilon == "3"
+        check_grid(options, found)
+        assert options["tuning"]["space"]["batch_size"]["choices"] == numbers(found["batch_size"])
+        groups = config["features"][cell.features].get("normalise", "none")
+        sigma = options.get("normalisation", {}).get("noise_multiplier")
+        if sigma is not None:
+            check_data_norm(options, found)
+        seen.add((model_of(options), "none" if groups == "none" else groups["group_norm"], sigma))
+    groups, sigmas = numbers(found["group_norm_groups_G"]), numbers(found["data_norm_sigma"])
+    normalised = [*((g, None) for g in groups), *(("none", s) for s in sigmas)]
+    assert seen == {(m, *n) for m in ("linear", "ScatterNet+CNN") for n in normalised} | {("CNN", "none", None)}
+
+
+@pytest.mark.parametrize(
+    ("study", "dataset"), [("mnist", "MNIST"), ("fashion", "Fashion-MNIST"), ("cifar10", "CIFAR-10")]
+)
+def test_convergence_is_shown_at_the_rates_of_table_14(study, dataset):
+    config, cells = cells_of(f"convergence-{study}")
+    found, seen = printed("14", dataset=dataset), set()
+    rates = {float(Fraction(found[f"learning_rate_{name}"])): name for name in ("low", "high")}
+    for cell, options in cells:
+        assert (options["batch_size"], options["epochs"]) == (int(found["batch_size"]), int(found["epochs"]))
+        assert options["clipping_norm"] == float(found["clipping_norm"]) and options["learning_rate_batch"] == 512
+        assert options["sanitise"] == ("full" if cell.epsilon == "3" else "clip"), "clipped in any case"
+        if model_of(options) != "CNN":
+            groups = re.match(r"Group Norm. \(G = (\d+)\)", found["normalization"])
+            normalise = config["features"][cell.features].get("normalise", "none")
+            assert normalise == ({"group_norm": int(groups[1])} if groups else "none")
+            assert ("normalisation" in options) == (groups is None)
+        if "normalisation" in options:
+            check_data_norm(options, printed("12", dataset=dataset))
+            assert (
+                found["normalization"] == f"Data Norm. (sigma_norm = {options['normalisation']['noise_multiplier']:g})"
+            )
+        seen.add((model_of(options), rates[options["learning_rate"]], cell.epsilon))
+    models = ("linear", "ScatterNet+CNN", "CNN")
+    assert seen == {(m, r, e) for m in models for r in ("low", "high") for e in ("3", "inf")}
+
+
+SIZES = {"cifar10-10k": ("10K", 10_000), "cifar10-25k": ("25K", 25_000), "cifar10": ("50K", 50_000)}
+
+
+def delta_of(config, dataset):
+    return float(Fraction(config["datasets"][dataset]["delta"]))
+
+
+def test_subsets_are_searched_as_in_table_15():
+    config, cells = cells_of("data-search")
+    found = printed("15")
+    assert found["batch_size"] == "8192" and found["epochs"].endswith("* 50000/N")
+    for cell, options in cells:
+        size = SIZES.get(cell.dataset, SIZES["cifar10"])[1]
+        check_grid(options, found, stretched=50_000 // size)
+        assert options["batch_size"] == int(found["batch_size"]) and delta_of(config, cell.dataset) == 1 / (2 * size)
+        if model_of(options) == "CNN":
+            assert "normalisation" not in options
+        else:
+            check_data_norm(options, found)
+            assert options["normalisation"]["noise_multiplier"] == float(found["data_norm_sigma"])
+    assert {cell.dataset for cell, _ in cells} >= {"cifar10-10k", "cifar10-25k"}
+
+
+def test_subsets_are_trained_on_as_in_table_16():
+    config, cells = cells_of("data")
+    seen = set()
+    for cell, options in cells:
+        name, size = SIZES.get(cell.dataset, SIZES["cifar10"])
+        found = printed("16", dataset=f"CIFAR-10 (N={name})", model=model_of(options))
+        assert options["epochs"] * size == int(found["epochs_normalized_to_50000"]) * 50_000, cell
+        assert options["learning_rate"] == float(Fraction(found["base_learning_rate"])), cell
+        assert options["learning_rate_batch"] == 512 and options["batch_size"] == int(printed("15")["batch_size"])
+        assert delta_of(config, cell.dataset) == 1 / (2 * size)
+        seen.add((name, model_of(options)))
+    assert seen == {(name, model) for name, _ in SIZES.values() for model in ("linear", "ScatterNet+CNN", "CNN")}
+
+
+def test_transfer_is_searched_and_trained_as_in_table_17():
+    ranges = printed("17", method="DP-SGD (search range)")
+    for cell, options in cells_of("transfer-search")[1]:
+        assert cell.epsilon == "2"
+        check_grid(options, ranges)
+        assert options["tuning"]["space"]["batch_size"]["choices"] == numbers(ranges["batch_size"])
+    best = {"resnext": "CIFAR-100 (ResNeXt-29)", "simclr": "ImageNet (unlabeled, SimCLRv2)"}
+    seen = set()
+    for cell, options in cells_of("transfer")[1]:
+        if cell.entry.startswith("dp-sgd"):
+            found = printed("17", pretraining=best[cell.features], method="DP-SGD (best)")
+            rate, batch = found["learning_rate"].split(" * ")
+            assert (options["batch_size"], options["epochs"]) == (int(found["batch_size"]), int(found["epochs"]))
+            assert batch == f"{options['batch_size']}/{options['learning_rate_batch']}"
+            assert options["learning_rate"] == float(rate) and options["clipping_norm"] == 0.1
+            seen.add(cell.features)
+    assert seen == set(best)
+
+
+@pytest.mark.parametrize("dataset", SHORT)
+def test_batch_sizes_are_those_of_table_18(dataset):
+    found, sizes = printed("18", dataset=dataset), set()
+    rate, _, scale = found["learning_rate"].partition(" * ")
+    for cell, options in cells_of("batches")[1]:
+        if cell.dataset == SHORT[dataset]:
+            assert options["epochs"] == int(found["epochs"]) and options["learning_rate"] == float(Fraction(rate)), cell
+            assert scale == f"B/{options['learning_rate_batch']}" and model_of(options) == "CNN"
+            sizes.add(options["batch_size"])
+    assert sorted(sizes) == numbers(found["batch_size"])
