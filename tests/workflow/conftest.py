@@ -108,3 +108,9 @@ def study(finished, tmp_path) -> StudyFolder:
     copy = tmp_path / "study"
     shutil.copytree(finished.path, copy, copy_function=shutil.copy2)
     return StudyFolder(copy)
+
+
+@pytest.fixture
+def empty(tmp_path):
+    """A study that nobody has run."""
+    return make_folder(tmp_path / "study")

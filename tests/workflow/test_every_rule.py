@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tests.workflow.conftest import ROOT, TINY, StudyFolder, make_folder
+from tests.workflow.faults import mount, small_disk
 from tests.workflow.kills import (
     OUTPUTS,
     Run,
@@ -26,7 +27,6 @@ from tests.workflow.kills import (
     work_seconds,
     workers_of,
 )
-from tests.workflow.test_faults import mount, small_disk
 
 ASKED = bool(os.environ.get("DPSTUDY_FAULTS"))
 EVERY = yaml.safe_load(Path(__file__).with_name("every_rule.yaml").read_text())

@@ -1,26 +1,19 @@
-"""A mistake or a fault gives one clear sentence, a failure, no half-written output; once mended, the run goes on."""
+"""A user's mistake, damaged data or a broken privacy claim: one sentence, and once it is mended the run goes on."""
 
-import contextlib
-import copy
-import errno
 import os
 import shutil
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from dpstudy.errors import StudyError
-from dpstudy.files import atomic, read_json, write_json
-from tests.workflow.conftest import TINY, StudyFolder, make_folder
-from tests.workflow.kills import Run, temporary_files
+from dpstudy.files import read_json, write_json
+from tests.workflow.conftest import TINY, make_folder
+from tests.workflow.faults import fails, make_study, with_value, works
 
 ROWS, CLASSES = 60, 3
-DIGITS_SHARD = "results/data/digits/train/part-00000.parquet"
 SGD = {"method": "first_order", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 3}
 OWN = {
     "study": "own",
@@ -32,52 +25,6 @@ OWN = {
 }
 OWN_FEATURES = "results/features/own/brought/train/part-00000.parquet"
 OWN_CELL = "results/cells/own/brought/{}/eps=1/metrics.json"
-
-
-def with_value(config: dict, place: str, value: object) -> dict:
-    """A copy of a config with another value at a dotted place."""
-    changed = copy.deepcopy(config)
-    node = changed
-    *parents, last = place.split(".")
-    for part in parents:
-        node = node[part]
-    node[last] = value
-    return changed
-
-
-def sentences(result: subprocess.CompletedProcess) -> list[str]:
-    """What the jobs said to the user."""
-    return [line for line in result.stderr.splitlines() if line.startswith("dpstudy: ")]
-
-
-def fails(study: StudyFolder, target: str, *expected: str) -> None:
-    """Making the target fails with one sentence that has all these parts, and leaves nothing half-written."""
-    result = study.snakemake(target)
-    assert result.returncode != 0
-    (sentence,) = sentences(result)
-    for part in expected:
-        assert part in sentence
-    assert "Traceback" not in result.stderr
-    assert not (study.path / target).exists()
-    assert temporary_files(study) == []
-
-
-def works(study: StudyFolder, target: str) -> None:
-    result = study.snakemake(target)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert (study.path / target).exists()
-
-
-def make_study(study: StudyFolder, *arguments: str) -> subprocess.CompletedProcess:
-    """What `make study` does."""
-    command = [sys.executable, "workflow/run.py", "--cores", "2", *arguments]
-    return subprocess.run(command, cwd=study.path, env=study.environment, capture_output=True, text=True)
-
-
-@pytest.fixture
-def empty(tmp_path):
-    """A study that nobody has run."""
-    return make_folder(tmp_path / "study")
 
 
 def write_own(folder: Path, rows: int = ROWS) -> None:
@@ -97,96 +44,6 @@ def own(empty):
     write_own(empty.path / "data" / "own")
     empty.write_config(OWN)
     return empty
-
-
-# ---- the disk
-
-
-def mount(*options: str) -> bool:
-    return subprocess.run(["mount", *options], capture_output=True).returncode == 0
-
-
-@contextlib.contextmanager
-def small_disk(folder: Path, size: str):
-    """A file system of that size at `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if os.geteuid() or not mount("-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)):
-        pytest.skip("a small disk takes root and mount")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-@pytest.mark.parametrize("size", ["4k", "16k"])  # no room for the log, none for the shard
-def test_a_full_disk(empty, size):
-    results = empty.path / "results"
-    with small_disk(results, size):
-        fails(empty, DIGITS_SHARD, "the disk is full; free some space and run the same command again")
-        assert mount("-o", "remount,size=16m", str(results))
-        works(empty, DIGITS_SHARD)
-
-
-@pytest.mark.parametrize("run", [StudyFolder.snakemake, lambda study, *target: make_study(study, *target)])
-def test_a_read_only_results_folder(empty, run):
-    results = empty.path / "results"
-    with small_disk(results, "16m"):
-        assert mount("-o", "remount,ro", str(results))
-        for target in ([DIGITS_SHARD], []):
-            result = run(empty, *target)
-            assert result.returncode
-            assert "results: cannot be written to; it is read-only, or another user's." in result.stderr
-            assert "Traceback" not in result.stderr
-        assert mount("-o", "remount,rw", str(results))
-        works(empty, DIGITS_SHARD)
-
-
-def test_a_results_folder_that_turns_read_only_in_mid_run(empty):
-    results = empty.path / "results"
-    with small_disk(results, "64m"):
-        run = Run(empty)
-        assert run.wait_for("prepare_shard")
-        while not mount("-o", "remount,ro", str(results)):  # refused while a job has its log open
-            assert run.process.poll() is None, run.said()
-        assert run.wait() == 1
-        said = run.said()  # Snakemake's own words too, where it could not note what it had done
-        assert "workflow/dpstudy" not in said, said
-        told = "dpstudy: results: cannot be written to, the disk is read-only; mount it for writing and run"
-        assert told in said, said
-        assert mount("-o", "remount,rw", str(results))
-        again = Run(empty)
-        assert again.wait() == 0, again.said()
-        assert temporary_files(empty) == []
-
-
-def test_a_disk_too_full_to_start(tmp_path):
-    with small_disk(tmp_path / "disk", "8m"):
-        study = make_folder(tmp_path / "disk")
-        filler = tmp_path / "disk" / "filler"
-        with contextlib.suppress(OSError):
-            filler.write_bytes(bytes(16 << 20))
-        result = make_study(study, "--dry-run")
-        assert result.returncode == 1
-        assert result.stderr == "dpstudy: the disk is full; free some space and run the same command again\n"
-        filler.unlink()
-        assert make_study(study, "--dry-run").returncode == 0
-
-
-def test_an_output_that_does_not_fit_leaves_nothing(tmp_path):
-    path = tmp_path / "out.json"
-    with pytest.raises(StudyError, match="out.json: the disk is full"), atomic(path) as temporary:
-        temporary.write_text("half")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_old_output_outlives_a_failed_write(tmp_path):
-    write_json(tmp_path / "out.json", {"old": 1})
-    with pytest.raises(StudyError), atomic(tmp_path / "out.json") as temporary:
-        temporary.write_text("half")
-        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
-    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
-    assert "old" in (tmp_path / "out.json").read_text()
 
 
 # ---- data
