@@ -233,6 +233,8 @@ def kill_inside(study: StudyFolder, rule: str, delays: Iterator[float], what: st
             run.kill_all() if what == "everything" else run.kill_snakemake()
             if rule in run.unfinished_rules():
                 return True
+        if what == "job" and run.process.poll() is None:  # its job was over: do not wait for the rest of the study
+            run.kill_all()
     status = run.wait()
     assert status in (0, -signal.SIGKILL, 128 + signal.SIGKILL), run.said()
     if status == 0:  # all is done, and what is missing below finished targets would not be made again
