@@ -65,7 +65,8 @@ def distinct(network: nn.Module, images: torch.Tensor) -> dict[tuple, int]:
     def keep(layer: nn.Module, inputs: tuple, outputs: torch.Tensor) -> None:
         kernel = "x".join(map(str, layer.kernel_size))
         groups = f", {layer.groups} groups" if layer.groups > 1 else ""
-        text = f"{layer.in_channels} -> {layer.out_channels}, {kernel}, {outputs.shape[2]} x {outputs.shape[3]}{groups}"
+        sides = f"{inputs[0].shape[2]} to {outputs.shape[2]} a side"
+        text = f"{layer.in_channels} -> {layer.out_channels}, {kernel}, {sides}{groups}"
         seen.setdefault(text, (text, layer, channels_last(inputs[0]), channels_last(outputs)))
         counts[text] = counts.get(text, 0) + 1
 

@@ -195,7 +195,9 @@ def disk_trouble() -> str:
     """What is wrong with the disk now; "" where nothing is."""
     if disk_is_full():
         return FULL
-    return READ_ONLY if os.path.isdir("results") and not os.access("results", os.W_OK) else ""
+    if os.path.isdir("results") and os.statvfs("results").f_flag & os.ST_RDONLY:
+        return READ_ONLY
+    return ""
 
 
 if __name__ == "__main__":

@@ -36,6 +36,31 @@ def test_a_figure_that_cannot_be_drawn_is_refused_at_once(change, sentence):
     assert re.fullmatch(pattern, str(caught.value)), str(caught.value)
 
 
+VGG = {"label": "VGG", "published": {"paper": "de2022", "table": "3", "model": "shallow VGG variant"}}
+CITING = {"dataset": "digits", "epsilons": ["1", "1.93"], "cited": [VGG]}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"epsilons": ["1", "1.93", "1.94"]}, "figures.f.epsilons: '1.94' is not the study's, and nothing cited*"),
+        ({"epsilons": ["1"]}, "figures.f.cited[0]: nothing is printed for it at the epsilons 1"),
+        ({"cited": [VGG, VGG]}, "figures.f.cited[1].label: 'VGG' is another row's already"),
+        ({"gain_over": "pixels"}, "figures.f.gain_over: published values are no gains; leave one of the two out"),
+        (
+            {"dataset": GONE, "datasets": ["digits"]},
+            "figures.f: the key 'dataset' is missing; numbers that are 'cited'*",
+        ),
+        ({"style": "size"}, "figures.f.*: the style 'size' does not take this key; it takes datasets, lines"),
+    ],
+)
+def test_numbers_that_cannot_be_cited_are_refused_at_once(change, sentence):
+    load(config(figures={"f": CITING}))
+    refused(
+        config(figures={"f": {key: value for key, value in (CITING | change).items() if value is not GONE}}), sentence
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
@@ -242,6 +267,14 @@ STANDING |= {"cells": [{"features": "pixels", "entry": "ls", "x": 50}]}
         (
             {"series": [STANDING | {"entries": ["ls"]}]},
             "figures.f.series[0]: give it 'features' and 'entries', or 'cells' that say their x",
+        ),
+        (
+            {"series": [STANDING | {"cells": 2 * STANDING["cells"]}]},
+            "figures.f.series[0]: names the cell digits/pixels/ls/eps=0.5 twice",
+        ),
+        (
+            {"series": [STANDING], "panels": [{"x": "depth", "y": "top1"}, {"x": "steps", "y": "top1"}]},
+            "figures.f.panels: the cells state one x, so give all panels the same words for it",
         ),
         (
             {"series": [STANDING, SERIES]},

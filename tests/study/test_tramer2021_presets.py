@@ -114,7 +114,7 @@ def test_convergence_is_shown_at_the_rates_of_table_14(study, dataset):
     assert seen == {(m, r, e) for m in models for r in ("low", "high") for e in ("3", "inf")}
 
 
-SIZES = {"cifar10-10k": ("10K", 10_000), "cifar10-25k": ("25K", 25_000), "cifar10": ("50K", 50_000)}
+SIZES = {f"cifar10-{size}k": size * 1000 for size in (10, 25, 100, 250, 550)} | {"cifar10": 50_000}
 
 
 def delta_of(config, dataset):
@@ -126,7 +126,7 @@ def test_subsets_are_searched_as_in_table_15():
     found = printed("15")
     assert found["batch_size"] == "8192" and found["epochs"].endswith("* 50000/N")
     for cell, options in cells:
-        size = SIZES.get(cell.dataset, SIZES["cifar10"])[1]
+        size = SIZES[cell.dataset]
         check_grid(options, found, stretched=50_000 // size)
         assert options["batch_size"] == int(found["batch_size"]) and delta_of(config, cell.dataset) == 1 / (2 * size)
         if model_of(options) == "CNN":
@@ -137,18 +137,24 @@ def test_subsets_are_searched_as_in_table_15():
     assert {cell.dataset for cell, _ in cells} >= {"cifar10-10k", "cifar10-25k"}
 
 
-def test_subsets_are_trained_on_as_in_table_16():
-    config, cells = cells_of("data")
+@pytest.mark.parametrize("study", ["data", "data-extra"])
+def test_sets_of_all_sizes_are_trained_on_as_in_table_16(study):
+    config, cells = cells_of(study)
     seen = set()
     for cell, options in cells:
-        name, size = SIZES.get(cell.dataset, SIZES["cifar10"])
-        found = printed("16", dataset=f"CIFAR-10 (N={name})", model=model_of(options))
-        assert options["epochs"] * size == int(found["epochs_normalized_to_50000"]) * 50_000, cell
+        if cell.epsilon == "inf":
+            continue
+        size = SIZES[cell.dataset]
+        more = " + Tiny Images" if size > 50_000 else ""
+        found = printed("16", dataset=f"CIFAR-10{more} (N={size // 1000}K)", model=model_of(options))
+        examples = int(found["epochs_normalized_to_50000"]) * 50_000
+        assert options["epochs"] * size == pytest.approx(examples, rel=1e-5), cell
         assert options["learning_rate"] == float(Fraction(found["base_learning_rate"])), cell
         assert options["learning_rate_batch"] == 512 and options["batch_size"] == int(printed("15")["batch_size"])
-        assert delta_of(config, cell.dataset) == 1 / (2 * size)
-        seen.add((name, model_of(options)))
-    assert seen == {(name, model) for name, _ in SIZES.values() for model in ("linear", "ScatterNet+CNN", "CNN")}
+        assert delta_of(config, cell.dataset) == pytest.approx(1 / (2 * size), rel=1e-4)
+        seen.add((cell.dataset, model_of(options)))
+    sizes = SIZES if study == "data-extra" else ("cifar10-10k", "cifar10-25k", "cifar10")
+    assert seen == {(name, model) for name in sizes for model in ("linear", "ScatterNet+CNN", "CNN")}
 
 
 def test_transfer_is_searched_and_trained_as_in_table_17():

@@ -147,6 +147,15 @@ def test_cited_numbers_are_grey_lines_of_their_own_and_stand_between_the_ticks(p
     assert [text.get_text() for text in drawn.get_xticklabels()] == ["0.01", "1"]  # where cells are
 
 
+def test_infinity_keeps_its_break_and_its_tick_where_only_a_cited_number_stands_there(paper_study):
+    cited = [{"label": "NFNet", "published": {"paper": "de2022", "table": "6", "metric": "top1"}}]
+    spec = {"dataset": "cifar10", "entries": ["dp-ls"], "epsilons": ["0.01", "1", "8", "inf"], "cited": cited}
+    _, [drawn] = panels(paper_study, spec)
+    assert [text.get_text() for text in drawn.get_xticklabels()] == ["0.01", "1", "∞"]
+    breaks = [line.get_xdata()[0] for line in drawn.get_lines() if line.get_color() == "0.75"]
+    assert len(breaks) == 1 and 8 < breaks[0] < drawn.get_xticks()[-1]
+
+
 def test_a_bound_is_not_drawn(paper_study):
     adam = {"published": {"paper": "mehta2023", "method": "DP-Adam", "epochs": "1"}}
     spec = FIGURE_1 | adam | {"groups": paper_study.GROUPS[:1], "counterparts": {"cifar10": {"table": "4"}}}

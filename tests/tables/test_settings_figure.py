@@ -6,7 +6,8 @@ import pytest
 
 from dpstudy.errors import StudyError
 from dpstudy.files import write_json
-from dpstudy.tables.settings_figure import build_settings_figure
+from dpstudy.tables.palette import COLOURS, MARKERS
+from dpstudy.tables.settings_figure import _points, build_settings_figure, draw
 
 BATCHES = {"batch-256": (256, 1250, 0.25), "batch-1024": (1024, 2500, 1.0), "batch-4096": (4096, 2500, 4.0)}
 COPIES = {"copies-0": 0, "copies-1": 1, "copies-16": 16}
@@ -77,6 +78,19 @@ def test_cells_that_say_where_they_stand_are_drawn_there(metrics, tmp_path):
         ("batch-256", "images", 200, 60),
     ]
     assert {row["x"] for row in rows} == {"depth"}
+
+
+def test_the_legend_names_each_line_by_its_own_look(metrics):
+    """Bars of a spread have caps, which matplotlib counts among an axis' lines."""
+    series = [
+        {"label": f"line {number}", "dataset": "cifar10", "features": "images", "epsilon": "8", "entries": entries}
+        for number, entries in enumerate((["batch-256", "batch-1024"], ["batch-1024", "batch-4096"]))
+    ]
+    spec = SPEC | {"series": series}
+    panels = [[_points("f", panel, line, metrics) for line in series] for panel in spec["panels"]]
+    (legend,) = draw(spec, panels).legends
+    looks = [(line.get_color(), line.get_marker()) for line in legend.get_lines()]
+    assert looks == [(COLOURS[0], MARKERS[0]), (COLOURS[1], MARKERS[1])]
 
 
 def test_a_second_build_gives_the_same_bytes(metrics, tmp_path):

@@ -77,8 +77,7 @@ def job(log: str, append: bool = False) -> Iterator[logging.Logger]:
     _end_with_workflow()
     if os.environ.get("DPSTUDY_GPU") == "0":  # torch asks for itself
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    # A log that cannot be written or opened (full disk, read-only) is no reason for a traceback on the screen.
-    logging.raiseExceptions, logging.lastResort = False, None
+    logging.raiseExceptions = False  # a log that cannot be written (full disk) is no reason for a traceback
     logger = logging.getLogger("dpstudy")
     started = time.monotonic()
     try:
@@ -92,7 +91,9 @@ def job(log: str, append: bool = False) -> Iterator[logging.Logger]:
         raise SystemExit(130) from None
     except Exception as error:
         if trouble := disk_trouble(error):
-            _stop(logger, f"{log}: {trouble}", trace=True)
+            _stop(logger, f"{getattr(error, 'filename', None) or log}: {trouble}", trace=logger.hasHandlers())
+        if not logger.hasHandlers():
+            _stop(logger, f"{log}: cannot be opened ({type(error).__name__}: {error})", trace=True)
         _stop(logger, f"unexpected error ({type(error).__name__}: {error}); the traceback is in {log}", trace=True)
     logger.info("done in %.1f s, %.0f MB at most", time.monotonic() - started, _peak_mb())
 
@@ -118,7 +119,8 @@ def _open_log(log: str, append: bool) -> None:
 
 def _stop(logger: logging.Logger, sentence: str, trace: bool = False) -> NoReturn:
     sentence = sentence.replace("\n", " ")  # one line: workflow/run.py repeats it from the log
-    logger.error("%s", sentence, exc_info=trace)
+    if trace or logger.hasHandlers():  # without a log that could be opened logging writes to the screen
+        logger.error("%s", sentence, exc_info=trace)
     print(f"dpstudy: {sentence}", file=sys.stderr)
     raise SystemExit(1) from None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.report.tables import privacy_of
-from dpstudy.tables.figures import Series, collect, line_styles
+from dpstudy.tables.figures import Series, beside, collect, line_styles, marked_epsilons
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.layout import cell_at
 from dpstudy.tables.numbers import decimals, interval_text
@@ -93,7 +93,7 @@ def describe_chart(name: str, spec: dict, results: Results) -> dict:
         looks = [_looks(line, styles) for line in own]
         lines = [drawing.line(*each) for each in zip(own, looks, aside, strict=True)]
         panels.append(Panel(dataset, scale.x_ticks, scale.y_ticks, scale.gap, tuple(lines)))
-    legend = {line.label: line for panel in panels for line in panel.lines}
+    legend = {line.label: line for panel in panels for line in panel.lines if line.points}
     known = "95 % intervals over seeds and test records" if intervals else "one standard deviation over seeds"
     return {"metric": METRICS[metric], "bars": known, "panels": panels, "legend": list(legend.values())}
 
@@ -128,7 +128,7 @@ class _Scale:
         if "inf" in epsilons:
             self._x["inf"] = end - inset if finite else (_LEFT + end) / 2
         self.gap = right + 4 if "inf" in epsilons and finite else None
-        marked = {point[0] for line in series if not line.cited for point in line.points}
+        marked = marked_epsilons(series)
         self.x_ticks = tuple((x, "∞" if e == "inf" else e) for e, x in self._x.items() if e in marked)
         ends = [value for line in series for value in _extent(line, intervals)]
         low, high = min(ends), max(ends)
@@ -165,8 +165,7 @@ def _step(span: float) -> float:
 
 def _looks(line: Series, styles: Mapping[tuple[str, str], Mapping]) -> tuple[int, str, str]:
     """(number of the colour, shape, dashes), as in the figure's PDF; published values have those of their features."""
-    of_kind = next((keywords for (kind, _), keywords in styles.items() if kind == line.kind), {})
-    own = of_kind if line.published else styles[line.kind, line.entry]
+    own = beside(line, styles) if line.published else styles[line.kind, line.entry]
     colour = COLOURS.index(own.get("color", COLOURS[-1]))
     return colour, _SHAPES[own.get("marker", "o")], _DASHES[own.get("linestyle", "-")]
 

@@ -54,13 +54,19 @@ def check_series(place: str, spec: dict, config: dict) -> None:
             raise StudyError(f"{place}.series[{number}]: give it 'features' and 'entries', or 'cells' that say their x")
         if ("cells" in line) != ("cells" in spec["series"][0]):
             raise StudyError(f"{place}.series[{number}]: some series have 'cells' that say their x; give them to all")
-        for cell in series_cells(line):
-            if cell.path not in cells:
-                raise StudyError(f"{place}.series[{number}]: the study has no cell {cell.path}")
+        paths = [cell.path for cell in series_cells(line)]
+        for path in paths:
+            if path not in cells:
+                raise StudyError(f"{place}.series[{number}]: the study has no cell {path}")
+            if paths.count(path) > 1:
+                raise StudyError(f"{place}.series[{number}]: names the cell {path} twice")
+    stated = "cells" in spec["series"][0]
+    if stated and len({panel["x"] for panel in spec["panels"]}) > 1:
+        raise StudyError(f"{place}.panels: the cells state one x, so give all panels the same words for it")
     known = schema("config")["properties"]["evaluation"]["properties"]["metrics"]["items"]["enum"]
     measured = config["evaluation"]["metrics"]
     for number, panel in enumerate(spec["panels"]):
-        for axis in ("x", "y"):
+        for axis in ("y",) if stated else ("x", "y"):
             if panel[axis] in known and panel[axis] not in measured:
                 raise StudyError(
                     f"{place}.panels[{number}].{axis}: {panel[axis]!r} is not among evaluation.metrics {measured}"

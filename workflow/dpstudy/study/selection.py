@@ -42,8 +42,6 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
     for key, allowed, what in axes_of(config):
         for name in listed(spec.get(key, [])) if (key, "cited" in spec) != ("epsilons", True) else ():
             check_known(f"{place}.{key}", name, allowed, what)
-    if "cited" in spec and "dataset" not in spec:
-        raise StudyError(f"{place}: the key 'dataset' is missing; numbers that are 'cited' are of one data set")
     kinds = ("groups", "rows", "columns")
     parts = {f"{place}.{key}[{i}]": part for key in kinds for i, part in enumerate(spec.get(key, []))}
     for where, part in {place: spec, **parts}.items():
@@ -70,13 +68,15 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
             f"{place}.metric: {spec['metric']!r} is not among evaluation.metrics {config['evaluation']['metrics']}"
         )
     _check_style(place, spec)
+    if "cited" in spec and "dataset" not in spec:
+        raise StudyError(f"{place}: the key 'dataset' is missing; numbers that are 'cited' are of one data set")
     if place.startswith("tables.") or "rows" in spec:
         _check_rows(place, spec, parts)
     elif "groups" in spec and "features" in spec:
         raise StudyError(f"{place}: give either 'features' or 'groups', which name features with labels")
     if "gain_over" in spec:
         check_known(f"{place}.gain_over", spec["gain_over"], config["features"], "feature set")
-        if "published" in spec or "counterparts" in spec:
+        if {"published", "counterparts", "cited"} & spec.keys():
             raise StudyError(f"{place}.gain_over: published values are no gains; leave one of the two out")
     check_lines(place, spec, config)
     check_neighbours(place, spec, config)
@@ -85,6 +85,7 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
     _check_noise(place, spec)
     _check_searches(place, spec, config)
     _check_published(place, spec, config)
+    _check_cited(place, spec, config)
 
 
 def _check_claims(place: str, spec: dict, config: dict) -> None:
@@ -223,6 +224,28 @@ def _check_published(place: str, spec: dict, config: dict) -> None:
                     find({"metric": metric, **where}, epsilon)
                 except StudyError as error:
                     raise StudyError(f"{place}: {error}") from None
+
+
+def _check_cited(place: str, spec: dict, config: dict) -> None:
+    """What is cited has labels of its own and a number; every epsilon is the study's or has one."""
+    if "cited" not in spec:
+        return
+    metric, epsilons = spec.get("metric", "top1"), spec.get("epsilons", config["epsilons"])
+    taken, printed = set(), set(config["epsilons"])
+    for number, row in enumerate(spec["cited"]):
+        if row["label"] in taken:
+            raise StudyError(f"{place}.cited[{number}].label: {row['label']!r} is another row's already")
+        taken.add(row["label"])
+        where = combine(spec, spec["dataset"], row)
+        found = {e for e in epsilons if where and find_all({"metric": metric, **where}, e)}
+        if not found:
+            raise StudyError(
+                f"{place}.cited[{number}]: nothing is printed for it at the epsilons {', '.join(epsilons)}"
+            )
+        printed |= found
+    for epsilon in epsilons:
+        if epsilon not in printed:
+            raise StudyError(f"{place}.epsilons: {epsilon!r} is not the study's, and nothing cited is printed at it")
 
 
 def _parts(spec: dict, dataset: str) -> Iterator[tuple[dict, ...]]:

@@ -48,8 +48,10 @@ def figure_captions(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, st
         enumerated(spec.get("features", axes["features"])),
         enumerated(spec.get("entries", axes["entries"])),
     )
+    papers = sorted({(spec.get("published", {}) | row["published"]).get("paper", "") for row in spec.get("cited", [])})
+    cited = f" Grey: what {enumerated(papers)} prints, of others too, each as it is printed there." if papers else ""
     return (
-        f"{metric} against the target ε; mean over seeds, bars are one standard deviation.",
+        f"{metric} against the target ε; mean over seeds, bars are one standard deviation.{cited}",
         f"{metric} against the privacy budget epsilon for {entries} on {kinds}; {numbers}.",
     )
 

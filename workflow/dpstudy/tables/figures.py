@@ -1,7 +1,7 @@
 """Accuracy against epsilon, a panel per data set and a line per (features, method entry), as PDF, PNG and CSV."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -204,20 +204,24 @@ def line_styles(series: list[Series], axes: Mapping[str, list[str]]) -> dict[tup
         (kind, ""): {"color": COLOURS[-1], "marker": MARKERS[number % len(MARKERS)]}
         for number, kind in enumerate(cited)
     }
-    return aside | {
+    return {
         pair: {"color": colour} | marker(kind, kinds, lap)
         for pair, (kind, colour), lap in zip(pairs, looks, laps, strict=True)
-    }
+    } | aside
+
+
+def beside(line: Series, styles: Mapping[tuple[str, str], Mapping]) -> Mapping:
+    """The style of what is published: that of our line of its kind, or its own where it is cited."""
+    if line.cited:
+        return styles[line.kind, ""]
+    return next((keywords for (kind, entry), keywords in styles.items() if kind == line.kind and entry), {})
 
 
 def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str], dict]) -> None:
-    positions, ours = (
-        _positions(sorted({point[0] for line in lines for point in line.points}, key=float))
-        for lines in (series, [line for line in series if not line.cited])
-    )
+    positions = _positions(sorted({point[0] for line in series for point in line.points}, key=float))
     for line in series:
         if line.published:
-            of_kind = next((keywords for (kind, _), keywords in styles.items() if kind == line.kind), {})
+            of_kind = beside(line, styles)
             keywords = {"color": of_kind.get("color", "0.25"), "marker": of_kind.get("marker", "o"), "zorder": 4}
             keywords |= {"linestyle": "none", "markerfacecolor": "none", "markersize": 6}
         else:
@@ -232,7 +236,7 @@ def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str],
                 spread = [point[2] or 0.0 for point in part] if known else None
                 panel.errorbar(x, y, spread, label=label, capsize=2, elinewidth=0.7, capthick=0.7, **keywords)
                 label = "_in the legend already"
-    _mark_epsilons(panel, {epsilon: positions[epsilon] for epsilon in ours})
+    _mark_epsilons(panel, positions, marked_epsilons(series))
 
 
 def _positions(epsilons: list[str]) -> dict[str, float]:
@@ -244,9 +248,15 @@ def _positions(epsilons: list[str]) -> dict[str, float]:
     return positions
 
 
-def _mark_epsilons(panel: Axes, positions: dict[str, float]) -> None:
+def marked_epsilons(series: Sequence[Series]) -> set[str]:
+    """The epsilons that an axis names: our own, and infinity; others that a paper prints lie between, and are many."""
+    return {point[0] for line in series for point in line.points if not line.cited or point[0] == "inf"}
+
+
+def _mark_epsilons(panel: Axes, positions: dict[str, float], marked: set[str]) -> None:
     panel.set_xscale("log")
-    panel.set_xticks(list(positions.values()), ["∞" if e == "inf" else e for e in positions])
+    ticks = {("∞" if epsilon == "inf" else epsilon): x for epsilon, x in positions.items() if epsilon in marked}
+    panel.set_xticks(list(ticks.values()), list(ticks))
     panel.xaxis.set_minor_locator(NullLocator())
     if "inf" in positions and len(positions) > 1:
         between = (positions["inf"] * sorted(positions.values())[-2]) ** 0.5

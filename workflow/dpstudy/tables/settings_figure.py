@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from dpstudy.errors import StudyError
@@ -141,27 +142,30 @@ def draw(spec: dict, panels: Sequence[Sequence[list[Point]]]) -> Figure:
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(_WIDTH, 0.6 + _PANEL_HEIGHT * rows), layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    handles: list[Line2D] = []
     for number, (panel, lines, ax) in enumerate(zip(spec["panels"], panels, axes, strict=False)):
-        for place, points in enumerate(lines):
+        handles = [  # the same in every panel
             _line(ax, points, COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)])
+            for place, points in enumerate(lines)
+        ]
         _axes(ax, panel, [point.x for points in lines for point in points])
         ax.set_title(_title(panel, number), loc="left")
     for unused in axes[len(panels) :]:
         unused.set_visible(False)
     labels = [line["label"] for line in spec["series"]]
-    handles = figure.axes[0].get_lines()[: len(labels)]
     figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=legend_columns(labels, _WIDTH))
     if "title" in spec:
         figure.suptitle(spec["title"])
     return figure
 
 
-def _line(ax: Axes, points: Sequence[Point], colour: str, marker: str) -> None:
+def _line(ax: Axes, points: Sequence[Point], colour: str, marker: str) -> Line2D:
     look: dict[str, Any] = {"color": colour, "marker": marker, "markeredgecolor": "white", "markeredgewidth": 0.5}
     x, y = [_place(point.x, points) for point in points], [point.y for point in points]
-    ax.plot(x, y, **look)
+    (drawn,) = ax.plot(x, y, **look)
     if any(point.std for point in points):
         ax.errorbar(x, y, [point.std or 0.0 for point in points], fmt="none", ecolor=colour, elinewidth=0.7, capsize=2)
+    return drawn
 
 
 def _place(x: float, points: Sequence[Point]) -> float:
