@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dpstudy.pretraining.options import complete
 from dpstudy.study.cells import unfold
 from dpstudy.study.config import load
 from dpstudy.tables.published import combine, lookup
@@ -188,3 +189,30 @@ def test_the_presets_of_de2022_are_those_printed(study, dataset, entry, table, m
         assert options.get("noise_multiplier", printed["noise_multiplier"]) == printed["noise_multiplier"]
         assert "steps" in options or "noise_multiplier" in options
         assert ("noise_multiplier" in options) == ("printed" in entry or study == "places" and cell.epsilon != "inf")
+
+
+def test_the_pre_trainings_of_de2022_are_those_printed():
+    """Appendix C.3, as the claims' table has it in words."""
+    with (ROOT / "workflow/published/claims.csv").open(encoding="utf-8") as file:
+        (said,) = (
+            row["numbers"] for row in csv.DictReader(file) if (row["paper"], row["section"]) == ("de2022", "C.3")
+        )
+    small, cifar = said.split("; ")[:2]
+    assert small == "ImageNet-32: SGD momentum 0.9, lr 0.3 constant, wd 5e-5, 240K iterations, batch 1024"
+    assert cifar == "CIFAR-100: momentum 0.9, lr 0.1 divided by 10 at 50K and 75K, wd 5e-4, 100K iterations, batch 128"
+    backbones = loaded(ROOT / "studies/de2022-finetune.yaml")["backbones"]
+    imagenet = {
+        "learning_rate": 0.3,
+        "schedule": "constant",
+        "weight_decay": 5e-5,
+        "steps": 240_000,
+        "batch_size": 1024,
+    }
+    cifar100 = {"learning_rate": 0.1, "schedule": "steps", "weight_decay": 5e-4, "steps": 100_000, "batch_size": 128}
+    for name, printed in {
+        "imagenet32-wrn-28": imagenet,
+        "imagenet32-wrn-40": imagenet,
+        "cifar100-wrn-40": cifar100,  # a tenth after half of the steps, a hundredth after three quarters
+    }.items():
+        options = complete(backbones[name])
+        assert {key: options[key] for key in printed} == printed and options["optimiser"] == "momentum"
