@@ -40,10 +40,13 @@ def with_gpu(megabytes):
 
 
 def manifest_memory(wildcards, input):
-    """mem_mb of describing shards of images: each picture of a row group is held in several forms."""
-    held = decoded_mb(tuple(map(str, [*input.shards, *input.get("others", [])])))
+    """mem_mb of describing shards of images: a row group is held in several forms, and little of a shard that was read is
+    given back before some more are."""
+    shards = [*input.shards, *input.get("others", [])]
+    held = decoded_mb(tuple(map(str, shards)))
     least = 235 if SOURCES[wildcards.source]["reader"] == "digits" else LEAST_MB["prepare_manifest"]
-    more = 11 * min(held, ROW_GROUP_MB) + 3 * max(0, held - ROW_GROUP_MB)
+    forms = min(11, 4.5 + 1.7 * (len(shards) - 1))
+    more = forms * min(held, ROW_GROUP_MB) + 3 * max(0, held - ROW_GROUP_MB)
     return int(least + more + NAMES_PER_MB * input.size_mb)
 
 
