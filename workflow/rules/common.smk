@@ -24,6 +24,7 @@ from dpstudy.features import EXTRACTORS
 from dpstudy.files import write_json
 from dpstudy.job import check_writable, keep_to_owner, name_workflow
 from dpstudy.methods import module_name
+from dpstudy.methods.network_memory import micro_batch_mb
 from dpstudy.models.kinds import MODELS
 from dpstudy.privacy.spending import Spending
 from dpstudy.study import black_box_options

@@ -222,7 +222,17 @@ def stepped_memory(wildcards, input):
     half = in_half_precision(wildcards.features)
     held = 4 if half else 3.2 if "normalisation" in options else 2.4
     beyond = 2 if half else 1.7
-    return streaming_memory(1080, held, PICKED_MB if sampled else HELD_MB, beyond)(wildcards, input)
+    least = 1080 + engine_memory(options, input)
+    return streaming_memory(least, held, PICKED_MB if sampled else HELD_MB, beyond)(wildcards, input)
+
+
+def engine_memory(options, input):
+    """mem_mb of the gradients that a network's training forms at once on a CPU."""
+    if options["method"] != "network_dpsgd" or gpu():
+        return 0
+    shape = (content_of(input.train[0]) or {}).get("image_shape") or [32, 32, 3]
+    copies = options.get("augmentation", {}).get("multiplicity", 1)
+    return micro_batch_mb(options["network"], copies, math.prod(shape[:2]))
 
 
 def is_sampled(options):

@@ -51,8 +51,8 @@ class Parameters(Schedule):
     Attributes:
         network: an architecture of models/networks.py.
         loss: "softmax", or "sigmoid" (mean over classes).
-        micro_batch: records whose gradients are held at once, memory and speed only, never the result; "auto": by the
-            size of the network's layers.
+        micro_batch: records whose gradients are held at once, memory and speed only, never the result; "auto": as many
+            as some memory is for.
         precision: "float32", or "bfloat16" in the passes through the network; clipping and sums are in float32.
         compile: run the passes through the network as one compiled piece (torch.compile).
         checkpoint_minutes: at least so much time between checkpoints; 0: one a step.

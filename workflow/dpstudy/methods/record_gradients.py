@@ -18,13 +18,11 @@ from dpstudy.methods.bounds import hold
 from dpstudy.methods.compiled_pass import CompiledPass
 from dpstudy.methods.layer_fallback import Expanded, Recomputed
 from dpstudy.methods.layer_rules import Rule, rule_of
+from dpstudy.methods.network_memory import LARGEST_IMAGES, LIMIT_BYTES
 
 LOSSES = ("softmax", "sigmoid")
 PRECISIONS = ("float32", "bfloat16")
-_CACHED = 2_500_000  # numbers of one layer that a processor's caches hold: 10 MB
-_HELD = 1 << 27  # numbers of whole gradients that are held: 0.5 GB
-_SMALLEST, _LARGEST, _ON_A_GPU = 16, 128, 512  # images
-_FEW = 8  # records: the allocator takes tensors of many more anew from the system, page by page
+_ON_A_GPU = 512  # images of a micro-batch, at most
 _MEASURED_EVERY = 64  # calls
 _SHARE_OF_GPU = 0.5  # of its free memory
 
@@ -119,19 +117,27 @@ class RecordGradients:
         return done
 
     def micro_batch(self, record: torch.Tensor) -> int:
-        """How many records like this one, (K, ...) copies, to take at a time, for speed; no result depends on it."""
-        copies, done = len(record), self._forward(record)
-        tensors = {name: (done.inputs[name], done.outputs[name]) for name in self._rules}
-        numbers = [
-            rule.held(*tensors[name]) + sum(tensor.numel() for tensor in tensors[name])
-            for name, rule in self._rules.items()
-        ]
-        gradient = sum(value.numel() for value in self._network.parameters() if value.requires_grad)
+        """How many records like this one, (K, ...) copies, to take at a time, for speed; no result depends on it.
+
+        As many as memory is for: a layer's calls then take more at once (python -m benchmarks layers measures it). What a
+        record takes is estimated from above, but for a network whose single record takes more than the bound.
+        """
+        copies, each = len(record), self.bytes_of(record)
         if record.device.type == "cuda":
-            free = torch.cuda.mem_get_info(record.device)[0] / 4
-            return max(1, min(_ON_A_GPU // copies, int(_SHARE_OF_GPU * free / (gradient + 4 * sum(numbers)))))
-        records = max(min(_FEW, _SMALLEST // copies), _CACHED // max(numbers, default=1))
-        return max(1, min(_LARGEST // copies, _HELD // gradient, records))
+            free = _SHARE_OF_GPU * torch.cuda.mem_get_info(record.device)[0]
+            return max(1, min(_ON_A_GPU // copies, int(free / each)))
+        return max(1, min(LARGEST_IMAGES // copies, int(LIMIT_BYTES / each)))
+
+    def bytes_of(self, record: torch.Tensor) -> float:
+        """Bytes that one record, (K, ...) copies, takes in `clipped_sum`: estimated from above."""
+        done = self._forward(record)
+        tensors = {name: (done.inputs[name], done.outputs[name]) for name in self._rules}
+        held = sum(rule.held(*tensors[name]) for name, rule in self._rules.items())
+        passed = sum(tensor.numel() for both in tensors.values() for tensor in both)
+        gradient = sum(value.numel() for value in self._network.parameters() if value.requires_grad)
+        if record.device.type == "cuda":  # a convolution's way of its own, and its workspace
+            return record.element_size() * (gradient + 4 * (held + passed))
+        return record.element_size() * (1.5 * (gradient + held) + 2 * passed)
 
     def clipped_sum(
         self,

@@ -1,0 +1,34 @@
+"""What a micro-batch of a network takes in memory, from its name alone: for a scheduler, which builds no network."""
+
+from dpstudy.models.names import WIDE_RESNET
+
+LIMIT_BYTES = 3 << 29  # of a micro-batch on a CPU
+LARGEST_IMAGES = 128  # of a micro-batch on a CPU, copies counted
+_SMALL_MB = {
+    "tanh-28": 55,
+    "tanh-32": 660,
+    "lenet": 60,
+    "scatter-28": 60,
+    "scatter-28-printed": 60,
+}  # of as many images
+_SMALL_MB |= {"scatter-32": 300, "scatter-32-printed": 300}
+_PIXELS = 32 * 32  # of the images that the numbers below are for
+_WEIGHTS, _OUTPUTS = 0.092, 0.29  # millions, of a Wide ResNet's block of width 1 in all three groups: W^2 and W times
+
+
+def micro_batch_mb(architecture: str, copies: int = 1, pixels: int = _PIXELS) -> int:
+    """Megabytes, about and at most, that a micro-batch takes on a CPU beside the network; the bound where it is unknown.
+
+    Args:
+        architecture: a network's name.
+        copies: K of each record.
+        pixels: height x width of an image.
+    """
+    bound = LIMIT_BYTES / 1e6
+    wide = WIDE_RESNET.fullmatch(architecture)
+    if not wide:
+        return round(_SMALL_MB.get(architecture, bound))
+    blocks, width = (int(wide[1]) - 4) // 6, int(wide[2])
+    passed = 2 * _OUTPUTS * blocks * width * copies * pixels / _PIXELS
+    formed = 1.5 * (_WEIGHTS * blocks * width**2 + passed / 2)
+    return round(min(bound, 4 * (passed + formed) * max(1, LARGEST_IMAGES // copies)))
