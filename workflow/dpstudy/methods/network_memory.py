@@ -17,7 +17,7 @@ _WEIGHTS, _OUTPUTS = 0.092, 0.29  # millions, of a Wide ResNet's block of width 
 
 
 def micro_batch_mb(architecture: str, copies: int = 1, pixels: int = _PIXELS) -> int:
-    """Megabytes, about and at most, that a micro-batch takes on a CPU beside the network; the bound where it is unknown.
+    """Megabytes that a micro-batch takes on a CPU beside the network, about; the bound where the network is unknown.
 
     Args:
         architecture: a network's name.

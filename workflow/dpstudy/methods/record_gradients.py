@@ -119,7 +119,7 @@ class RecordGradients:
     def micro_batch(self, record: torch.Tensor) -> int:
         """How many records like this one, (K, ...) copies, to take at a time, for speed; no result depends on it.
 
-        As many as memory is for: a layer's calls then take more at once (python -m benchmarks layers measures it). What a
+        As many as memory is for: each call of a layer then does more (python -m benchmarks layers measures it). What a
         record takes is estimated from above, but for a network whose single record takes more than the bound.
         """
         copies, each = len(record), self.bytes_of(record)
