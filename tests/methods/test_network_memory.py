@@ -8,6 +8,7 @@ from dpstudy.methods.record_gradients import RecordGradients
 from dpstudy.models import networks
 
 SHAPES = {"wrn-10-1": (3, 32, 32), "wrn-16-4": (3, 32, 32), "wrn-40-4-gn": (3, 32, 32), "tanh-32": (3, 32, 32)}
+SHAPES |= {"tanh-32-smaller": (3, 32, 32), "scatter-32-printed": (243, 8, 8)}
 SHAPES |= {"tanh-28": (1, 28, 28), "scatter-28": (81, 7, 7), "scatter-32": (243, 8, 8), "lenet": (1, 28, 28)}
 BETWEEN = (0.7, 2.0)  # times the engine's estimate, which is itself from above
 

@@ -53,7 +53,7 @@ def manifest_memory(wildcards, input):
 def aligning_memory(wildcards, input):
     """mem_mb of comparing a shard's images with candidates: some hundred pairs at a time, where it has so many."""
     own = os.path.getsize(input.private) / 1e6
-    return int(720 + 150 * min(own, 2.8) + 10 * own)
+    return int(765 + 150 * min(own, 2.8) + 10 * own)
 
 
 @functools.cache
