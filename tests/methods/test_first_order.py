@@ -305,9 +305,17 @@ def test_given_both_they_are_taken_as_they_are_or_refused(problem):
         first_order.plan(settings(steps=10, noise_multiplier=noise), problem)
 
 
-def test_a_normalised_update_does_not_depend_on_the_unit_of_the_clipping_norm(problem):
-    assert settings(normalised=True, clipping_norm=0.1).step_size(problem) == pytest.approx(
-        settings().learning_rate / 0.1
-    )
+@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.1}, {"optimiser": "adam", "learning_rate": 0.01}])
+def test_a_normalised_update_does_not_depend_on_the_unit_of_the_clipping_norm(rows, problem, quick_plan, options):
+    """Gradients that are all clipped, and their noise, are proportional to C: over C they train the same model."""
+    models = []
+    for clip in (1e-3, 1e-5):
+        parameters = settings(normalised=True, clipping_norm=clip, steps=5, **options)
+        plan = first_order.plan(parameters, problem)
+        data = first_order.prepare([rows], parameters, problem)
+        models.append(first_order.fit(data, parameters, problem, plan, source(1)).model.weights)
+    assert np.abs(models[0]).max() > 1e-2
+    assert models[1] == pytest.approx(models[0], rel=1e-3, abs=1e-6)
     free = Problem(problem.n, problem.shape, problem.classes, Budget("inf", 1e-5), sanitise="none")
-    assert settings(normalised=True, clipping_norm=0.1).step_size(free) == settings().learning_rate
+    parameters = settings(normalised=True, clipping_norm=0.1)
+    assert parameters.gradient_divisor(free) == pytest.approx(10 * parameters.gradient_divisor(problem))

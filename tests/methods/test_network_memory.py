@@ -28,4 +28,14 @@ def test_what_is_declared_is_about_what_the_engine_estimates(name, copies):
 
 def test_larger_images_and_unknown_networks_count_more():
     assert micro_batch_mb("wrn-10-1", 1, 64 * 64) > 2 * micro_batch_mb("wrn-10-1")
-    assert micro_batch_mb("nf-resnet-50") == round(LIMIT_BYTES / 1e6) == micro_batch_mb("wrn-28-10", 16)
+    assert micro_batch_mb("nf-resnet-50") == round(LIMIT_BYTES / 1e6) < micro_batch_mb("wrn-28-10", 16)
+
+
+def test_a_size_that_somebody_set_counts():
+    """A micro-batch that the entry names takes what it takes, whatever the bound."""
+    assert micro_batch_mb("wrn-16-4", 4, records=26) == pytest.approx(
+        2 * micro_batch_mb("wrn-16-4", 4, records=13), 0.01
+    )
+    assert micro_batch_mb("tanh-32", records=256) == 2 * micro_batch_mb("tanh-32")
+    assert micro_batch_mb("nf-resnet-50", records=16) == pytest.approx(2 * micro_batch_mb("nf-resnet-50"), 0.01)
+    assert micro_batch_mb("wrn-10-1", records=1) < 10

@@ -10,6 +10,7 @@ from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS
 
 BATCHES = "Figure 2; 3.1; 5: Figure contents: WRN-16-4 training"
 COPIES = "Figure 3; 3.1: Figure contents: WRN-16-4 training"
+PLAIN = "3.1: Constant learning rate"
 NOISE = "5; Figure 6 (a)-(c): Figure contents: WRN-16-4"
 
 
@@ -51,6 +52,12 @@ def judged(claim, points):
             lambda run: 9.0 if setting(run, "noise_multiplier") == 6.0 else 1.0,
             "The same on training records, over the most",
         ),
+        (
+            PLAIN,
+            lambda run: 1.0,
+            lambda run: 9.0 if run.role == "regularised" else 1.0,
+            "Without weight decay over with it, on training records",
+        ),
     ],
 )
 def test_they_count_where_all_cells_have_them(claim, agreeing, contrary, text):
@@ -60,7 +67,7 @@ def test_they_count_where_all_cells_have_them(claim, agreeing, contrary, text):
     assert (verdict, by) == (FAILS, CELLS) and text in here
 
 
-@pytest.mark.parametrize("claim", [BATCHES, COPIES, NOISE])
+@pytest.mark.parametrize("claim", [BATCHES, COPIES, NOISE, PLAIN])
 def test_without_them_nothing_is_said_of_them(claim):
     found = FUNCTIONS[claim](evidence(as_the_paper_says()))
     assert (found.verdict, found.decided_by) == (HOLDS, CELLS) and "training records" not in found.here

@@ -51,6 +51,16 @@ def test_who_trains_on_all_records_is_compared_with_all_of_the_papers(sized):
     assert line.printed == {"train": 50_000, "validation": None, "test": 10_000}
 
 
+def test_public_sets_with_a_counterpart_stand_below(sized, tmp_path):
+    path = tmp_path / "public.json"
+    write_json(path, {"rows": 1_281_167, "classes": ["a", "b"]})
+    sized.splits["imagenet32"] = sized.splits["others"] = {"train": path}
+    counterparts = {"cifar10": {"dataset": "CIFAR-10"}, "imagenet32": {"dataset": "ImageNet-32"}}
+    found = lay_splits("t", SPLITS | {"counterparts": counterparts}, sized)
+    assert [line.dataset for line in found] == ["cifar10", "mnist", "imagenet32"]
+    assert found[-1].rows["train"] == 1_281_167 and found[-1].printed["train"] == 1_271_167
+
+
 def test_a_paper_without_such_a_set_prints_nothing(sized):
     line = lay_splits("t", SPLITS | {"counterparts": {"cifar10": {"dataset": "ImageNet-1k"}}}, sized)[0]
     assert line.printed == {"train": 1_271_167, "validation": 10_000, "test": 50_000}

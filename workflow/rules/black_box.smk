@@ -20,7 +20,7 @@ rule audit_black_box:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(memory(with_gpu(1100), 6)),
+        mem_mb=peak(lambda w, input: with_gpu(1100) + engine_memory(options_of(w), input) + int(6 * input.size_mb)),
         runtime=grown(1440),
         gpu=gpu(),
     params:

@@ -232,7 +232,8 @@ def engine_memory(options, input):
         return 0
     shape = (content_of(input.train[0]) or {}).get("image_shape") or [32, 32, 3]
     copies = options.get("augmentation", {}).get("multiplicity", 1)
-    return micro_batch_mb(options["network"], copies, math.prod(shape[:2]))
+    size = options.get("micro_batch", "auto")
+    return micro_batch_mb(options["network"], copies, math.prod(shape[:2]), None if size == "auto" else size)
 
 
 def is_sampled(options):

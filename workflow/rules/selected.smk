@@ -97,17 +97,19 @@ def black_boxes_of(tables):
 
 
 def splits_in(tables):
-    """Data set -> split -> the manifest of its images, where tables print how large splits are."""
+    """Data set -> split -> the manifest of its images, where tables print how large splits are: of private sets, and of
+    public ones that have a counterpart in a paper."""
     printed = [table for table in tables if table.get("style") == "splits"]
     named = {
         name
         for table in printed
         for name in table.get("datasets", [table["dataset"]] if "dataset" in table else STUDY["datasets"])
     }
+    named |= {name for table in printed for name in table.get("counterparts", {}) if name in STUDY["public"]}
     return {
-        dataset: {split: f"results/data/{dataset}/{split}/manifest.json" for split in splits_of(dataset)}
-        for dataset in STUDY["datasets"]
-        if dataset in named
+        source: {split: f"results/data/{source}/{split}/manifest.json" for split in splits_of(source)}
+        for source in [*STUDY["datasets"], *STUDY["public"]]
+        if source in named
     }
 
 

@@ -99,7 +99,7 @@ def fit(
     head = Head(parameters.loss, parameters.bias, clip, parameters.clipping)
     weights = head.start(records)
     optimiser = make_optimiser(parameters.optimiser, parameters.step_size(problem), parameters.momentum, weights)
-    steps, rate = parameters.total_steps(problem), parameters.rate(problem)
+    steps, divisor = parameters.total_steps(problem), parameters.gradient_divisor(problem)
     stops = parameters.stops(steps)
     average: TailAverage | ExponentialAverage | None = TailAverage(steps) if parameters.average else None
     if parameters.moving_average:
@@ -108,7 +108,7 @@ def fit(
         gradient = clipped_sum(records, weights, head, index)
         if plan.events:
             gradient = released_array(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
-        gradient /= rate * problem.n
+        gradient /= divisor
         if parameters.weight_decay:
             add_scaled(gradient, weights, parameters.weight_decay)
         optimiser.step(weights, gradient)

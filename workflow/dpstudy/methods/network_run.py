@@ -88,7 +88,7 @@ class NetworkRun:
                 for name, gradient in gradients.items()
             }
         self._ranks.same(gradients)
-        divisor = self._parameters.rate(self._problem) * self._problem.n
+        divisor = self._parameters.gradient_divisor(self._problem)
         rate = self._step_size * self._parameters.rate_at(self.done, self._steps)
         with torch.no_grad():
             for name, gradient in gradients.items():

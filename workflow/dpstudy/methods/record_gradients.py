@@ -24,6 +24,7 @@ LOSSES = ("softmax", "sigmoid")
 PRECISIONS = ("float32", "bfloat16")
 _ON_A_GPU = 512  # images of a micro-batch, at most
 _MEASURED_EVERY = 64  # calls
+_MARGIN = 8  # roundings
 _SHARE_OF_GPU = 0.5  # of its free memory
 
 
@@ -129,7 +130,7 @@ class RecordGradients:
         return max(1, min(LARGEST_IMAGES // copies, int(LIMIT_BYTES / each)))
 
     def bytes_of(self, record: torch.Tensor) -> float:
-        """Bytes that one record, (K, ...) copies, takes in `clipped_sum`: estimated from above."""
+        """Bytes that one record, (K, ...) copies, takes in `clipped_sum` where all layers are trained, from above."""
         done = self._forward(record)
         tensors = {name: (done.inputs[name], done.outputs[name]) for name in self._rules}
         held = sum(rule.held(*tensors[name]) for name, rule in self._rules.items())
@@ -271,6 +272,10 @@ def _channels_last(maps: torch.Tensor) -> torch.Tensor:
 
 
 def clipping_factors(norms: torch.Tensor, bound: float) -> torch.Tensor:
-    """(n,) factors min(1, bound/norm); 0 where the norm is not finite."""
-    factors = (bound / norms).clamp_max(1.0) if bound < float("inf") else torch.ones_like(norms)
+    """(n,) factors min(1, bound/norm), rounded towards zero; 0 where the norm is not finite.
+
+    Norms and products are rounded: the margin, 1e-6 in float32, keeps what rounding adds from exceeding the bound.
+    """
+    margin = 1 - _MARGIN * torch.finfo(norms.dtype).eps
+    factors = torch.where(norms > bound, bound / norms * margin, 1.0) if bound < math.inf else torch.ones_like(norms)
     return torch.where(torch.isfinite(norms), factors.nan_to_num(1.0), 0.0)

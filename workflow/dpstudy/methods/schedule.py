@@ -117,10 +117,14 @@ class Schedule:
 
     def step_size(self, problem: Problem) -> float:
         """The learning rate as applied."""
-        rate = self.learning_rate / self.clipping_norm if self.normalised and problem.clipped else self.learning_rate
         if self.learning_rate_batch is None:
-            return rate
-        return rate * self.rate(problem) * problem.n / self.learning_rate_batch
+            return self.learning_rate
+        return self.learning_rate * self.rate(problem) * problem.n / self.learning_rate_batch
+
+    def gradient_divisor(self, problem: Problem) -> float:
+        """What the sum over a batch is divided by, all of it public: q n, and C where updates are normalised."""
+        divisor = self.rate(problem) * problem.n
+        return divisor * self.clipping_norm if self.normalised and problem.clipped else divisor
 
     def stops(self, steps: int) -> set[int]:
         """The steps after which the model is evaluated."""

@@ -60,8 +60,9 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
         _check_claims(place, spec, config)
         check_roles(place, spec, config)
         check_models(place, spec, config)
+    counted = {**config["datasets"], **(config["public"] if spec["style"] == "splits" else {})}
     for dataset in spec.get("counterparts", {}):
-        check_known(f"{place}.counterparts", dataset, config["datasets"], "data set")
+        check_known(f"{place}.counterparts", dataset, counted, "data set")
     measures = spec["style"] not in _WITHOUT_METRIC
     if measures and spec.get("metric", "top1") not in config["evaluation"]["metrics"]:
         raise StudyError(

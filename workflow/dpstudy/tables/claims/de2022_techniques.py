@@ -137,13 +137,19 @@ def averaging(evidence: Evidence) -> Finding:
 
 
 def plain_descent(evidence: Evidence) -> Finding:
-    """A constant rate is as good as a falling one; weight decay and dropout cost accuracy."""
+    """A constant rate is as good as a falling one; weight decay costs accuracy (dropout is not trained here)."""
     ours = evidence.ours
     momentum = Part.not_below("Without momentum not below with it", ours.pairs("wrn-16-4", "momentum"))
     parts = [
         Part.not_below("Constant rate not below a falling one", ours.pairs("wrn-16-4", "decay")),
-        Part.of("Without weight decay and dropout over with one of them", ours.pairs("wrn-16-4", "regularised")),
+        Part.of("Without weight decay over with it (dropout is refused here)", ours.pairs("wrn-16-4", "regularised")),
     ]
+    penalised = {(run.dataset, run.epsilon): run for run in ours.of_role("regularised")}
+    both = [
+        [penalised[key], run] for run in ours.of_role("wrn-16-4") if (key := (run.dataset, run.epsilon)) in penalised
+    ]
+    if measured(both):
+        parts.append(Part.of("Without weight decay over with it, on training records", up(both, on_training)))
     parts += [momentum] if momentum.counted else []  # the paper does without, but does not say what it would give
     return on_cells(parts, "The study has no cells to compare in the roles wrn-16-4, decay and regularised")
 

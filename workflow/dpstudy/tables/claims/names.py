@@ -32,7 +32,7 @@ ROLES = {
         "unaveraged",  # as wrn-16-4, without parameter averaging (section 3.1)
         "momentum",  # as wrn-16-4, with momentum
         "decay",  # as wrn-16-4, with a learning rate that falls
-        "regularised",  # as wrn-16-4, with weight decay or dropout
+        "regularised",  # as wrn-16-4, with weight decay
         "nonprivate-wrn",  # Wide ResNets without privacy, told apart by their `network` (section 3.1)
         "ablation",  # Table 2, in its order: baseline, + groups, + batch, + standardisation, + copies, + averaging
         # Of these two, entries whose `network` starts with wrn-40 belong to Figures 10 and 11, others to 2, 6 and 7.
