@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 import yaml
 from PIL import Image
+from safetensors.torch import save_file
 
 from dpstudy.files import read_json
+from dpstudy.models.resnext29 import ResNeXt29
 from dpstudy.study.cells import unfold
 from dpstudy.study.config import load
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
@@ -24,8 +26,6 @@ STUDIES = sorted(path.stem for paper in ("tramer2021", "de2022") for path in (RO
 ALWAYS = ("tramer2021-cifar10",)  # what no machine without a GPU trains whole
 CLOSED_FORMS = ("least-squares", "default", "dp-ls")  # minutes each on CIFAR-10's 15,552 features, however few records
 OTHER_DATA = {  # what a shrunk study has no images or weights for
-    "tramer2021-transfer": "needs weights that others have trained",
-    "tramer2021-transfer-search": "needs weights that others have trained",
     "de2022-imagenet": "needs weights that others have trained",
     "de2022-places": "needs weights that others have trained",
     "de2022-depths": "needs weights that others have trained",
@@ -119,6 +119,16 @@ def made_up(folder):
     np.save(folder / "tiny-images-500k" / "all_labels.npy", np.arange(50) % 10)
 
 
+def transferred(folder):
+    """A ResNeXt-29 that learned nothing, and features of another network."""
+    (folder / "networks").mkdir()
+    save_file(ResNeXt29(100).state_dict(), folder / "networks" / "resnext29-8x64d-cifar100.safetensors")
+    (folder / "cifar10-simclrv2").mkdir()
+    random = np.random.default_rng(1)
+    for name, rows in (("train", TRAIN), ("test", TEST)):
+        np.save(folder / "cifar10-simclrv2" / f"{name}.npy", random.random((rows, 4096), np.float32))
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_shrunk_study_runs_whole(name, tmp_path):
     if name in OTHER_DATA:
@@ -128,6 +138,8 @@ def test_a_shrunk_study_runs_whole(name, tmp_path):
     config = shrunk(yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text(encoding="utf-8")))
     study = make_folder(tmp_path / "study")
     made_up(study.path / "data")
+    if name in ("tramer2021-transfer", "tramer2021-transfer-search"):
+        transferred(study.path / "data")
     study.write_config(config)
     result = study.snakemake("--cores", "2", timeout=3000)
     assert result.returncode == 0, result.stdout + result.stderr

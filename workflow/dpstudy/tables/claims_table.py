@@ -34,8 +34,9 @@ _PRINTED_NOTES = {
     "counts as that of five runs. A claim about three data sets is judged on those that this study has. What a claim "
     "leaves open (close, similar, stable) is given a number beside its verdict.",
     "de2022": "Printed numbers contradict a claim, but confirm only what is said of the tables themselves; their "
-    "standard deviation counts as that of five runs. Accuracy on training records is private and is not measured: what "
-    "is said of it is left out. What a claim leaves open (small, about) is given a number beside its verdict.",
+    "standard deviation counts as that of five runs. Accuracy on training records is private: what is said of it "
+    "counts where a study measures it all the same. What a claim leaves open (small, about) is given a number beside "
+    "its verdict.",
     "anon_smoothing": "Printed numbers have no seeds: they contradict a claim, but confirm only what is said of the "
     "tables themselves. Smoothing stands at the ε that it claims and nothing proves, so that beside DP-SGD and kernel "
     "means, whose ε is proved, its accuracy is not that of equal privacy. Each backbone on a data set counts as one of "

@@ -136,6 +136,12 @@ def judged(parts: Sequence[Part], missing: str = _MISSING) -> tuple[str, str]:
     return verdict, ". ".join(map(str, parts))
 
 
+def of_these(scores: Any, datasets: Sequence[str], part: Part) -> list[Part]:
+    """A part about some data sets, in a list; none where the study has none of them: a claim about several is judged on
+    those that are there."""
+    return [part] if set(datasets) & set(scores.datasets) else []
+
+
 def on_both(
     evidence: Any, parts_of: Callable[[Any], Sequence[Part]], about_the_tables: bool = False, missing: str = _MISSING
 ) -> Finding:

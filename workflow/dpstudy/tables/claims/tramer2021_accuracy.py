@@ -13,6 +13,7 @@ from dpstudy.tables.claims.finding import (
     Part,
     by_roles,
     number,
+    of_these,
     on_cells,
     undecided,
 )
@@ -100,10 +101,9 @@ def best_by_dataset(evidence: Evidence) -> Finding:
     """ScatterNet + CNN is best on CIFAR-10, linear on the others."""
 
     def parts(scores: Scores) -> list[Part]:
-        return [
-            Part.of("CIFAR-10: ScatterNet + CNN over linear", scores.pairs("scatter-cnn", "linear", [CIFAR])),
-            Part.of("MNIST, Fashion-MNIST: linear over both CNNs", _over_both(scores)),
-        ]
+        best = Part.of("CIFAR-10: ScatterNet + CNN over linear", scores.pairs("scatter-cnn", "linear", [CIFAR]))
+        others = Part.of("MNIST, Fashion-MNIST: linear over both CNNs", _over_both(scores))
+        return [*of_these(scores, [CIFAR], best), *of_these(scores, [MNIST, FASHION], others)]
 
     return by_roles(evidence, parts, "linear, scatter-cnn and cnn")
 
@@ -172,9 +172,10 @@ def without_privacy(evidence: Evidence) -> Finding:
         cnn, rest = "nonprivate-cnn", ["nonprivate-linear", "nonprivate-scatter-cnn"]
         all_triples = [triple for role in rest for triple in scores.pairs(cnn, role, private=False)]
         clear = [triple for role in rest for triple in scores.pairs(cnn, role, [CIFAR], private=False)]
+        clearly = Part.of("CIFAR-10: CNN over ScatterNet models", clear)
         return [
             Part.not_below("CNN not below ScatterNet models", all_triples),
-            Part.of("CIFAR-10: CNN over ScatterNet models", clear),
+            *of_these(scores, [CIFAR], clearly),
         ]
 
     return by_roles(evidence, parts, "nonprivate-cnn, nonprivate-linear and nonprivate-scatter-cnn")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, by_roles, decided, on_cells, undecided
+from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, by_roles, decided, of_these, on_cells, undecided
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence
@@ -13,6 +13,7 @@ from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST
 
 _EARLY = 0.25  # of training: where convergence is compared
 _TENFOLD = (5.0, 20.0)  # ratios of rates that read as "about an order of magnitude"
+_SIMILAR = 3.0  # points between curves with and without noise that still read as "similar"
 _IDENTICAL = 1.0  # points between curves that still read as "nearly identical"
 _NO_CONVERGENCE = "The study has no trainings at a low and a high rate, with and without noise"
 _EXAMPLE = (4, 512, Fraction(1, 4), Fraction(3, 2))  # k, B, eta and sigma at which the algebra is done
@@ -23,10 +24,11 @@ def normalisation(evidence: Evidence) -> Finding:
 
     def parts(scores: Scores) -> list[Part]:
         none, group, data = "unnormalised", "group-normalised", "data-normalised"
+        over = Part.of("CIFAR-10: data over group normalisation", scores.pairs(data, group, [CIFAR], private=False))
         return [
             Part.of("Group normalisation over none", scores.pairs(group, none, private=False)),
             Part.of("Data normalisation over none", scores.pairs(data, none, private=False)),
-            Part.of("CIFAR-10: data over group normalisation", scores.pairs(data, group, [CIFAR], private=False)),
+            *of_these(scores, [CIFAR], over),
         ]
 
     return by_roles(evidence, parts, "unnormalised, group-normalised and data-normalised")
@@ -85,6 +87,11 @@ def convergence(datasets: Sequence[str]):
             ]
             high = _finals(scores, "-high-clip", "-high", datasets)
             return [
+                Part.not_below(
+                    f"Low rate: with noise no more than {_SIMILAR:g} points below, from {_EARLY:.0%} of training on",
+                    _along(scores, "-low", "-low-clip", datasets),
+                    _SIMILAR,
+                ),
                 Part.of(
                     "What noise costs at the high rate over what it costs at the low one",
                     [(name, loss, losses["low"].get(name)) for name, loss in losses["high"].items()],
@@ -96,6 +103,19 @@ def convergence(datasets: Sequence[str]):
         return on_cells(parts(evidence.ours), _NO_CONVERGENCE)
 
     return claim
+
+
+def _along(scores: Scores, left: str, right: str, datasets: Sequence[str]) -> list[tuple[str, Value, Value]]:
+    """(name, left, right) at each point of every model's curves in two convergence runs, after the first quarter."""
+    return [
+        (f"{a.dataset} {model} after {one.epochs:.0f}", one.accuracy, other.accuracy)
+        for model in MODELS
+        for a in scores.of_role(model + left)
+        for b in scores.of_role(model + right)
+        if (a.dataset, a.n) == (b.dataset, b.n) and a.dataset in datasets
+        for one, other in zip(a.curve, b.curve, strict=False)
+        if one.epochs == other.epochs and one.epochs >= _EARLY * a.curve[-1].epochs
+    ]
 
 
 def _early(run: Run) -> Value | None:
