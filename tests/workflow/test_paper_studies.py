@@ -119,14 +119,18 @@ def made_up(folder):
     np.save(folder / "tiny-images-500k" / "all_labels.npy", np.arange(50) % 10)
 
 
-def transferred(folder):
-    """A ResNeXt-29 that learned nothing, and features of another network."""
+def transferred(study: StudyFolder, validation: bool) -> None:
+    """A ResNeXt-29 that learned nothing, and features of another network, in the order of each split."""
+    folder, random = study.path / "data", np.random.default_rng(1)
     (folder / "networks").mkdir()
     save_file(ResNeXt29(100).state_dict(), folder / "networks" / "resnext29-8x64d-cifar100.safetensors")
     (folder / "cifar10-simclrv2").mkdir()
-    random = np.random.default_rng(1)
-    for name, rows in (("train", TRAIN), ("test", TEST)):
-        np.save(folder / "cifar10-simclrv2" / f"{name}.npy", random.random((rows, 4096), np.float32))
+    splits = ["train", "test", *(["validation"] if validation else [])]
+    manifests = [f"results/data/cifar10/{split}/manifest.json" for split in splits]
+    assert study.snakemake("--cores", "2", *manifests).returncode == 0
+    for split, manifest in zip(splits, manifests, strict=True):
+        rows = read_json(study.path / manifest)["rows"]
+        np.save(folder / "cifar10-simclrv2" / f"{split}.npy", random.random((rows, 4096), np.float32))
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -138,9 +142,9 @@ def test_a_shrunk_study_runs_whole(name, tmp_path):
     config = shrunk(yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text(encoding="utf-8")))
     study = make_folder(tmp_path / "study")
     made_up(study.path / "data")
-    if name in ("tramer2021-transfer", "tramer2021-transfer-search"):
-        transferred(study.path / "data")
     study.write_config(config)
+    if name in ("tramer2021-transfer", "tramer2021-transfer-search"):
+        transferred(study, validation=name.endswith("search"))
     result = study.snakemake("--cores", "2", timeout=3000)
     assert result.returncode == 0, result.stdout + result.stderr
     check_whole(study, config)
