@@ -25,7 +25,10 @@ def test_a_figure_of_panels_loads():
         ({"published": {"paper": "mehta2024"}}, "figures.f: published: no row of results.csv has paper = 'mehta2024'*"),
         ({"datasets": ["digit"]}, "figures.f.datasets: unknown data set 'digit'*"),
         ({"x": "step"}, "figures.f.x: the style 'epsilons' does not take this key; it takes dataset, datasets*"),
-        ({"style": "curve"}, "figures.f.*: the style 'curve' does not take this key; it takes x, panels, share_y"),
+        (
+            {"style": "curve"},
+            "figures.f.*: the style 'curve' does not take this key; it takes x, panels, share_y, cited",
+        ),
         ({"style": "search"}, "figures.f.*: the style 'search' does not take this key; it takes panels, searches*"),
     ],
 )
@@ -290,3 +293,33 @@ def test_a_figure_of_settings_that_cannot_be_drawn_is_refused_at_once(change, se
     with pytest.raises(StudyError) as caught:
         load(config() | {"figures": {"f": spec}})
     assert str(caught.value) == sentence
+
+
+POINTS = {"style": "curve", "x": "epsilon", "panels": [{"lines": [CURVE]}], "cited": [VGG]}
+
+
+def with_curve(figure):
+    study = config(figures={"f": figure})
+    study["methods"]["sgd"] = {"method": "first_order", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 2}
+    return study
+
+
+def test_printed_numbers_stand_beside_curves_over_epsilon():
+    assert load(with_curve(POINTS))["figures"]["f"]["cited"] == [VGG]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"x": "epoch"},
+            "figures.f.cited: printed numbers have an epsilon and no epoch: give 'x: epsilon' and one panel",
+        ),
+        ({"panels": [{"lines": [CURVE]}] * 2}, "figures.f.cited: printed numbers have an epsilon and no epoch*"),
+        ({"cited": [VGG, VGG]}, "figures.f.cited[1].label: 'VGG' is another line's already"),
+        ({"cited": [VGG | {"label": "sgd"}]}, "figures.f.cited[0].label: 'sgd' is another line's already"),
+        ({"cited": [{"label": "a", "published": {"paper": "x"}}]}, "figures.f: published: no row of*"),
+    ],
+)
+def test_points_that_cannot_stand_beside_curves_are_refused(change, sentence):
+    refused(with_curve(POINTS | change), sentence)

@@ -8,7 +8,8 @@ import pytest
 
 from dpstudy.errors import StudyError
 from dpstudy.files import write_table
-from dpstudy.tables.curves import build_curves
+from dpstudy.tables.curves import _cited, _read, build_curves, draw
+from dpstudy.tables.palette import COLOURS
 
 CELL = {"dataset": "mnist", "features": "pixels", "epsilon": "3"}
 LOW, HIGH = CELL | {"entry": "low"}, CELL | {"entry": "high", "label": "high rate"}
@@ -75,3 +76,18 @@ def test_what_cannot_be_drawn_is_named(files, tmp_path):
         build(files, tmp_path, "a", x="epsilon")
     with pytest.raises(StudyError, match="figure f: the curve of mnist/pixels/low/eps=3 has no 'auc'"):
         build(files, tmp_path, "a", metric="auc")
+
+
+def test_printed_numbers_are_points_without_a_line(files, tmp_path):
+    """Each at the epsilon that it is printed at, in grey; the lines keep their colours."""
+    printed = {"paper": "de2022", "table": "3", "model": "shallow VGG variant"}
+    panels = [{"lines": [LOW | {"label": "ours"}]}]
+    changes = {"x": "epsilon", "panels": panels, "cited": [{"label": "VGG", "published": printed}]}
+    _, rows = build(files, tmp_path, "a", **changes)
+    cited = [row for row in rows if row["line"] == "VGG"]
+    assert [(float(row["x"]), float(row["mean"])) for row in cited] == [(1.93, 58.6), (4.21, 66.2), (7.42, 70.1)]
+    assert {row["entry"] + row["step"] for row in cited} == {""} and rows[0]["entry"] == "low"
+    curves = [_read("f", "", LOW | {"label": "ours"}, "epsilon", "top1", files)]
+    curves.append(_cited("", changes["cited"][0], "top1"))
+    line, points = draw(curves, SPEC | {"panels": panels, "x": "epsilon"}, AXES).axes[0].get_lines()
+    assert points.get_linestyle() == "None" and points.get_color() == COLOURS[-1] != line.get_color()

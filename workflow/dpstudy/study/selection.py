@@ -11,7 +11,7 @@ from dpstudy.study.selected_cells import check_compared, check_lines, check_neig
 from dpstudy.study.table_roles import check_models, check_roles
 from dpstudy.study.tuned import pays
 from dpstudy.tables.claims.names import METHODS, ROLES, entries_of, listed
-from dpstudy.tables.published import combine, find_all, lookup
+from dpstudy.tables.published import along_epsilon, combine, find_all, lookup
 
 _WITHOUT_METRIC = ("noise", "neighbours", "adjacencies", "pilot", "splits")  # what no model is scored for
 _USUAL_ROW_KEYS = ("dataset", "features", "entry", "label", "epochs", "published")
@@ -69,7 +69,7 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
             f"{place}.metric: {spec['metric']!r} is not among evaluation.metrics {config['evaluation']['metrics']}"
         )
     _check_style(place, spec)
-    if "cited" in spec and "dataset" not in spec:
+    if "cited" in spec and "dataset" not in spec and spec["style"] != "curve":
         raise StudyError(f"{place}: the key 'dataset' is missing; numbers that are 'cited' are of one data set")
     if place.startswith("tables.") or "rows" in spec:
         _check_rows(place, spec, parts)
@@ -231,6 +231,8 @@ def _check_cited(place: str, spec: dict, config: dict) -> None:
     """What is cited has labels of its own and a number; every epsilon is the study's or has one."""
     if "cited" not in spec:
         return
+    if spec["style"] == "curve":
+        return _check_cited_points(place, spec)
     metric, epsilons = spec.get("metric", "top1"), spec.get("epsilons", config["epsilons"])
     taken, printed = set(), set(config["epsilons"])
     for number, row in enumerate(spec["cited"]):
@@ -247,6 +249,25 @@ def _check_cited(place: str, spec: dict, config: dict) -> None:
     for epsilon in epsilons:
         if epsilon not in printed:
             raise StudyError(f"{place}.epsilons: {epsilon!r} is not the study's, and nothing cited is printed at it")
+
+
+def _check_cited_points(place: str, spec: dict) -> None:
+    """What is cited beside curves stands over epsilon, in their one panel, under labels of its own."""
+    if spec.get("x", "epoch") != "epsilon" or len(spec["panels"]) > 1:
+        raise StudyError(
+            f"{place}.cited: printed numbers have an epsilon and no epoch: give 'x: epsilon' and one panel"
+        )
+    taken = {line.get("label", line["entry"]) for line in spec["panels"][0]["lines"]}
+    for number, row in enumerate(spec["cited"]):
+        if row["label"] in taken:
+            raise StudyError(f"{place}.cited[{number}].label: {row['label']!r} is another line's already")
+        taken.add(row["label"])
+        try:
+            found = along_epsilon({"metric": spec.get("metric", "top1"), **row["published"]})
+        except StudyError as error:
+            raise StudyError(f"{place}.cited[{number}]: {error}") from None
+        if not found:
+            raise StudyError(f"{place}.cited[{number}]: nothing is printed for it at a finite epsilon")
 
 
 def _parts(spec: dict, dataset: str) -> Iterator[tuple[dict, ...]]:

@@ -29,7 +29,7 @@ def figure_captions(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, st
     style, metric = spec.get("style", "epsilons"), METRICS[spec.get("metric", "top1")]
     if style in _DRAWN:
         drawn, detail = _DRAWN[style]
-        return f"{metric} {drawn}; {detail}.", f"{metric} {drawn}; {numbers}."
+        return f"{metric} {drawn}; {detail}.{_cited(spec)}", f"{metric} {drawn}; {numbers}."
     if style == "noise":
         caption = "noise on a sum of gradients, in units of the bound on a record's gradient."
         return caption, f"noise multipliers; {numbers}."
@@ -48,12 +48,16 @@ def figure_captions(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, st
         enumerated(spec.get("features", axes["features"])),
         enumerated(spec.get("entries", axes["entries"])),
     )
-    papers = sorted({(spec.get("published", {}) | row["published"]).get("paper", "") for row in spec.get("cited", [])})
-    cited = f" Grey: what {enumerated(papers)} prints, of others too, each as it is printed there." if papers else ""
     return (
-        f"{metric} against the target ε; mean over seeds, bars are one standard deviation.{cited}",
+        f"{metric} against the target ε; mean over seeds, bars are one standard deviation.{_cited(spec)}",
         f"{metric} against the privacy budget epsilon for {entries} on {kinds}; {numbers}.",
     )
+
+
+def _cited(spec: Mapping) -> str:
+    """A sentence about what papers print beside lines of ours, where there is such."""
+    papers = sorted({(spec.get("published", {}) | row["published"]).get("paper", "") for row in spec.get("cited", [])})
+    return f" Grey: what {enumerated(papers)} prints, of others too, each as it is printed there." if papers else ""
 
 
 def enumerated(names: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Training curves: accuracy against epochs, steps or the epsilon spent so far, as PDF, PNG and CSV.
 
-A line is one cell: the mean over seeds of each evaluated step, with a band of one standard deviation.
+A line is one cell: the mean over seeds of each evaluated step, with a band of one standard deviation. What a paper
+prints at single epsilons may stand beside the lines, as points.
 """
 
 import os
@@ -19,7 +20,8 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json, read_table
 from dpstudy.tables.figures import RC, save
-from dpstudy.tables.palette import colours, dashes, legend_columns
+from dpstudy.tables.palette import COLOURS, MARKERS, colours, dashes, legend_columns
+from dpstudy.tables.published import along_epsilon
 
 CSV_HEADER = ("panel", "line", "dataset", "features", "entry", "epsilon", "step", "x", "metric", "mean", "std", "seeds")
 X_LABELS = {"epoch": "epochs", "step": "steps", "epsilon": "privacy budget spent, ε"}
@@ -33,7 +35,12 @@ class Curve:
     panel: str
     label: str
     cell: Mapping[str, str]
-    points: tuple[tuple[int, float, float, float | None, int], ...]
+    points: tuple[tuple[int | str, float, float, float | None, int], ...]
+
+    @property
+    def cited(self) -> bool:
+        """Whether it is what a paper prints, and no cell."""
+        return not self.cell["entry"]
 
 
 def build_curves(
@@ -49,7 +56,7 @@ def build_curves(
 
     Args:
         name: its key under `figures`.
-        spec: its value there: x, metric, title, panels of lines.
+        spec: its value there: x, metric, title, panels of lines, and what is `cited` beside those of a single panel.
         study_axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
         files: paths .../dataset/features/entry/eps=.../{curve.parquet,metrics.json} of the cells.
         pdf_path, png_path, csv_path: what is written; the same bytes for the same content.
@@ -63,6 +70,7 @@ def build_curves(
         for panel in spec["panels"]
         for line in panel["lines"]
     ]
+    curves += [_cited(spec["panels"][0].get("title", ""), row, metric) for row in spec.get("cited", [])]
     rows = (
         (curve.panel, curve.label, *curve.cell.values(), step, where, metric, *rest)
         for curve in curves
@@ -91,6 +99,16 @@ def _read(where: str, panel: str, line: dict, x: str, metric: str, files) -> Cur
     return Curve(panel, line.get("label", line["entry"]), cell, points)
 
 
+def _cited(panel: str, row: dict, metric: str) -> Curve:
+    """What a paper prints, without a cell or a step."""
+    points = tuple(
+        ("", epsilon, printed.value, printed.std, 0)
+        for epsilon, printed in along_epsilon({"metric": metric, **row["published"]})
+        if printed.value is not None
+    )
+    return Curve(panel, row["label"], dict.fromkeys(("dataset", "features", "entry", "epsilon"), ""), points)
+
+
 def _path(files: Sequence[str], cell: Mapping[str, str], name: str) -> str:
     return next(path for path in files if path.endswith(f"{cell_name(**cell)}/{name}"))
 
@@ -106,7 +124,7 @@ def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> 
     styles = _styles(curves, axes)
     for i, (panel, title) in enumerate(zip(panels, titles, strict=False)):
         for curve in (curve for curve in curves if curve.panel == title):
-            _draw_line(panel, curve, styles[curve.label])
+            (_draw_points if curve.cited else _draw_line)(panel, curve, styles[curve.label])
         panel.grid(axis="y", color="0.9", linewidth=0.5)
         panel.set_axisbelow(True)
         panel.set_xlabel(X_LABELS[x])
@@ -124,15 +142,21 @@ def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> 
 
 
 def _styles(curves: list[Curve], axes: Mapping[str, Sequence[str]]) -> dict[str, dict]:
-    """Label -> Matplotlib keywords; several lines of one entry differ in dashes."""
+    """Label -> Matplotlib keywords; several lines of one entry differ in dashes, what is cited in markers."""
     entries: dict[str, str] = {}
-    for curve in curves:
+    for curve in (curve for curve in curves if not curve.cited):
         entries.setdefault(curve.label, curve.cell["entry"])
     found = colours(list(entries.values()), axes)
+    cited = dict.fromkeys(curve.label for curve in curves if curve.cited)
     return {
         label: {"color": colour, "linestyle": dash}
         for label, colour, dash in zip(entries, found, dashes(found), strict=True)
-    }
+    } | {label: {"color": COLOURS[-1], "marker": MARKERS[number % len(MARKERS)]} for number, label in enumerate(cited)}
+
+
+def _draw_points(panel: Axes, curve: Curve, keywords: dict) -> None:
+    x, y = [point[1] for point in curve.points], [point[2] for point in curve.points]
+    panel.plot(x, y, label=curve.label, linestyle="none", markersize=4, zorder=4, **keywords)
 
 
 def _draw_line(panel: Axes, curve: Curve, keywords: dict) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import functools
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +81,16 @@ def find_all(where: dict[str, str], epsilon: str) -> list[Published]:
     return [_published(row) for _, row in _find(where, epsilon)]
 
 
+def along_epsilon(where: dict[str, str]) -> list[tuple[float, Published]]:
+    """(epsilon, published number), ascending, of every number at a finite epsilon whose columns equal `where`.
+
+    Raises: as `lookup`.
+    """
+    rows = [row for _, row in _matching(where) if row["epsilon"] and row["value"]]
+    found = [(float(row["epsilon"]), _published(row)) for row in rows]
+    return sorted((pair for pair in found if math.isfinite(pair[0])), key=lambda pair: pair[0])
+
+
 def published_rows(path: str | os.PathLike, paper: str) -> list[dict[str, str]]:
     """The rows of one of the published CSV files that belong to a paper.
 
@@ -94,6 +105,11 @@ def published_rows(path: str | os.PathLike, paper: str) -> list[dict[str, str]]:
 
 
 def _find(where: dict[str, str], epsilon: str) -> list[tuple[int, dict[str, str]]]:
+    rows = _matching(where)
+    return [(line, row) for line, row in rows if row["epsilon"] and float(row["epsilon"]) == float(epsilon)]
+
+
+def _matching(where: dict[str, str]) -> list[tuple[int, dict[str, str]]]:
     for key in where:
         if key not in _KEYS:
             raise StudyError(f"published: unknown key {key!r}; known are {', '.join(_KEYS)}")
@@ -107,7 +123,7 @@ def _find(where: dict[str, str], epsilon: str) -> list[tuple[int, dict[str, str]
                 f"there are {', '.join(map(repr, there))}"
             )
         rows = narrowed
-    return [(line, row) for line, row in rows if row["epsilon"] and float(row["epsilon"]) == float(epsilon)]
+    return rows
 
 
 def _published(row: dict[str, str]) -> Published:
