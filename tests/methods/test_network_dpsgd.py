@@ -10,6 +10,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods import network_dpsgd, network_run, schedule
 from dpstudy.methods.network_dpsgd import Parameters
 from dpstudy.methods.problem import Problem
+from dpstudy.methods.record_gradients import RecordGradients
 from dpstudy.methods.schedule import GRADIENT
 from dpstudy.models.network import NetworkModel
 from dpstudy.privacy.budget import Budget
@@ -81,6 +82,22 @@ def test_steps_equal_a_slow_training(rows, problem, quick_plan, penalty, decay):
                 value -= 0.5 * falling * velocity[name]
     for name, value in network.named_parameters():
         assert found.state[name] == pytest.approx(value.detach().numpy(), abs=2e-5), name
+
+
+def test_what_is_left_of_a_batch_comes_in_few_sizes(rows, problem, quick_plan, monkeypatch):
+    """So that memory that was freed fits again; what is filled up takes no part."""
+    sizes, clipped_sum = [], RecordGradients.clipped_sum
+
+    def spy(self, records, labels, loss, norm, copies, part):
+        sizes.append((len(records), len(labels), len(part)))
+        return clipped_sum(self, records, labels, loss, norm, copies, part)
+
+    monkeypatch.setattr(RecordGradients, "clipped_sum", spy)
+    found = trained(rows, settings(micro_batch=32, batch_size=10, steps=8), problem)
+    assert {len(set(size)) for size in sizes} == {1} and {size[0] % 4 for size in sizes} == {0} and len(set(sizes)) > 1
+    monkeypatch.setattr(network_run, "_PARTS", 10**6)
+    other = trained(rows, settings(micro_batch=32, batch_size=10, steps=8), problem)
+    assert {size[0] % 4 for size in sizes} != {0} and differs(found, other) < 1e-5
 
 
 def test_micro_batches_change_speed_alone(rows, problem, quick_plan):
