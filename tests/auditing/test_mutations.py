@@ -214,7 +214,7 @@ def test_a_division_by_the_realised_batch_is_seen_in_the_model(monkeypatch, real
         return np.allclose(np.column_stack([model.weights, model.bias]), -noisy / 8, rtol=1e-5)
 
     assert is_public()
-    monkeypatch.setattr(first_order, "fit", mutated(first_order.fit, "rate * problem.n", "len(index)"))
+    monkeypatch.setattr(first_order, "fit", mutated(first_order.fit, "gradient /= divisor", "gradient /= len(index)"))
     assert not is_public()
 
 

@@ -125,7 +125,7 @@ def test_accounting_is_computed(monkeypatch):
 
 def test_noise_by_iteration_is_computed(monkeypatch):
     assert "ε = 3: 0.93 and 3.55" in FUNCTIONS["iteration_noise"](evidence()).printed
-    monkeypatch.setattr(tramer2021_settings, "_levels", lambda epsilon: (2.0, 1.0))
+    monkeypatch.setattr(tramer2021_settings, "_levels", lambda epsilon, accounting: (2.0, 1.0))
     assert verdict("iteration_noise") == (FAILS, COMPUTED)
 
 
