@@ -37,5 +37,6 @@ def test_a_size_that_somebody_set_counts():
         2 * micro_batch_mb("wrn-16-4", 4, records=13), 0.01
     )
     assert micro_batch_mb("tanh-32", records=256) == 2 * micro_batch_mb("tanh-32")
+    assert micro_batch_mb("tanh-32", copies=256) == 2 * micro_batch_mb("tanh-32"), "one record of more images than fit"
     assert micro_batch_mb("nf-resnet-50", records=16) == pytest.approx(2 * micro_batch_mb("nf-resnet-50"), 0.01)
     assert micro_batch_mb("wrn-10-1", records=1) < 10

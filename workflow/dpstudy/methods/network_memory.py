@@ -27,14 +27,14 @@ def micro_batch_mb(architecture: str, copies: int = 1, pixels: int = _PIXELS, re
             says nothing of its size the bound is then for eight.
     """
     bound = LIMIT_BYTES / 1e6
-    most = LARGEST_IMAGES // copies
+    most = max(1, LARGEST_IMAGES // copies)
     wide = WIDE_RESNET.fullmatch(architecture)
     if not wide:
         small = _SMALL_MB | {"lenet": _LENET_MB * pixels}
         known = small.get("-".join(architecture.split("-")[:2]))
         if known is None:
             return round(bound * max(1, (records or 1) / _FEW))
-        return round(known * max(1, (records or 1) / most))
+        return round(known * max(1, copies * (records or most) / LARGEST_IMAGES))
     blocks, width = (int(wide[1]) - 4) // 6, int(wide[2])
     passed = 2 * _OUTPUTS * blocks * width * copies * pixels / _PIXELS
     formed = 1.5 * (_WEIGHTS * blocks * width**2 + passed / 2)

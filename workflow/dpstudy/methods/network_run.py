@@ -183,7 +183,9 @@ def _array(value: torch.Tensor) -> np.ndarray:
     return value.detach().cpu().numpy().copy()
 
 
-def _filled_up(images: torch.Tensor, labels: torch.Tensor, part: torch.Tensor, size: int):
+def _filled_up(
+    images: torch.Tensor, labels: torch.Tensor, part: torch.Tensor, size: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The same with records of zeros that take no part, up to a multiple of an eighth of the micro-batch.
 
     What is left of a batch has another size in each step. Tensors of ever new sizes fit into none of the memory that
