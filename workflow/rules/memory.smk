@@ -17,7 +17,7 @@ WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
 
 CIFAR_PIXELS = 1.84e8  # in all
 LEAST_MB = {"prepare_manifest": 134, "cell": 190, "sums": 147}  # of jobs that hold next to nothing
-CLAIMS_MB = {"anon_smoothing": 120, "mehta2023": 120}  # of a paper whose claims need no accountant
+CLAIMS_MB = {"anon_smoothing": 120, "mehta2023": 120, "de2022": 165, "tramer2021": 240}  # the last two's by accountants
 DISTRIBUTIONS_MB = 95  # of privacy loss distributions
 NETWORK_MB = 650  # of torch with what extracts features
 
@@ -233,8 +233,10 @@ def engine_memory(options, input):
         return 0
     shape = (content_of(input.train[0]) or {}).get("image_shape") or [32, 32, 3]
     copies = options.get("augmentation", {}).get("multiplicity", 1)
-    size = options.get("micro_batch", "auto")
-    return micro_batch_mb(options["network"], copies, math.prod(shape[:2]), None if size == "auto" else size)
+    of = functools.partial(micro_batch_mb, options["network"], copies, math.prod(shape[:2]))
+    size, batch = options.get("micro_batch", "auto"), options.get("batch_size", "full")
+    taken = of() if size == "auto" else of(size)
+    return taken if batch == "full" else min(taken, of(2 * batch))  # few Poisson batches are twice as large as expected
 
 
 def is_sampled(options):
@@ -256,6 +258,13 @@ def certification_memory(wildcards, input):
     """mem_mb of certifying: sampled batches need privacy loss distributions."""
     own = [cell.options(STUDY) for cell in CELLS if cell.dataset == wildcards.dataset]
     return int((950 if any(map(is_sampled, own)) else 188) + 8 * input.size_mb)
+
+
+def table_memory(wildcards, input):
+    """mem_mb of a table; those of claims compute noise."""
+    table = STUDY["tables"][wildcards.table]
+    least = CLAIMS_MB[table["paper"]] if table.get("style") == "claims" else 0
+    return int(max(138, least) + 8 * input.size_mb)
 
 
 def total_memory(wildcards, input):

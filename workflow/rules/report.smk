@@ -19,7 +19,7 @@ rule judge_claims:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(lambda wildcards, input: int(CLAIMS_MB.get(wildcards.paper, 165) + 8 * input.size_mb)),
+        mem_mb=peak(lambda wildcards, input: int(CLAIMS_MB[wildcards.paper] + 8 * input.size_mb)),
         runtime=grown(30),
     params:
         library=library("judge_claims.py"),

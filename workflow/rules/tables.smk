@@ -24,7 +24,7 @@ rule build_table:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(memory(138, 8)),
+        mem_mb=peak(table_memory),
         runtime=grown(30),
     params:
         library=library("build_table.py"),

@@ -34,7 +34,7 @@ def micro_batch_mb(architecture: str, copies: int = 1, pixels: int = _PIXELS, re
         known = small.get("-".join(architecture.split("-")[:2]))
         if known is None:
             return round(bound * max(1, (records or 1) / _FEW))
-        return round(known * max(1, copies * (records or most) / LARGEST_IMAGES))
+        return round(known * copies * (records or most) / LARGEST_IMAGES)
     blocks, width = (int(wide[1]) - 4) // 6, int(wide[2])
     passed = 2 * _OUTPUTS * blocks * width * copies * pixels / _PIXELS
     formed = 1.5 * (_WEIGHTS * blocks * width**2 + passed / 2)
