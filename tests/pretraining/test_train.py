@@ -27,6 +27,10 @@ VIT = {
     "architecture": "timm:test_vit", "size": [160, 160], "steps": 2, "batch_size": 20, "warm_up": 1,
     "scaling": "unit", "checkpoint_minutes": 0,
 }  # fmt: skip
+TELLING = {
+    "architecture": "wrn-10-1", "objective": "scattering", "epochs": 2, "batch_size": 64, "learning_rate": 0.003,
+    "optimiser": "adamw", "checkpoint_minutes": 0,
+}  # fmt: skip
 RESNET = {
     "architecture": "timm:test_resnet", "size": [32, 32], "steps": 3, "batch_size": 30, "warm_up": 1,
     "scaling": "unit", "learning_rate": 0.01, "checkpoint_minutes": 0, "moving_average": 0.9,
@@ -48,9 +52,10 @@ class KilledError(Exception):
         TINY,
         TINY | {"optimiser": "momentum", "moving_average": 0.9, "augmentation": "crop"},
         TINY | {"objective": "contrast", "augmentation": "contrast"},
+        TELLING,
         RESNET,
     ],
-    ids=["adamw", "average", "contrast", "timm with batch normalisation"],
+    ids=["adamw", "average", "contrast", "scattering", "timm with batch normalisation"],
 )
 def test_a_killed_training_ends_as_it_would_have(public, tmp_path, monkeypatch, options):
     whole, card = made(public, tmp_path / "whole", options)

@@ -71,5 +71,12 @@ def _check_together(options: dict) -> None:
     for key in ("mixup", "micro_batch"):
         if contrast and options[key]:
             raise StudyError(f"backbone: {key} does not go with objective 'contrast'; leave it out")
+    if options["objective"] == "scattering":
+        if not names.is_wide_resnet(options["architecture"]):
+            raise StudyError("backbone: objective 'scattering' is for Wide ResNets such as wrn-16-4; name one")
+        if options["mixup"]:
+            raise StudyError(
+                "backbone: mixup does not go with objective 'scattering', which reads no labels; leave it out"
+            )
     if options["rand_augment"] and options["augmentation"] != "inception":
         raise StudyError("backbone: rand_augment goes with augmentation 'inception' alone; leave it out")

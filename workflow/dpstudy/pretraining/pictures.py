@@ -1,4 +1,4 @@
-"""What a network sees of public images while it is trained: pictures that each step makes of its rows anew."""
+"""What a network sees of public images in training, and shall say of it: what each step makes of its rows anew."""
 
 import contextlib
 import math
@@ -11,7 +11,9 @@ from torch.nn import functional
 from torch.utils.data import Dataset
 
 from dpstudy.features.scaling import standardised
+from dpstudy.features.scattering import Scattering
 from dpstudy.methods.augmentation import Augmentation
+from dpstudy.pretraining.described import coefficients
 from dpstudy.pretraining.recipe import Recipe
 from dpstudy.pretraining.rows import Order, PublicRows, draws
 
@@ -23,7 +25,8 @@ class Pictures(Dataset):
     """Item `step` is (pictures float32, labels) of the rows that a process takes in this step.
 
     Pictures are (n, C, h, w), scaled; for the objective "contrast" (2 n, C, h, w), the second picture of each row after
-    all first ones. They depend on seed, step and process alone: not on the order in which they are asked for.
+    all first ones; for "scattering" their coefficients (n, 81 C, h // 4, w // 4) stand for labels. They depend on seed,
+    step and process alone: not on the order in which they are asked for.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class Pictures(Dataset):
         self._rows, self._order, self._recipe = rows, order, recipe
         self._scaling, self._size, (self._rank, self._ranks) = scaling, size, part
         self._held: tuple = ()
+        self._scattering = Scattering(*size) if recipe.objective == "scattering" else None
 
     def __getitem__(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
         group, index = self._order.at(step)
@@ -47,6 +51,8 @@ class Pictures(Dataset):
         index = index[self._rank :: self._ranks]
         seeds = draws(self._recipe.seed, "pictures", step, self._rank)
         planes = self.made_of(records.images[index], seeds)
+        if self._scattering:
+            return standardised(planes, self._scaling), coefficients(self._scattering, planes)
         labels = records.labels[index] if records.labels.ndim == 1 else np.zeros(len(index), np.int32)
         return standardised(planes, self._scaling), torch.from_numpy(labels).long()
 

@@ -11,7 +11,7 @@ from dpstudy.errors import StudyError
 SCHEDULES = ("cosine", "linear", "constant", "steps")
 AUGMENTATIONS = ("warp", "crop", "inception", "contrast", "none")
 _KNOWN = {
-    "objective": ("labels", "contrast"), "optimiser": ("adamw", "momentum"), "schedule": SCHEDULES,
+    "objective": ("labels", "contrast", "scattering"), "optimiser": ("adamw", "momentum"), "schedule": SCHEDULES,
     "augmentation": AUGMENTATIONS, "precision": ("float32", "bfloat16"),
 }  # fmt: skip
 
@@ -27,7 +27,8 @@ class Recipe:
         steps: instead of epochs, a number of batches; or None.
         micro_batch: rows of a process at once, where a batch does not fit its memory; None: all.
         objective: "labels", cross-entropy; or "contrast", two pictures of a row shall be alike among those of others
-            (SimCLR, Chen et al. 2020): labels are not read.
+            (SimCLR, Chen et al. 2020); or "scattering", a Wide ResNet tells the scattering coefficients of each picture
+            (described.py). The last two read no labels.
         temperature: of "contrast".
         optimiser: "adamw" (its weight decay is multiplied by the learning rate), or "momentum" (0.9).
         weight_decay: of the optimiser.

@@ -1,6 +1,7 @@
 """A pre-training in progress: what one step does to a network, and what a checkpoint of it holds."""
 
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.moving_average import MovingAverage
 from dpstudy.methods.ranks import Ranks
 from dpstudy.models import backbones
+from dpstudy.pretraining.described import Described
 from dpstudy.pretraining.objectives import Projected, contrast, mixed
 from dpstudy.pretraining.recipe import Recipe
 from dpstudy.pretraining.rows import draws
@@ -22,16 +24,19 @@ class PretrainingRun:
     """One network.
 
     Args:
-        network: at its random start; trained in place, without its classifier where the objective is "contrast".
+        network: at its random start; trained in place, without its classifier where the objective reads no labels.
         shape: (C, h, w) of the pictures.
         classes: of the labels.
         ranks: the processes that share the training.
+        pictures: the first items of the training, which the objective "scattering" looks at.
 
     Attributes:
         done: steps taken.
     """
 
-    def __init__(self, network: nn.Module, shape: tuple[int, int, int], classes: int, recipe: Recipe, ranks: Ranks):
+    def __init__(
+        self, network: nn.Module, shape: tuple[int, int, int], classes: int, recipe: Recipe, ranks: Ranks, pictures=()
+    ):
         self._recipe, self._classes, self._ranks, self.done = recipe, classes, ranks, 0
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if recipe.objective == "contrast":
@@ -39,6 +44,8 @@ class PretrainingRun:
             with torch.inference_mode():
                 dim = network.eval()(torch.zeros(1, *shape)).shape[1]
             network = Projected(network, dim)
+        elif recipe.objective == "scattering":
+            network = Described(cast(nn.Sequential, backbones.body(network)), pictures)
         self._network = network.to(self.device).train()
         self._weights = dict(self._network.named_parameters())
         ranks.same(self._floats())
@@ -88,6 +95,9 @@ class PretrainingRun:
         for part, targets in zip(pictures.split(block), labels.split(block), strict=True):
             with self._precision():
                 scores = self._network(part)
+            if isinstance(self._network, Described):
+                (self._network.loss(scores, targets) * (len(part) / rows)).backward()
+                continue
             (functional.cross_entropy(scores.float(), targets, reduction="sum") / rows).backward()
 
     def _precision(self):
@@ -98,14 +108,14 @@ class PretrainingRun:
         return {name: value for name, value in self._network.state_dict().items() if value.is_floating_point()}
 
     def finished(self) -> nn.Module:
-        """The network in evaluation mode, on the CPU: its average where the recipe has one; without SimCLR's head.
+        """The network in evaluation mode, on the CPU: its average where the recipe has one; no objective's head.
 
         Raises:
             StudyError: training diverged.
         """
         if self._average:
             self._network.load_state_dict(self._average.mean, strict=False)
-        network = self._network.body if isinstance(self._network, Projected) else self._network
+        network = self._network.body if isinstance(self._network, (Projected, Described)) else self._network
         network = network.eval().cpu()
         for value in network.state_dict().values():
             if not bool(torch.isfinite(value).all()):

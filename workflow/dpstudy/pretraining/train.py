@@ -41,11 +41,13 @@ def train(
     order = Order.of(recipe.seed, rows, recipe.batch_size)
     steps = recipe.steps or order.steps(recipe.epochs)
     shape = (rows.manifest["image_shape"][2], *size)
-    run = PretrainingRun(network, shape, len(rows.manifest["classes"]), recipe, ranks)
+    pictures = Pictures(rows, order, recipe, scaling, size, (ranks.rank, ranks.size))
+    alone = Pictures(rows, order, recipe, scaling, size, (0, 1))
+    first = map(alone.__getitem__, range(steps))  # of whole batches: the same for every process
+    run = PretrainingRun(network, shape, len(rows.manifest["classes"]), recipe, ranks, first)
     found = ranks.agreed(keeper.load() if keeper and ranks.first else None)
     if found:
         run.restore(*found)
-    pictures = Pictures(rows, order, recipe, scaling, size, (ranks.rank, ranks.size))
     todo = range(run.done, steps)
     for step, (seen, labels) in zip(todo, _ahead(pictures, todo, workers, ranks), strict=True):
         run.step(seen, labels, len(order.at(step)[1]), steps)

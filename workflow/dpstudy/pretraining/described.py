@@ -1,0 +1,95 @@
+"""Learning to say what ScatterNet says of a picture: a network begins with what handmade features know, and no label.
+
+The map before the network's pooling shall tell, place by place, the scattering coefficients of depth 2 there
+(tramer2021 section 2). Half whitened, all directions of their space count, strong ones more. It resembles learning the
+HOG of masked pictures (Wei et al. 2022, MaskFeat), but nothing is masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from dpstudy.errors import StudyError
+from dpstudy.features.scattering import SCALES, Scattering
+
+_PICTURES = 2048  # whose moments scale the coefficients
+_TOLD = 128  # principal components at most
+_SMALLEST = 1e-6  # of variances, as a share of the largest
+
+
+def coefficients(scattering: Scattering, planes: torch.Tensor) -> torch.Tensor:
+    """(n, 81 C, H // 4, W // 4): square roots of the scattering coefficients of planes (n, C, H, W) in [0, 1]."""
+    found = scattering(planes.flatten(0, 1))
+    found = found.reshape(len(planes), -1, *found.shape[2:]).clone()  # may be saved for a backward pass
+    return found.sign() * found.abs().sqrt()
+
+
+def check_size(size: tuple[int, int]) -> None:
+    """Raises: StudyError: pictures that are too small for any coefficient."""
+    if min(size) < 2**SCALES:
+        raise StudyError(
+            f"objective 'scattering' needs pictures of at least {2**SCALES} pixels a side, not {tuple(size)}"
+        )
+
+
+class Described(nn.Module):
+    """A Wide ResNet without its classifier, and one layer that tells half whitened coefficients place by place.
+
+    Args:
+        body: from pictures (n, C, h, w) to features, with its pooling.
+        steps: (pictures, coefficients (n, c, h', w')) of steps of the training; the first few give the moments.
+
+    Attributes:
+        body: as given; the layers up to its pooling are trained.
+    """
+
+    def __init__(self, body: nn.Sequential, steps: Iterable[tuple[torch.Tensor, torch.Tensor]]):
+        super().__init__()
+        self.body = body
+        pool = next(place for place, layer in enumerate(body) if isinstance(layer, nn.AdaptiveAvgPool2d))
+        self._front = [body[:pool]]  # in a list: its parameters are the body's, and counted once
+        seen, rows = [], 0
+        for pictures, told in steps:
+            seen.append(told.movedim(1, -1).flatten(0, -2))
+            rows += len(pictures)
+            if rows >= _PICTURES:
+                break
+        centre, turn = half_whitening(torch.cat(seen))
+        self.centre, self.turn = nn.Buffer(centre), nn.Buffer(turn)
+        with torch.inference_mode():
+            channels = self._front[0].eval()(pictures[:1]).shape[1]
+        self.head = nn.Conv2d(channels, turn.shape[1], 1)
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        """(n, C, h, w) to (n, k, h', w')."""
+        return self.head(self._front[0](pictures))
+
+    def loss(self, said: torch.Tensor, told: torch.Tensor) -> torch.Tensor:
+        """Mean square error of said (n, k, h', w') as a share of the variance of what is `told`, (n, c, h'', w'')
+        coefficients."""
+        truth = torch.einsum("nchw,ck->nkhw", told - self.centre[:, None, None], self.turn)
+        return functional.mse_loss(said.float(), functional.adaptive_avg_pool2d(truth, (said.shape[2], said.shape[3])))
+
+
+def half_whitening(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Means (c,) and the (c, k) that turns and scales (n, c) values into at most 128 principal components.
+
+    Each one's variance is in proportion to the root of what it was; on average it is 1.
+
+    Raises:
+        StudyError: all values are the same.
+    """
+    values = values.double()
+    centre = values.mean(0)
+    variances, directions = torch.linalg.eigh((values - centre).T @ (values - centre) / len(values))
+    largest_first = range(len(variances) - 1, -1, -1)[:_TOLD]
+    chosen = [place for place in largest_first if variances[place] > _SMALLEST * variances[-1]]
+    if not chosen:
+        raise StudyError("objective 'scattering': all pictures are the same; name a public set with different ones")
+    kept = variances[chosen]
+    scale = kept**-0.25 / kept.sqrt().mean().sqrt()
+    return centre.float(), (directions[:, chosen] * scale).float()
