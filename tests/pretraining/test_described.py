@@ -59,6 +59,23 @@ def test_the_error_is_a_share_of_the_variance():
     assert described.loss(2 * truth, told).item() == pytest.approx(1, abs=0.01)
 
 
+def test_features_are_settled_and_nothing_else_changes():
+    torch.manual_seed(3)
+    body = backbones.body(networks.build("wrn-10-1", (1, 8, 8), 3)).eval()
+    pictures = torch.rand(300, 1, 8, 8) ** 4
+    with torch.no_grad():
+        for layer in body.modules():
+            if isinstance(layer, nn.GroupNorm):
+                layer.bias.normal_()
+                layer.weight.normal_()
+        before = body(pictures)
+        after = Described(body, [(pictures, torch.rand(300, 81, 2, 2))]).settled()(pictures)
+    assert before.mean(0).abs().max() > 0.5
+    torch.testing.assert_close(after.mean(0), torch.zeros(64), atol=1e-3, rtol=0)
+    torch.testing.assert_close(after.std(0), torch.ones(64), atol=1e-3, rtol=0)
+    torch.testing.assert_close(after, (before - before.mean(0)) / before.std(0), atol=2e-3, rtol=1e-3)
+
+
 def test_only_so_many_pictures_are_looked_at_first():
     body, taken = backbones.body(networks.build("wrn-10-1", (1, 8, 8), 3)), []
 
@@ -107,7 +124,11 @@ def test_a_network_learns_to_tell(public, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"architecture": "small_cnn", "objective": "scattering"}, "is for Wide ResNets such as wrn-16-4"),
+        (
+            {"architecture": "small_cnn", "objective": "scattering"},
+            "is for Wide ResNets with group norm",
+        ),
+        ({"architecture": "wrn-10-1-plain", "objective": "scattering"}, "with group normalisation"),
         ({"architecture": "wrn-10-1", "objective": "scattering", "mixup": 0.2}, "mixup does not go with"),
     ],
 )

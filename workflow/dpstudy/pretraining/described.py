@@ -3,11 +3,16 @@
 The map before the network's pooling shall tell, place by place, the scattering coefficients of depth 2 there
 (tramer2021 section 2). Half whitened, all directions of their space count, strong ones more. It resembles learning the
 HOG of masked pictures (Wei et al. 2022, MaskFeat), but nothing is masked.
+
+Such a network's features, means over positions, differ little beside what all pictures have in common, and a clipped
+gradient then spends itself on what they share. So its last normalisation is set, from public pictures, to give features
+of mean 0 and variance 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import torch
 from torch import nn
@@ -17,6 +22,7 @@ from dpstudy.errors import StudyError
 from dpstudy.features.scattering import SCALES, Scattering
 
 _PICTURES = 2048  # whose moments scale the coefficients
+_SETTLED, _AT_ONCE = 512, 64  # of them, those whose features are measured in the end, and how many at once
 _TOLD = 128  # principal components at most
 _SMALLEST = 1e-6  # of variances, as a share of the largest
 
@@ -52,16 +58,17 @@ class Described(nn.Module):
         self.body = body
         pool = next(place for place, layer in enumerate(body) if isinstance(layer, nn.AdaptiveAvgPool2d))
         self._front = [body[:pool]]  # in a list: its parameters are the body's, and counted once
-        seen, rows = [], 0
+        seen, values, rows = [], [], 0
         for pictures, told in steps:
-            seen.append(told.movedim(1, -1).flatten(0, -2))
+            seen.append(pictures)
+            values.append(told.movedim(1, -1).flatten(0, -2))
             rows += len(pictures)
             if rows >= _PICTURES:
                 break
-        centre, turn = half_whitening(torch.cat(seen))
+        self._some = torch.cat(seen)[:_SETTLED]
+        centre, turn = half_whitening(torch.cat(values))
         self.centre, self.turn = nn.Buffer(centre), nn.Buffer(turn)
-        with torch.inference_mode():
-            channels = self._front[0].eval()(pictures[:1]).shape[1]
+        channels = self._norm.num_channels
         self.head = nn.Conv2d(channels, turn.shape[1], 1)
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
@@ -73,6 +80,22 @@ class Described(nn.Module):
         coefficients."""
         truth = torch.einsum("nchw,ck->nkhw", told - self.centre[:, None, None], self.turn)
         return functional.mse_loss(said.float(), functional.adaptive_avg_pool2d(truth, (said.shape[2], said.shape[3])))
+
+    @property
+    def _norm(self) -> nn.GroupNorm:
+        """The layer that the pooling follows."""
+        return cast(nn.GroupNorm, self._front[0][-1])
+
+    def settled(self) -> nn.Sequential:
+        """The body, on the CPU, its last normalisation shifted and scaled: features of the first pictures have mean 0 and
+        variance 1."""
+        body, layer = self.body.eval().cpu(), self._norm
+        with torch.no_grad():
+            features = torch.cat([body(part).double() for part in self._some.split(_AT_ONCE)])
+            centre, spread = features.mean(0), features.std(0).clamp(min=_SMALLEST)
+            layer.bias.copy_((layer.bias - centre) / spread)
+            layer.weight.copy_(layer.weight / spread)
+        return body
 
 
 def half_whitening(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

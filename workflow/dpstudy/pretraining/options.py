@@ -72,8 +72,10 @@ def _check_together(options: dict) -> None:
         if contrast and options[key]:
             raise StudyError(f"backbone: {key} does not go with objective 'contrast'; leave it out")
     if options["objective"] == "scattering":
-        if not names.is_wide_resnet(options["architecture"]):
-            raise StudyError("backbone: objective 'scattering' is for Wide ResNets such as wrn-16-4; name one")
+        if not names.is_wide_resnet(options["architecture"]) or options["architecture"].endswith("-plain"):
+            raise StudyError(
+                "backbone: objective 'scattering' is for Wide ResNets with group normalisation; name one, wrn-16-4 say"
+            )
         if options["mixup"]:
             raise StudyError(
                 "backbone: mixup does not go with objective 'scattering', which reads no labels; leave it out"

@@ -115,7 +115,8 @@ class PretrainingRun:
         """
         if self._average:
             self._network.load_state_dict(self._average.mean, strict=False)
-        network = self._network.body if isinstance(self._network, (Projected, Described)) else self._network
+        network = self._network.settled() if isinstance(self._network, Described) else self._network
+        network = network.body if isinstance(network, Projected) else network
         network = network.eval().cpu()
         for value in network.state_dict().values():
             if not bool(torch.isfinite(value).all()):
