@@ -87,7 +87,7 @@ class Described(nn.Module):
         return cast(nn.GroupNorm, self._front[0][-1])
 
     def settled(self) -> nn.Sequential:
-        """The body, on the CPU, its last normalisation shifted and scaled: features of the first pictures have mean 0 and
+        """The body, on the CPU, its last normalisation changed: features of the first pictures have mean 0 and
         variance 1."""
         body, layer = self.body.eval().cpu(), self._norm
         with torch.no_grad():
