@@ -72,8 +72,8 @@ def test_features_are_settled_and_nothing_else_changes():
         after = Described(body, [(pictures, torch.rand(300, 81, 2, 2))]).settled()(pictures)
     assert before.mean(0).abs().max() > 0.5
     torch.testing.assert_close(after.mean(0), torch.zeros(64), atol=1e-3, rtol=0)
-    torch.testing.assert_close(after.std(0), torch.ones(64), atol=1e-3, rtol=0)
-    torch.testing.assert_close(after, (before - before.mean(0)) / before.std(0), atol=2e-3, rtol=1e-3)
+    torch.testing.assert_close(after.std(0), torch.full((64,), 1 / 8), atol=1e-3, rtol=0)
+    torch.testing.assert_close(after, (before - before.mean(0)) / before.std(0) / 8, atol=1e-3, rtol=1e-3)
 
 
 def test_only_so_many_pictures_are_looked_at_first():

@@ -6,7 +6,7 @@ HOG of masked pictures (Wei et al. 2022, MaskFeat), but nothing is masked.
 
 Such a network's features, means over positions, differ little beside what all pictures have in common, and a clipped
 gradient then spends itself on what they share. So its last normalisation is set, from public pictures, to give features
-of mean 0 and variance 1.
+of mean 0 whose squares add up to 1 on average, as large as a random start's.
 """
 
 from __future__ import annotations
@@ -88,11 +88,11 @@ class Described(nn.Module):
 
     def settled(self) -> nn.Sequential:
         """The body, on the CPU, its last normalisation changed: features of the first pictures have mean 0 and
-        variance 1."""
+        equal variances, together 1."""
         body, layer = self.body.eval().cpu(), self._norm
         with torch.no_grad():
             features = torch.cat([body(part).double() for part in self._some.split(_AT_ONCE)])
-            centre, spread = features.mean(0), features.std(0).clamp(min=_SMALLEST)
+            centre, spread = features.mean(0), features.std(0).clamp(min=_SMALLEST) * features.shape[1] ** 0.5
             layer.bias.copy_((layer.bias - centre) / spread)
             layer.weight.copy_(layer.weight / spread)
         return body
