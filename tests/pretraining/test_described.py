@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from dpstudy.data.records import Records
 from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
 from dpstudy.features.scattering import Scattering
@@ -140,3 +141,15 @@ def test_what_does_not_go_with_it_is_refused(options, words):
 def test_pictures_that_are_all_the_same_are_refused():
     with pytest.raises(StudyError, match="all pictures are the same"):
         half_whitening(torch.ones(10, 81))
+
+
+def test_one_class_says_nothing_about_a_network(make_folder, tmp_path):
+    images = np.random.default_rng(4).integers(0, 256, (40, 8, 8, 1), np.uint8)
+    records = Records(
+        ids=np.array([f"p{number}" for number in range(40)], object), images=images, labels=np.zeros(40, np.int32)
+    )
+    make_folder(records.take(np.arange(30, 40)), "leaves", "validation", private=False, classes=["drawn"])
+    folder = make_folder(records.take(np.arange(30)), "leaves", "train", private=False, classes=["drawn"]).parent
+    pretrain("it", TELLING | {"steps": 2}, folder, tmp_path / "model.safetensors", tmp_path / "card.json")
+    card = json.loads((tmp_path / "card.json").read_text())
+    assert card["validation_accuracy"] is None and card["validation_by"] is None

@@ -29,9 +29,10 @@ def mean_embedding(network: SmallCNN, rows: PublicRows, scaling: str, size: tupl
 def validation(
     network: nn.Module, train: PublicRows, held_out: PublicRows | None, options: Mapping, size: tuple[int, int]
 ) -> dict:
-    """validation_rows, and validation_accuracy in percent (null where there are none, or no single labels):
+    """validation_rows, and validation_accuracy in percent (null where there are none, no single labels, or one class):
     validation_by "classifier", or for a network that has none "20 nearest neighbours" among training rows."""
-    if not held_out or not len(held_out) or held_out.manifest["multi_label"]:
+    manifest = held_out.manifest if held_out else {}
+    if not held_out or not len(held_out) or manifest["multi_label"] or len(manifest["classes"]) < 2:
         return {"validation_rows": 0, "validation_accuracy": None, "validation_by": None}
     if options["objective"] == "labels":
         right = sum(
