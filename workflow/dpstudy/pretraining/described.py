@@ -19,7 +19,7 @@ from torch import nn
 from torch.nn import functional
 
 from dpstudy.errors import StudyError
-from dpstudy.features.scattering import SCALES, Scattering
+from dpstudy.features.scattering import Scattering
 
 _PICTURES = 2048  # whose moments scale the coefficients
 _SETTLED, _AT_ONCE = 512, 64  # of them, those whose features are measured in the end, and how many at once
@@ -32,14 +32,6 @@ def coefficients(scattering: Scattering, planes: torch.Tensor) -> torch.Tensor:
     found = scattering(planes.flatten(0, 1))
     found = found.reshape(len(planes), -1, *found.shape[2:]).clone()  # may be saved for a backward pass
     return found.sign() * found.abs().sqrt()
-
-
-def check_size(size: tuple[int, int]) -> None:
-    """Raises: StudyError: pictures that are too small for any coefficient."""
-    if min(size) < 2**SCALES:
-        raise StudyError(
-            f"objective 'scattering' needs pictures of at least {2**SCALES} pixels a side, not {tuple(size)}"
-        )
 
 
 class Described(nn.Module):

@@ -20,7 +20,6 @@ from dpstudy.methods.ranks import Ranks
 from dpstudy.models import backbones
 from dpstudy.models.small_cnn import SmallCNN
 from dpstudy.pretraining import judged
-from dpstudy.pretraining.described import check_size
 from dpstudy.pretraining.options import complete
 from dpstudy.pretraining.recipe import Recipe
 from dpstudy.pretraining.rows import PublicRows, check_images
@@ -70,8 +69,6 @@ def pretrain(
     check_scaling(options["scaling"], channels)
     size = tuple(options["size"] or native)
     recipe = Recipe.of(options)
-    if recipe.objective == "scattering":
-        check_size(size)
     trained = {key: value for key, value in options.items() if key != "public" and key not in _MACHINERY}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(options["seed"])
