@@ -20,18 +20,24 @@ def rows():
     return rng.standard_normal((N, *SHAPE)).astype(np.float32).reshape(N, -1), rng.integers(CLASSES, size=N)
 
 
-def trained(mode: str, options: dict):
+class TooMany(list):
+    """Batches of more records than memory holds."""
+
+    nbytes = 1 << 40
+
+
+def trained(mode: str, options: dict, batches=list):
     """The model, and how many releases this process drew."""
     parameters = network_dpsgd.Parameters(**OPTIONS | options)
     problem = Problem(N, SHAPE, CLASSES, Budget("8", 1e-3))
     plan, noise = network_dpsgd.plan(parameters, problem), NoiseSource(mode, "ranks")
-    data = network_dpsgd.prepare([rows()], parameters, problem)
+    data = network_dpsgd.prepare(batches([rows()]), parameters, problem)
     return network_dpsgd.fit(data, parameters, problem, plan, noise).model, dict(noise.drawn)
 
 
 if __name__ == "__main__":
     folder, mode, options = sys.argv[1:]
     with ranks.joined() as place:
-        model, drawn = trained(mode, json.loads(options))
+        model, drawn = trained(mode, json.loads(options), TooMany)
     np.savez(Path(folder) / f"{place.rank}.npz", **model.state)
     (Path(folder) / f"{place.rank}.json").write_text(json.dumps(drawn))

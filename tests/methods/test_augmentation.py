@@ -73,13 +73,20 @@ def problem():
     return Problem(N, SHAPE, CLASSES, Budget("2", 1e-5))
 
 
-def trained(problem, noise=None, **options):
+class TooMany(list):
+    """Batches of more records than memory holds."""
+
+    nbytes = 1 << 40
+
+
+def trained(problem, noise=None, shards=None, **options):
     random = np.random.default_rng(5)
     rows = random.standard_normal((N, math.prod(SHAPE))).astype(np.float32), random.integers(CLASSES, size=N)
     parameters = network_dpsgd.Parameters(
         **{"network": "tanh-28", "learning_rate": 0.5, "clipping_norm": 0.3, "steps": 2, "optimiser": "sgd"} | options
     )
-    data = network_dpsgd.prepare([rows], parameters, problem)
+    cut = zip(*(np.split(part, shards) for part in rows), strict=True) if shards else [rows]
+    data = network_dpsgd.prepare(TooMany(cut) if shards else [rows], parameters, problem)
     noise = noise or NoiseSource("seeded", "cell", "train", 0, 0)
     plan = network_dpsgd.plan(parameters, problem)
     return rows, network_dpsgd.fit(data, parameters, problem, plan, noise).model
@@ -120,6 +127,14 @@ def test_micro_batches_change_no_copy(problem, quick_plan):
     ]
     for other in models[1:]:
         assert max(np.abs(models[0].state[name] - other.state[name]).max() for name in other.state) < 1e-5
+
+
+def test_full_batches_of_records_that_memory_does_not_hold_are_augmented_alike(problem, quick_plan):
+    """Shards end within micro-batches, whose copies are drawn for micro-batches of one size."""
+    options = {"augmentation": {"multiplicity": 2}, "micro_batch": 4}
+    (_, held), (_, filed) = (trained(problem, shards=shards, **options) for shards in (None, [5, 6]))
+    for name, value in held.state.items():
+        np.testing.assert_array_equal(filed.state[name], value, err_msg=name)
 
 
 def test_a_record_with_many_copies_moves_a_step_by_at_most_the_clipping_norm(quick_plan):

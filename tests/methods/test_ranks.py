@@ -33,8 +33,12 @@ def shared(folder, mode, options):
     return [(dict(np.load(folder / f"{r}.npz")), json.loads((folder / f"{r}.json").read_text())) for r in (0, 1)]
 
 
-@pytest.mark.parametrize("options", [AUGMENTED, NORMALISED])
+FULL = {"augmentation": {"multiplicity": 2}, "batch_size": "full", "micro_batch": 4}
+
+
+@pytest.mark.parametrize("options", [AUGMENTED, NORMALISED, FULL])
 def test_two_processes_train_as_one(options, tmp_path):
+    """Each of the two from a file of its records, as if they were too many for memory."""
     alone, drawn = trained("seeded", options)
     (first, drew), (second, idle) = shared(tmp_path, "seeded", options)
     assert drew == drawn and idle == {}, "noise is drawn once"

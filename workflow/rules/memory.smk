@@ -223,8 +223,9 @@ def stepped_memory(wildcards, input):
     held = 4 if half else 3.2 if "normalisation" in options else 2.4
     beyond = 2 if half else 1.7
     least = 1080 + engine_memory(options, input)
-    held += 1.2 * (options["method"] == "network_dpsgd")
-    return streaming_memory(least, held, PICKED_MB if sampled else HELD_MB, beyond)(wildcards, input)
+    network = options["method"] == "network_dpsgd"
+    held += 1.2 * network
+    return streaming_memory(least, held, PICKED_MB if sampled or network else HELD_MB, beyond)(wildcards, input)
 
 
 def engine_memory(options, input):

@@ -165,7 +165,8 @@ def prepare(
     ranks = current()
     dealt = ranks.size > 1 and not parameters.normalisation  # which sums over all records
     own = Dealt(batches, ranks) if dealt else batches
-    records = Records.read(own, problem.classes, problem.positives, parameters.picked, tensors=True)
+    # Full batches too: copies are drawn for micro-batches of one size, and ranks ask for records of their own.
+    records = Records.read(own, problem.classes, problem.positives, picked=True, tensors=True)
     rows = own.rows if dealt else records.rows
     units = units_of(batches, rows, problem, needed=parameters.batch_size != "full")
     sums = private_normalisation.shared_sums(records, parameters.normalisation, problem)
