@@ -1,5 +1,7 @@
 """Claims of tramer2021 that rest on searches, printed settings and accounting."""
 
+import dataclasses
+
 import pytest
 from agreeing_study import COMMON, FUNCTIONS, SETTINGS, as_the_paper_says, evidence, run, verdict
 
@@ -44,11 +46,24 @@ def trials(**gains):
 
 @pytest.mark.parametrize(
     ("name", "change"),
-    [("worst_over_best", {"min": 58.0}), ("median_over_best", {"median": 98.0}), ("spread", {"mad": 2.0})],
+    [
+        ("worst_over_best", {"min": 58.0}),
+        ("median_over_best", {"median": 98.0}),
+        ("spread", {"mad": 2.0}),
+        ("random_settings", {"median": 64.5}),
+    ],
 )
 def test_statistics_of_searches_decide(name, change):
     assert verdict(name, searched()) == (HOLDS, CELLS)
     assert verdict(name, searched(**change)) == (FAILS, CELLS)
+
+
+def test_trials_that_failed_are_told_of_and_the_worst_is_unknown():
+    ours = searched()
+    failed = {key: dataclasses.replace(search, failed=2) for key, search in ours.searches.items()}
+    found = {name: FUNCTIONS[name](evidence(Scores({}, searches=failed))) for name in ("worst_over_best", "spread")}
+    assert found["worst_over_best"].verdict == OPEN and "2 trials of the linear" in found["worst_over_best"].here
+    assert found["spread"].verdict == HOLDS and "12 trials failed and are left out" in found["spread"].here
 
 
 def one_search(model, **gains):
@@ -124,9 +139,31 @@ def test_accounting_is_computed(monkeypatch):
 
 
 def test_noise_by_iteration_is_computed(monkeypatch):
-    assert "ε = 3: 0.93 and 3.55" in FUNCTIONS["iteration_noise"](evidence()).printed
-    monkeypatch.setattr(tramer2021_settings, "_levels", lambda epsilon, accounting: (2.0, 1.0))
-    assert verdict("iteration_noise") == (FAILS, COMPUTED)
+    """The paper's accounting agrees with its Figure 9 at both ends, certified noise at neither."""
+    found = FUNCTIONS["iteration_noise"](evidence())
+    assert "it holds" in found.printed and "ε = 3: 0.93 and 3.55" in found.printed
+    assert "ε = 0.15: none and" in found.printed and "ε = 50: 0.35 and 0.33" in found.printed
+    assert found.verdict == FAILS and "ε = 0.1: 9.92 and 23.66" in found.here and "ε = 10: 0.55 and 0.38" in found.here
+
+    def as_stated(epsilon, accounting):
+        return (1.0, 2.0) if 0.2 <= float(epsilon) <= 40 else (2.0, 1.0)
+
+    monkeypatch.setattr(tramer2021_settings, "_levels", as_stated)
+    assert verdict("iteration_noise") == (HOLDS, COMPUTED)
+    for low, high in ((0.0, 40.0), (0.2, 60.0)):  # one of the ends missed
+        monkeypatch.setattr(
+            tramer2021_settings, "_levels", lambda e, a, low=low, high=high: (1 + (not low <= float(e) <= high), 1.5)
+        )
+        assert verdict("iteration_noise") == (FAILS, COMPUTED)
+
+
+def test_what_more_records_allow_is_computed(monkeypatch):
+    found = FUNCTIONS["more_steps_for_more_records"](evidence())
+    assert found.verdict == HOLDS and "N = 50,000: 21,637 steps with σ = 2.22, or σ = 0.82 for 1,000" in found.printed
+    monkeypatch.setattr(tramer2021_settings, "_steps_and_noise", lambda records: (1000, 10_000 / records))
+    assert verdict("more_steps_for_more_records") == (FAILS, COMPUTED)
+    monkeypatch.setattr(tramer2021_settings, "_steps_and_noise", lambda records: (records, 1.0))
+    assert verdict("more_steps_for_more_records") == (FAILS, COMPUTED)
 
 
 def test_what_the_printed_noise_certifies_is_said():

@@ -113,7 +113,7 @@ def test_the_claims_table_of_tramer2021(results, tmp_path):
     build("t", SPEC, results, tmp_path / "t.tex", tmp_path / "t.csv")
     with open(tmp_path / "t.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 43 and rows[0]["section"] == "Abstract; 3.2; Figure 1"
+    assert len(rows) == 46 and rows[0]["section"] == "Abstract; 3.2; Figure 1"
     found = {row["claim"].split(":")[0]: row for row in rows}
     pate = found["MNIST"]
     assert (pate["verdict"], pate["decided_by"]) == ("holds", "these cells") and "−0.10 ± 0.12" in pate["here"]

@@ -4,15 +4,12 @@ One of them in every run of the tests; all of them take minutes: DPSTUDY_STUDIES
 """
 
 import copy
-import gzip
 import os
 import re
-import struct
 
 import numpy as np
 import pytest
 import yaml
-from PIL import Image
 from safetensors.torch import save_file
 
 from dpstudy.files import read_json
@@ -20,16 +17,13 @@ from dpstudy.models.resnext29 import ResNeXt29
 from dpstudy.study.cells import unfold
 from dpstudy.study.config import load
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
+from tests.workflow.made_up import TRAIN, folders_of_images, made_up, untrained
 
-TRAIN, TEST, EXTRA, BATCH, ATTACKED = 60, 20, 12_500, 16, 30
+EXTRA, BATCH, ATTACKED = 12_500, 16, 30
 STUDIES = sorted(path.stem for paper in ("tramer2021", "de2022") for path in (ROOT / "studies").glob(f"{paper}-*.yaml"))
 ALWAYS = ("tramer2021-cifar10",)  # what no machine without a GPU trains whole
 CLOSED_FORMS = ("least-squares", "default", "dp-ls")  # minutes each on CIFAR-10's 15,552 features, however few records
-OTHER_DATA = {  # what a shrunk study has no images or weights for
-    "de2022-imagenet": "needs weights that others have trained",
-    "de2022-places": "needs weights that others have trained",
-    "de2022-depths": "needs weights that others have trained",
-}
+SMALLER = 4  # times smaller images where a study scales them
 
 
 def shrunk(config: dict) -> dict:
@@ -42,6 +36,7 @@ def shrunk(config: dict) -> dict:
         del config["tables"]["tramer2021-closed-forms-cifar10"]
     for dataset in config["datasets"].values():
         dataset["shards"] = 1
+        smaller(dataset, "size")
         if "records" in dataset.get("splits", {}):
             few = max(BATCH + 4, dataset["splits"]["records"] // 500)
             dataset["splits"]["records"] = ATTACKED if "black_box" in config else min(TRAIN, few)
@@ -53,6 +48,10 @@ def shrunk(config: dict) -> dict:
         public["shards"] = 1
         if "validation" in public.get("splits", {}):
             public["splits"]["validation"] = 0.3
+    for features in config["features"].values():
+        smaller(features, "size")
+        if "model" in features:
+            features["model"] = smallest(features["model"])
     for fit in config.get("fits", {}).values():
         fit["dim"] = min(fit.get("dim", 16), 16)
     for backbone in config.get("backbones", {}).values():
@@ -68,10 +67,13 @@ def shrunk(config: dict) -> dict:
                 options[key] = few
         if "network" in options:
             options["network"] = smallest(options["network"])
+        if "devices" in options:
+            options["devices"] = 2
         if "noise_multiplier" in options:
             options["steps"] = 2
         if "augmentation" in options:
             options["augmentation"]["multiplicity"] = min(2, options["augmentation"]["multiplicity"])
+            smaller(options["augmentation"], "crop")
         if options.get("batch_size", "full") != "full":
             options["batch_size"] = BATCH
         tuning = options.get("tuning", {})
@@ -83,40 +85,20 @@ def shrunk(config: dict) -> dict:
 
 
 def smallest(network: str) -> str:
-    """Of Wide ResNets that of the same kind with fewest weights."""
-    return re.sub(r"^wrn-\d+-\d+", "wrn-10-1", network)
+    """The network of the same kind with fewest weights."""
+    for kind, least in ((r"^(wrn-)\d+-\d+", "10-1"), (r"(nf.resnet-?)\d+$", "26"), (r"(nfnet_f)\d$", "0")):
+        network = re.sub(kind, rf"\g<1>{least}", network)
+    return network
+
+
+def smaller(options: dict, key: str) -> None:
+    """Images of a fraction of the height and width."""
+    if isinstance(options.get(key), list):
+        options[key] = [length // SMALLER for length in options[key]]
 
 
 def fewest(name: str, choices: list) -> list:
     return {"epochs": [1], "batch_size": [BATCH], "steps": [2]}.get(name, choices[:2])
-
-
-def made_up(folder):
-    """MNIST and Fashion-MNIST as IDX files, CIFAR-10 and -100 as mosaics, ImageNet at 32 x 32, others as arrays."""
-    random = np.random.default_rng(0)
-    for name in ("mnist", "fashion-mnist"):
-        (folder / name).mkdir(parents=True)
-        for pool, rows in (("train", TRAIN), ("t10k", TEST)):
-            images = random.integers(0, 256, (rows, 28, 28), np.uint8)
-            labels = (np.arange(rows) % 10).astype(np.uint8)
-            for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
-                head = struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape)
-                with gzip.open(folder / name / f"{pool}-{kind}-ubyte.gz", "wb") as file:
-                    file.write(head + array.tobytes())
-    for name, classes in (("cifar10", 10), ("cifar100", 100), ("cifar-100-python", 100), ("cifar100-subset", 100)):
-        (folder / name).mkdir()
-        for pool, rows in (("train", TRAIN), ("test", TEST)):
-            tiles = random.integers(0, 256, (32 * rows // 10, 320, 3), np.uint8)
-            Image.fromarray(tiles).save(folder / name / f"{pool}_00.png")
-            np.save(folder / name / f"{pool}_labels.npy", np.arange(rows) % classes)
-        (folder / name / "classes.txt").write_text("".join(f"class {label}\n" for label in range(classes)))
-    (folder / "imagenet32").mkdir()
-    for name in ("train_data_batch_1", "val_data"):
-        images = random.integers(0, 256, (TRAIN, 3 * 32 * 32), np.uint8)
-        np.savez(folder / "imagenet32" / f"{name}.npz", data=images, labels=np.arange(1, TRAIN + 1))
-    (folder / "tiny-images-500k").mkdir()
-    np.save(folder / "tiny-images-500k" / "all_images.npy", random.integers(0, 256, (50, 32, 32, 3), np.uint8))
-    np.save(folder / "tiny-images-500k" / "all_labels.npy", np.arange(50) % 10)
 
 
 def transferred(study: StudyFolder, validation: bool) -> None:
@@ -135,14 +117,14 @@ def transferred(study: StudyFolder, validation: bool) -> None:
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_shrunk_study_runs_whole(name, tmp_path):
-    if name in OTHER_DATA:
-        pytest.skip(OTHER_DATA[name])
     if name not in ALWAYS and "DPSTUDY_STUDIES" not in os.environ:
         pytest.skip("a command of its own: DPSTUDY_STUDIES=1")
     config = shrunk(yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text(encoding="utf-8")))
     study = make_folder(tmp_path / "study")
     made_up(study.path / "data")
     study.write_config(config)
+    folders_of_images(study.path / "data", config["datasets"])
+    untrained(study.path / "data", config)
     if name in ("tramer2021-transfer", "tramer2021-transfer-search"):
         transferred(study, validation=name.endswith("search"))
     result = study.snakemake("--cores", "2", timeout=3000)

@@ -142,7 +142,7 @@ def _searches(name: str, spec: Mapping, results: Results) -> dict[tuple[str, str
         if key in found:
             raise StudyError(f"table {name}: two searches stand for the {key[1]} model on {key[0]}; pool their cells")
         trials = [trial for _, trial in pooled(row, results.trials) if trial["state"] == "complete"]
-        found[key] = Search({statistic: laid.statistic(statistic) for statistic in STATISTICS}, trials)
+        found[key] = Search({statistic: laid.statistic(statistic) for statistic in STATISTICS}, trials, laid.failed)
     return found
 
 

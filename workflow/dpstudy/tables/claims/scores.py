@@ -54,10 +54,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Search:
-    """A search over hyper-parameters: its min, max, median and mad in percent, and its trials where they are known."""
+    """A search over hyper-parameters: its min, max, median and mad in percent, its trials where they are known, and how
+    many others failed."""
 
     statistics: Mapping[str, float]
     trials: Sequence[Mapping] = ()
+    failed: int = 0
 
 
 @dataclass(frozen=True)
