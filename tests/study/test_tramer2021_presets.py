@@ -121,20 +121,29 @@ def delta_of(config, dataset):
     return float(Fraction(config["datasets"][dataset]["delta"]))
 
 
-def test_subsets_are_searched_as_in_table_15():
-    config, cells = cells_of("data-search")
+@pytest.mark.parametrize("study", ["data-search", "data-extra-search"])
+def test_sizes_are_searched_as_in_table_15(study):
+    config, cells = cells_of(study)
     found = printed("15")
     assert found["batch_size"] == "8192" and found["epochs"].endswith("* 50000/N")
     for cell, options in cells:
         size = SIZES[cell.dataset]
-        check_grid(options, found, stretched=50_000 // size)
-        assert options["batch_size"] == int(found["batch_size"]) and delta_of(config, cell.dataset) == 1 / (2 * size)
+        if study == "data-search":
+            check_grid(options, found, stretched=50_000 // size)
+        else:  # epochs of 50,000 examples are as many steps for every size
+            space = options["tuning"]["space"]
+            assert space["steps"]["choices"] == [round(50_000 * epochs / 8192) for epochs in numbers(found["epochs"])]
+            assert space["learning_rate"]["choices"] == numbers(found["learning_rate"])
+            assert options.get("normalisation", {}).get("sampling_rate", 50_000 / size) == round(50_000 / size, 4)
+        assert options["batch_size"] == int(found["batch_size"])
+        assert delta_of(config, cell.dataset) == pytest.approx(1 / (2 * size), rel=2e-4)
         if model_of(options) == "CNN":
             assert "normalisation" not in options
         else:
             check_data_norm(options, found)
             assert options["normalisation"]["noise_multiplier"] == float(found["data_norm_sigma"])
-    assert {cell.dataset for cell, _ in cells} >= {"cifar10-10k", "cifar10-25k"}
+    some = {"cifar10-10k", "cifar10-25k"} if study == "data-search" else {"cifar10-100k", "cifar10-550k"}
+    assert {cell.dataset for cell, _ in cells} >= some
 
 
 @pytest.mark.parametrize("study", ["data", "data-extra"])
@@ -149,7 +158,7 @@ def test_sets_of_all_sizes_are_trained_on_as_in_table_16(study):
         found = printed("16", dataset=f"CIFAR-10{more} (N={size // 1000}K)", model=model_of(options))
         examples = int(found["epochs_normalized_to_50000"]) * 50_000
         assert options["epochs"] * size == pytest.approx(examples, rel=1e-5), cell
-        assert options["learning_rate"] == float(Fraction(found["base_learning_rate"])), cell
+        assert options["learning_rate"] == float(Fraction(found["learning_rate"])), cell
         assert options["learning_rate_batch"] == 512 and options["batch_size"] == int(printed("15")["batch_size"])
         assert delta_of(config, cell.dataset) == pytest.approx(1 / (2 * size), rel=1e-4)
         seen.add((cell.dataset, model_of(options)))
