@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from dpstudy.errors import StudyError
 from dpstudy.files import disk_trouble
+from dpstudy.gpus import take
 from dpstudy.progress import WORKFLOW
 
 _POLL_SECONDS = 0.5
@@ -68,11 +69,12 @@ def check_writable(folder: str) -> None:
 
 
 @contextlib.contextmanager
-def job(log: str, append: bool = False) -> Iterator[logging.Logger]:
+def job(log: str, append: bool = False, gpus: int = 0) -> Iterator[logging.Logger]:
     """Run a script's body: log to the file `log`, turn a StudyError into one sentence and exit status 1.
 
     Anything unexpected goes to the log with its traceback. A job whose workflow was killed ends within a second,
-    so that nothing writes beside its successor. With `append`, the log goes on where another process left it.
+    so that nothing writes beside its successor. With `append`, the log goes on where another process left it. `gpus`
+    is how many the scheduler granted.
     """
     _end_with_workflow()
     if os.environ.get("DPSTUDY_GPU") == "0":  # torch asks for itself
@@ -82,6 +84,7 @@ def job(log: str, append: bool = False) -> Iterator[logging.Logger]:
     started = time.monotonic()
     try:
         _open_log(log, append)
+        take(gpus)
         yield logger
     except StudyError as error:
         _stop(logger, str(error))

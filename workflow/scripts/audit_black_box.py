@@ -7,7 +7,7 @@ from dpstudy.study.black_box import audit_black_box
 from dpstudy.study.inputs import CellInputs, CellRequest
 
 if __name__ == "__main__":
-    with job(snakemake.log[0]):
+    with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):
         wildcards, params, files = snakemake.wildcards, snakemake.params, snakemake.input
         request = CellRequest.of(wildcards, params, files.code, seeds=[0], metrics=[], not_accounted=[])
         inputs = CellInputs(

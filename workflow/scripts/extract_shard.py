@@ -5,7 +5,7 @@ from dpstudy.features.extract import extract_shard
 from dpstudy.job import job
 
 if __name__ == "__main__":
-    with job(snakemake.log[0]):
+    with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):
         wildcards, params = snakemake.wildcards, snakemake.params
         extract_shard(
             params.options,

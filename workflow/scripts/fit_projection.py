@@ -4,7 +4,7 @@ from dpstudy.features.fits import fit_projection
 from dpstudy.job import job
 
 if __name__ == "__main__":
-    with job(snakemake.log[0]):
+    with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):
         params = snakemake.params
         fit_projection(
             snakemake.wildcards.fit,

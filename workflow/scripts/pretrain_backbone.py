@@ -6,7 +6,7 @@ from dpstudy.pretraining.pretrain import pretrain
 from dpstudy.study.provenance import library_hash
 
 if __name__ == "__main__":
-    with job(snakemake.log[0]):
+    with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):
         params, output = snakemake.params, snakemake.output
         arguments = {
             "name": snakemake.wildcards.backbone,

@@ -6,7 +6,7 @@ from dpstudy.job import job
 from dpstudy.methods.sufficient_statistics import accumulate
 
 if __name__ == "__main__":
-    with job(snakemake.log[0]):
+    with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):
         wildcards, shares = snakemake.wildcards, snakemake.params.get("shares", 1)
         folder = f"results/features/{wildcards.dataset}/{wildcards.features}/{wildcards.split}"
         share = (int(wildcards.get("share", 0)), shares)

@@ -9,7 +9,7 @@ from dpstudy.study.locations import records_of
 from dpstudy.study.training import train_cell
 
 if __name__ == "__main__":
-    with job(snakemake.log[0]):
+    with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):
         wildcards, params, files = snakemake.wildcards, snakemake.params, snakemake.input
         request = CellRequest.of(
             wildcards,
