@@ -8,7 +8,7 @@ import pytest
 
 from dpstudy import gpus
 
-CHILD = "import sys; from dpstudy import gpus; gpus._devices = lambda: [0, 1, 2, 3]; gpus.take(1); import os; "
+CHILD = "import sys; from dpstudy import gpus; gpus._count = lambda: 4; gpus.take(1); import os; "
 CHILD += "print(os.environ['CUDA_VISIBLE_DEVICES'], flush=True); sys.stdin.read()"
 
 
@@ -16,10 +16,10 @@ CHILD += "print(os.environ['CUDA_VISIBLE_DEVICES'], flush=True); sys.stdin.read(
 def machine(monkeypatch, tmp_path):
     """Four GPUs, none of them taken."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(gpus, "_devices", lambda: [0, 1, 2, 3])
+    monkeypatch.setattr(gpus, "_count", lambda: 4)
     monkeypatch.setattr(gpus, "_held", [])
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # so that what was there comes back
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     yield tmp_path
     for file in gpus._held:
         os.close(file)
@@ -34,9 +34,9 @@ def taken(count, monkeypatch):
 
 def test_jobs_take_what_others_left_and_share_only_when_none_is_free(machine, monkeypatch, caplog):
     assert [taken(count, monkeypatch) for count in (1, 2)] == ["0", "1,2"]
-    assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID" and not caplog.records
+    assert not caplog.records
     assert taken(2, monkeypatch) == "3,0"
-    assert "[0] are used by other jobs" in caplog.text
+    assert "since none is free: 0" in caplog.text
 
 
 def test_another_process_keeps_its_own_until_it_ends(machine, monkeypatch):
@@ -50,14 +50,18 @@ def test_another_process_keeps_its_own_until_it_ends(machine, monkeypatch):
     assert taken(1, monkeypatch) == "0"
 
 
-def test_a_choice_made_before_stays_and_one_gpu_is_no_choice(machine, monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
-    gpus.take(1)
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == "3"
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+def test_a_choice_made_before_is_kept_to(machine, monkeypatch):
+    for count, chosen in ((1, "2"), (2, "3,GPU-5f/1")):  # MIG's names have slashes
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 3,GPU-5f/1")
+        assert taken(count, monkeypatch) == chosen
+    for only in ("3", ""):  # "": hidden
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", only)
+        assert taken(1, monkeypatch) == only
+
+
+def test_without_a_choice_nothing_changes(machine, monkeypatch):
     gpus.take(0)
-    assert "CUDA_VISIBLE_DEVICES" not in os.environ
-    monkeypatch.setattr(gpus, "_devices", lambda: [0])
+    monkeypatch.setattr(gpus, "_count", lambda: 1)
     gpus.take(1)
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
 

@@ -4,12 +4,13 @@ import dataclasses
 import math
 
 import pytest
-from agreeing_study import FUNCTIONS, PRINTED_SCORES, as_the_paper_says, changed, evidence, turned_round, verdict
+from agreeing_study import FUNCTIONS, PRINTED_SCORES, as_the_paper_says, changed, evidence, run, turned_round, verdict
 
 from dpstudy.tables.claims import tramer2021
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import ROLES
+from dpstudy.tables.claims.scores import Point, Scores
 from dpstudy.tables.claims.tramer2021_printed import PAPER, PRIOR
 from dpstudy.tables.claims_table import function_of, judge
 from dpstudy.tables.published import CLAIMS, published_rows
@@ -178,6 +179,14 @@ def test_an_accuracy_reached_by_luck_alone_decides_nothing():
     found = FUNCTIONS["budget_on_cifar"](evidence(changed(ours, "linear", -3.7)))
     assert found.verdict == OPEN and "nowhere passed by more than the noise" in found.here
     assert verdict("budget_on_cifar", changed(ours, "linear", -3.0)) == (HOLDS, CELLS)  # 67.0
+
+
+def test_an_accuracy_passed_for_sure_beyond_the_earlier_budget_alone_decides_nothing():
+    points = [Point(10.0, 2.0, Value(66.3, 0.2)), Point(20.0, 8.0, Value(67.0, 0.2))]
+    curve = dataclasses.replace(run("linear", "CIFAR-10", 8.0, 67.0), curve=tuple(points))
+    assert verdict("budget_on_cifar", Scores({}, [curve])) == (OPEN, "")
+    late = dataclasses.replace(curve, curve=tuple(points[1:]))
+    assert verdict("budget_on_cifar", Scores({}, [late])) == (FAILS, CELLS)
 
 
 def test_shuffled_batches_are_compared_with_the_paper_s_margin():

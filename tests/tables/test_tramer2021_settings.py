@@ -7,7 +7,7 @@ from agreeing_study import COMMON, FUNCTIONS, SETTINGS, as_the_paper_says, evide
 
 from dpstudy.tables import printed_layers
 from dpstudy.tables.claims import tramer2021_settings
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.scores import Scores, Search
 
 SEARCHES = {
@@ -50,7 +50,7 @@ def trials(**gains):
         ("worst_over_best", {"min": 58.0}),
         ("median_over_best", {"median": 98.0}),
         ("spread", {"mad": 2.0}),
-        ("random_settings", {"median": 64.5}),
+        ("random_settings", {"median": 63.5}),
     ],
 )
 def test_statistics_of_searches_decide(name, change):
@@ -58,12 +58,15 @@ def test_statistics_of_searches_decide(name, change):
     assert verdict(name, searched(**change)) == (FAILS, CELLS)
 
 
-def test_trials_that_failed_are_told_of_and_the_worst_is_unknown():
+def test_a_search_with_failed_trials_decides_nothing():
     ours = searched()
     failed = {key: dataclasses.replace(search, failed=2) for key, search in ours.searches.items()}
     found = {name: FUNCTIONS[name](evidence(Scores({}, searches=failed))) for name in ("worst_over_best", "spread")}
-    assert found["worst_over_best"].verdict == OPEN and "2 trials of the linear" in found["worst_over_best"].here
-    assert found["spread"].verdict == HOLDS and "12 trials failed and are left out" in found["spread"].here
+    for finding in found.values():  # as the paper prints them: ours tell nothing
+        assert (finding.verdict, finding.decided_by) == (HOLDS, PRINTED)
+        assert "linear on CIFAR-10: 2 trials failed" in finding.here
+    only = dict(ours.searches) | {("MNIST", "linear"): failed["MNIST", "linear"]}
+    assert verdict("spread", Scores({}, searches=only)) == (HOLDS, CELLS)
 
 
 def one_search(model, **gains):
@@ -159,7 +162,7 @@ def test_noise_by_iteration_is_computed(monkeypatch):
 
 def test_what_more_records_allow_is_computed(monkeypatch):
     found = FUNCTIONS["more_steps_for_more_records"](evidence())
-    assert found.verdict == HOLDS and "N = 50,000: 21,637 steps with σ = 2.22, or σ = 0.82 for 1,000" in found.printed
+    assert found.verdict == HOLDS and "N = 50,000: 3,839 steps with σ = 14.16, or σ = 3.25 for 183" in found.printed
     monkeypatch.setattr(tramer2021_settings, "_steps_and_noise", lambda records: (1000, 10_000 / records))
     assert verdict("more_steps_for_more_records") == (FAILS, COMPUTED)
     monkeypatch.setattr(tramer2021_settings, "_steps_and_noise", lambda records: (records, 1.0))

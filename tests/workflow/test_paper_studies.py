@@ -69,8 +69,8 @@ def shrunk(config: dict) -> dict:
             options["network"] = smallest(options["network"])
         if "devices" in options:
             options["devices"] = 2
-        if "noise_multiplier" in options:
-            options["steps"] = 2
+        if "noise_multiplier" in options:  # for so few records
+            options |= {"steps": 2, "noise_multiplier": max(2.0, options["noise_multiplier"])}
         if "augmentation" in options:
             options["augmentation"]["multiplicity"] = min(2, options["augmentation"]["multiplicity"])
             smaller(options["augmentation"], "crop")

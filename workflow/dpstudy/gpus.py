@@ -1,7 +1,7 @@
 """Which of a machine's GPUs a job uses.
 
 Snakemake counts GPUs and hands none out: without a scheduler that does, all jobs would compute on the first. So a job
-locks a file for each GPU that it takes, for as long as it lives.
+locks a file for each GPU that it takes, for as long as it lives. The jobs of another user have other files.
 """
 
 import fcntl
@@ -10,8 +10,9 @@ import os
 import re
 import tempfile
 from pathlib import Path
+from urllib.parse import quote
 
-_DEVICE = re.compile("nvidia([0-9]+)")
+_DEVICE = re.compile("nvidia[0-9]+")
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _held: list[int] = []  # open files: a lock ends with its process
 
@@ -19,29 +20,35 @@ _held: list[int] = []  # open files: a lock ends with its process
 def take(count: int) -> None:
     """Let this process and those that it starts see `count` GPUs that no other job has taken.
 
-    Nothing changes where a scheduler or the user has chosen (CUDA_VISIBLE_DEVICES is set), or where there is no choice.
-    Where too few are free, some are shared, which the log says.
+    Where a scheduler or the user has chosen some (CUDA_VISIBLE_DEVICES), it is among those. Nothing changes where there
+    is no choice. Where too few are free, some are shared, which the log says.
     """
     devices = _devices()
-    if count < 1 or _VISIBLE in os.environ or len(devices) < 2:
+    if count < 1 or len(devices) < 2:
         return
     folder = Path(tempfile.gettempdir()) / f"dpstudy-gpus-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    taken: list[int] = []
+    taken: list[str] = []
     for device in devices:
-        if len(taken) < count and (lock := _lock(folder / str(device))) is not None:
+        if len(taken) < count and (lock := _lock(folder / quote(device, ""))) is not None:
             _held.append(lock)
             taken.append(device)
     shared = [device for device in devices if device not in taken][: count - len(taken)]
     if shared:
-        logging.getLogger("dpstudy").warning("GPUs %s are used by other jobs as well: none is free", shared)
-    # by bus: CUDA's own order, the fastest first, need not be that of the devices' names
-    os.environ |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", _VISIBLE: ",".join(map(str, taken + shared))}
+        names = ", ".join(shared)
+        logging.getLogger("dpstudy").warning("other jobs use these GPUs as well, since none is free: %s", names)
+    os.environ[_VISIBLE] = ",".join(taken + shared)
 
 
-def _devices() -> list[int]:
-    found = (_DEVICE.fullmatch(path.name) for path in Path("/dev").glob("nvidia*"))
-    return sorted(int(match[1]) for match in found if match)
+def _devices() -> list[str]:
+    """As CUDA counts or names them: from 0 on, whatever the devices' files are called."""
+    if _VISIBLE in os.environ:
+        return [name.strip() for name in os.environ[_VISIBLE].split(",") if name.strip()]
+    return [str(number) for number in range(_count())]
+
+
+def _count() -> int:
+    return sum(_DEVICE.fullmatch(path.name) is not None for path in Path("/dev").glob("nvidia*"))
 
 
 def _lock(path: Path) -> int | None:

@@ -74,16 +74,16 @@ def in_half_precision(features):
     return STUDY["features"][features].get("dtype") == "float16"
 
 
-def streaming_memory(megabytes_least, factor, limit, beyond=1.7):
-    """Megabytes of a job that holds what it learns from up to a limit, and beyond it reads that a few shards at a time;
-    what models are scored on is held."""
+def streaming_memory(megabytes_least, factor, limit, beyond=1.7, processes=1):
+    """Megabytes of a job, or of each of several processes that share what it learns from, that holds that up to a limit,
+    and beyond it reads it a few shards at a time; what models are scored on is held."""
 
     def megabytes(wildcards, input):
         scored_on = [*input.get("test", []), *input.get("validation", [])]
         scored = sum(map(os.path.getsize, scored_on)) / 1e6
-        learned = input.size_mb - scored
+        learned = (input.size_mb - scored) / processes
         if learned <= limit:  # beyond HELD_MB not in two forms
-            return with_gpu(megabytes_least + (factor if learned <= HELD_MB else beyond) * input.size_mb)
+            return with_gpu(megabytes_least + (factor if learned <= HELD_MB else beyond) * (learned + scored))
         return with_gpu(megabytes_least + 1.2 * scored + 2.5 * max(input.size_files_mb))
 
     return megabytes
@@ -225,7 +225,9 @@ def stepped_memory(wildcards, input):
     least = 1080 + engine_memory(options, input)
     network = options["method"] == "network_dpsgd"
     held += 1.2 * network
-    return streaming_memory(least, held, PICKED_MB if sampled or network else HELD_MB, beyond)(wildcards, input)
+    limit = PICKED_MB if sampled or network else HELD_MB
+    shared = 1 if "normalisation" in options else options.get("devices", 1)
+    return streaming_memory(least, held, limit, beyond, shared)(wildcards, input)
 
 
 def engine_memory(options, input):

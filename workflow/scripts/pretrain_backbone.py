@@ -6,7 +6,9 @@ from dpstudy.pretraining.pretrain import pretrain
 from dpstudy.study.provenance import library_hash
 
 if __name__ == "__main__":
-    with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):
+    # Snakemake grants at most what a machine is said to have; processes that share a job need a GPU each all the same.
+    gpus = snakemake.params.options.get("devices", 1) if snakemake.resources.get("gpu", 0) else 0
+    with job(snakemake.log[0], gpus=gpus):
         params, output = snakemake.params, snakemake.output
         arguments = {
             "name": snakemake.wildcards.backbone,

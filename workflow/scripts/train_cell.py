@@ -9,7 +9,9 @@ from dpstudy.study.locations import records_of
 from dpstudy.study.training import train_cell
 
 if __name__ == "__main__":
-    with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):
+    # Snakemake grants at most what a machine is said to have; processes that share a job need a GPU each all the same.
+    gpus = snakemake.params.options.get("devices", 1) if snakemake.resources.get("gpu", 0) else 0
+    with job(snakemake.log[0], gpus=gpus):
         wildcards, params, files = snakemake.wildcards, snakemake.params, snakemake.input
         request = CellRequest.of(
             wildcards,

@@ -82,6 +82,8 @@ def budget_on_cifar(evidence: Evidence) -> Finding:
         return undecided(f"{here}, and nowhere passed by more than the noise", printed)
     here += f", passed by more than the noise at {above[0]:.2f}; e^({before} - {above[0]:.2f}) = "
     here += f"{math.exp(before - above[0]):.0f}"
+    if reached[0] < before <= above[0]:
+        return undecided(here, printed)
     return Finding(HOLDS if above[0] < before else FAILS, CELLS, printed, here)
 
 
