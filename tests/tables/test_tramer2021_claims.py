@@ -39,7 +39,7 @@ def test_verdicts_on_the_printed_numbers_alone():
         ("B, Claim B.5", COMPUTED),
         ("B, Lemma B.4", COMPUTED),
         ("3.1", PRINTED),
-        ("3.1", PRINTED),
+        ("3.1, Table 3", PRINTED),
         ("5.1; C.7", COMPUTED),
     ]
     assert all(finding.here for _, finding in judge(PAPER, evidence()) if finding.verdict == OPEN)

@@ -159,7 +159,7 @@ CLAIMS = {
     ("3.2, Table 3", "CIFAR-10: the worst linear"): worst_over_best,
     ("3.2, Table 3", "MNIST and Fashion-MNIST: the median"): median_over_best,
     ("3.2, Table 3", "ScatterNet CNNs are less sensitive"): spread,
-    ("3.1", "ScatterNet models achieve near-optimal utility"): random_settings,
+    ("3.1, Table 3", "ScatterNet models achieve near-optimal utility"): random_settings,
     ("D.2; Figure 8", "Figure contents: median and maximum"): maximum_is_stable,
     ("C.5", "Best hyper-parameters at the boundary"): boundary,
 }
