@@ -50,13 +50,14 @@ def test_another_process_keeps_its_own_until_it_ends(machine, monkeypatch):
     assert taken(1, monkeypatch) == "0"
 
 
-def test_a_choice_made_before_is_kept_to(machine, monkeypatch):
+def test_a_choice_made_before_is_kept_to(machine, monkeypatch, caplog):
     for count, chosen in ((1, "2"), (2, "3,GPU-5f/1")):  # MIG's names have slashes
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 3,GPU-5f/1")
         assert taken(count, monkeypatch) == chosen
-    for only in ("3", ""):  # "": hidden
+    for only, count in (("3", 1), ("", 1), ("2,3", 2)):  # "": hidden
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", only)
-        assert taken(1, monkeypatch) == only
+        assert taken(count, monkeypatch) == only
+    assert not caplog.records
 
 
 def test_without_a_choice_nothing_changes(machine, monkeypatch):

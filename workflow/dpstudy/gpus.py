@@ -24,8 +24,8 @@ def take(count: int) -> None:
     is no choice. Where too few are free, some are shared, which the log says.
     """
     devices = _devices()
-    if count < 1 or len(devices) < 2:
-        return
+    if count < 1 or len(devices) < 2 or (_VISIBLE in os.environ and count >= len(devices)):
+        return  # a scheduler's numbers may mean other GPUs in another of its jobs: a lock would tell nothing
     folder = Path(tempfile.gettempdir()) / f"dpstudy-gpus-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     taken: list[str] = []
