@@ -65,6 +65,7 @@ if {stepped!r}:
 if {audited!r}:
     outputs["audit"] = out + "audit.json"
 snakemake = Names(
+    resources={{}},
     log=["logs/train.log"],
     wildcards=Names(dataset="toy", features="pixels", entry="entry", epsilon="1"),
     input=Files(
