@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpstudy.study.outside import is_chosen, is_planted, outside_ledger
+from dpstudy.study.outside import FLOOR_CHOSEN, inherited_choices, is_chosen, is_planted, outside_ledger
 
 FEATURES = {"f": {"extractor": "pixels", "scaling": "unit"}}
 OWN = {"reader": "image_table"}
@@ -32,3 +32,23 @@ def test_what_depends_on_private_records_is_told_and_named_in_ledgers(study, cho
     assert (is_chosen("p", study), is_planted("p", study)) == (chosen, planted)
     said = " ".join(outside_ledger(study, "f", None, ["p"]))
     assert ("chosen by comparing them" in said, "Copies of private records were planted" in said) == (chosen, planted)
+
+
+NORMALISED = {"sanitise": "full", "normalisation": {"mean_clip": 1.0, "square_clip": 1.5, "noise_multiplier": 8}}
+
+
+@pytest.mark.parametrize(
+    ("reader", "options", "said"),
+    [
+        ("cifar", {}, [FLOOR_CHOSEN]),
+        ("idx", {}, []),
+        ("cifar", {"normalisation": NORMALISED["normalisation"] | {"variance_floor": 1e-4}}, []),
+        ("cifar", {"sanitise": "clip"}, []),
+    ],
+)
+def test_a_default_that_was_chosen_on_the_private_records_is_named(reader, options, said):
+    assert inherited_choices({"reader": reader}, NORMALISED | options) == said
+
+
+def test_an_entry_without_normalisation_inherits_no_choice():
+    assert inherited_choices({"reader": "cifar"}, {"sanitise": "full"}) == []

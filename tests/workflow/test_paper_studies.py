@@ -134,10 +134,14 @@ def test_a_shrunk_study_runs_whole(name, tmp_path):
 
 def check_whole(study: StudyFolder, config: dict) -> None:
     results = study.path / "results"
-    for cell in unfold(load(copy.deepcopy(config))):
+    full = load(copy.deepcopy(config))
+    for cell in unfold(full):
         ledger, metrics = (read_json(results / "cells" / cell.path / f"{kind}.json") for kind in ("ledger", "metrics"))
         assert [row["seed"] for row in metrics["seeds"]] == [0]
         assert (ledger["guarantee"] == "none") == (cell.epsilon == "inf"), cell
+        of_cifar = full["datasets"][cell.dataset]["reader"] == "cifar" and cell.epsilon != "inf"
+        floored = of_cifar and "normalisation" in cell.options(full)
+        assert floored == any("least variance" in sentence for sentence in ledger["not_accounted"]), cell
         beyond = cell.entry.endswith("shuffle") or cell.entry == "iteration-for-99-percent"
         if cell.epsilon != "inf":
             more = ledger["epsilon"] > float(cell.epsilon)

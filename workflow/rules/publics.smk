@@ -39,9 +39,10 @@ def kept_for(features, start=None):
 
 def not_accounted(wildcards):
     """What a cell does outside its ledger."""
-    start = start_of(wildcards)
-    own = options_of(wildcards).get("not_accounted", []) + [UNPAID] * scored_on_training()
-    return [*outside_ledger(STUDY, wildcards.features, start, publics_of(wildcards.features, start)), *own]
+    start, options = start_of(wildcards), options_of(wildcards)
+    outside = outside_ledger(STUDY, wildcards.features, start, publics_of(wildcards.features, start))
+    inherited = inherited_choices(STUDY["datasets"][wildcards.dataset], options)
+    return [*outside, *inherited, *options.get("not_accounted", []), *[UNPAID] * scored_on_training()]
 
 
 def kept_for_training(public):
