@@ -10,6 +10,7 @@ import yaml
 
 from dpstudy.study.cells import unfold
 from dpstudy.study.config import load
+from dpstudy.study.outside import inherited_choices
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"MNIST": "mnist", "Fashion-MNIST": "fashion-mnist", "CIFAR-10": "cifar10"}
@@ -168,6 +169,13 @@ def test_sets_of_all_sizes_are_trained_on_as_in_table_16(study):
         assert options["learning_rate"] == float(Fraction(found["base_learning_rate"])), cell
         assert options["learning_rate_batch"] == 512 and options["batch_size"] == int(printed("15")["batch_size"])
         assert delta_of(config, cell.dataset) == pytest.approx(1 / (2 * size), rel=1e-4)
+        assert options["clipping_norm"] == float(printed("15")["clipping_norm"])
+        assert options["momentum"] == float(printed("15")["momentum"])
+        if model_of(options) != "CNN":
+            check_data_norm(options, printed("15"))
+            assert options["normalisation"]["noise_multiplier"] == float(printed("15")["data_norm_sigma"])
+            rate = options["normalisation"].get("sampling_rate", 1.0)
+            assert rate == pytest.approx(min(1, 50_000 / size), rel=1e-3), cell
         seen.add((cell.dataset, model_of(options)))
     sizes = SIZES if study == "data-extra" else ("cifar10-10k", "cifar10-25k", "cifar10")
     assert seen == {(name, model) for name in sizes for model in ("linear", "ScatterNet+CNN", "CNN")}
@@ -187,7 +195,10 @@ def test_transfer_is_searched_and_trained_as_in_table_17():
             rate, batch = found["learning_rate"].split(" * ")
             assert (options["batch_size"], options["epochs"]) == (int(found["batch_size"]), int(found["epochs"]))
             assert batch == f"{options['batch_size']}/{options['learning_rate_batch']}"
-            assert options["learning_rate"] == float(rate) and options["clipping_norm"] == 0.1
+            assert options["learning_rate"] == float(rate) and options["clipping_norm"] == float(
+                ranges["clipping_norm"]
+            )
+            assert options["momentum"] == float(ranges["momentum"])
             seen.add(cell.features)
     assert seen == set(best)
 
@@ -200,5 +211,104 @@ def test_batch_sizes_are_those_of_table_18(dataset):
         if cell.dataset == SHORT[dataset]:
             assert options["epochs"] == int(found["epochs"]) and options["learning_rate"] == float(Fraction(rate)), cell
             assert scale == f"B/{options['learning_rate_batch']}" and model_of(options) == "CNN"
+            assert options["clipping_norm"] == float(printed("12", dataset=dataset)["clipping_norm"])
+            assert options["momentum"] == float(printed("12", dataset=dataset)["momentum"])
             sizes.add(options["batch_size"])
     assert sorted(sizes) == numbers(found["batch_size"])
+
+
+def test_iteration_is_searched_in_the_ranges_of_d_3():
+    """C in {0.1, 1, 10}, B from 32 to 2048, base rates from 1/8 to 8, at epsilon from 1 to 3 (D.3, Figure 10)."""
+    _, cells = cells_of("iteration")
+    for _, options in cells:
+        space = {name: tried["choices"] for name, tried in options["tuning"]["space"].items()}
+        assert space["clipping_norm"] == [0.1, 1.0, 10.0]
+        assert space["batch_size"] == [2**power for power in range(5, 12)]
+        assert space["learning_rate"] == [2.0**power for power in range(-3, 4)]
+        assert space["epochs"] == numbers(printed("12", dataset="CIFAR-10")["epochs"])
+        assert options["learning_rate_batch"] == 512
+        check_data_norm(options, printed("12", dataset="CIFAR-10"))
+    assert {float(cell.epsilon) for cell, _ in cells} == {1.0, 1.5, 2.0, 3.0}
+    assert {cell.entry for cell, _ in cells} == {"dp-sgd", "iteration-for-99-percent", "iteration-secret-order"}
+
+
+def test_noise_is_shown_for_the_settings_of_figures_6_and_9():
+    """Of 50,000 records: 60 epochs at epsilon = 3 by batch size (D.1), 10 epochs of batches of 512 by epsilon (D.3)."""
+    drawn = {name: figure["noise"] for name, figure in loaded("noise")["figures"].items()}
+    six, nine = drawn["tramer2021-figure-6"], drawn["tramer2021-figure-9"]
+    assert (six["epochs"], six["records"], six["delta"]) == (60, 50_000, "1e-5")
+    assert (nine["epochs"], nine["records"], nine["delta"]) == (10, 50_000, "1e-5")
+    for series in six["series"]:
+        assert series["algorithm"] == "dp-sgd" and series["epsilons"] == ["3"]
+        assert series["batch_sizes"] == [2**power for power in range(8, 15)]
+    assert all(series["batch_sizes"] == [512] for series in nine["series"])
+    published = [(series["algorithm"], series.get("accounting")) for series in nine["series"]]
+    assert ("dp-sgd", "tramer2021") in published and ("iteration", "tramer2021") in published
+
+
+@pytest.mark.parametrize("study", ["data-extra", "data-extra-search"])
+def test_labels_that_depend_on_other_records_are_named_wherever_they_are_used(study):
+    datasets = [options for options in loaded(study)["datasets"].values() if "extra" in options]
+    assert len(datasets) == 3
+    for options in datasets:
+        (sentence,) = options["not_accounted"]
+        assert "footnote 6" in sentence and "trained on CIFAR-10" in sentence and "chosen" in sentence
+
+
+def test_rates_without_privacy_are_those_that_were_searched():
+    """An entry whose `tuned_on` names another study has that study's settings."""
+    here, there = loaded("data-extra")["methods"], loaded("cifar10")["methods"]
+    for entry in ("nonprivate-linear", "nonprivate-cnn"):
+        assert "tramer2021-cifar10.yaml" in here[entry]["tuned_on"]
+        for name in ("learning_rate", "learning_rate_batch", "batch_size", "epochs", "momentum"):
+            assert here[entry][name] == there[entry][name], (entry, name)
+
+
+@pytest.mark.parametrize("study", ["search", "search-cifar10", "data-search", "data-extra-search", "transfer-search"])
+def test_searches_say_where_what_they_do_not_search_is_from(study):
+    for _, options in cells_of(study)[1]:
+        assert "tuning" in options and "published (tramer2021, Table" in options["tuned_on"]
+
+
+STUDIES = sorted(path.stem.removeprefix("tramer2021-") for path in (ROOT / "studies").glob("tramer2021-*.yaml"))
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_how_the_least_variance_was_chosen_stands_in_every_ledger_that_it_concerns(study):
+    config, cells = cells_of(study)
+    for cell, options in cells:
+        if cell.epsilon == "inf" or config["datasets"][cell.dataset]["reader"] != "cifar":
+            continue
+        inherited = inherited_choices(config["datasets"][cell.dataset], options)
+        said = any("least variance" in sentence for sentence in [*inherited, *options.get("not_accounted", [])])
+        assert said == ("normalisation" in options), cell
+
+
+TARGETS = {  # table or figure of the paper -> studies that draw it
+    "table-3": ("search", "search-cifar10"),
+    "table-15": ("data-search",),
+    "table-17": ("transfer-search",),
+    "figure-1": ("mnist", "fashion", "cifar10"),
+    "figure-2": ("mnist", "fashion", "cifar10"),
+    "figure-3": ("convergence-cifar10",),
+    "figure-4": ("data-extra",),
+    "figure-5": ("transfer",),
+    "figure-6": ("noise",),
+    "figure-7": ("batches",),
+    "figure-8": ("search", "search-cifar10"),
+    "figure-9": ("noise",),
+    "figure-10": ("iteration",),
+    "figure-11": ("convergence-mnist", "convergence-fashion"),
+}
+SPLIT = {("figure-7", "batches"): ("mnist", "fashion", "cifar10"), ("figure-8", "search"): ("mnist", "fashion")}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_figure_and_searched_table_of_the_paper_is_a_target(target):
+    """Tables 1, 2, 4, 11, 19 and 20: test_studies.py; Tables 5 to 10 are settings and layouts, 16 and 18 settings."""
+    for study in TARGETS[target]:
+        config = loaded(study)
+        names = config["figures" if target.startswith("figure") else "tables"]
+        alone = (study.rpartition("-")[2],) if f"tramer2021-{target}" not in names else ("",)
+        for part in SPLIT.get((target, study), alone):
+            assert f"tramer2021-{target}-{part}".rstrip("-") in names, (study, target)
