@@ -13,6 +13,8 @@ from dpstudy.data.own import is_confidential
         ("seeded", {"reader": "digits", "test_split": "private"}, True),
         ("seeded", {"reader": "image_table"}, True),
         ("seeded", {"reader": "image_table", "test_split": "public"}, True),
+        ("seeded", {"reader": "cifar", "extra": {"reader": "image_folder"}}, True),
+        ("seeded", {"reader": "cifar", "extra": {"reader": "arrays"}}, False),
     ],
 )
 def test_what_is_confidential(noise, dataset, confidential):

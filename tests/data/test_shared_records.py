@@ -10,6 +10,7 @@ from PIL import Image
 
 from dpstudy.data.prepare import prepare_manifest, prepare_shard
 from dpstudy.data.shared_records import SeenImages
+from dpstudy.data.weak_delta import check_delta
 from dpstudy.errors import StudyError
 
 OWN = {
@@ -144,6 +145,17 @@ def test_a_weak_delta_is_refused_before_an_image_is_decoded(own):
             prepare(root, split, delta="0.2")
         assert str(caught.value).startswith("datasets.own.delta: 0.2 is not below 1/n = 1/")
         assert "for so many subjects" in str(caught.value)
+
+
+@pytest.mark.parametrize("extra", ["image_folder", "arrays"])
+def test_a_weak_delta_is_refused_where_own_records_enlarge_a_benchmark(extra, caplog):
+    options = {"reader": "cifar", "extra": {"reader": extra}, "delta": "1e-3"}
+    if extra == "arrays":
+        check_delta("d", options, 1000)
+        assert "datasets.d.delta: 1e-3 is not below 1/n" in caplog.text
+        return
+    with pytest.raises(StudyError, match=r"datasets\.d\.delta: 1e-3 is not below 1/n = 1/1000"):
+        check_delta("d", options, 1000)
 
 
 @pytest.mark.parametrize(("unit", "below"), [("subject", 1), ("record", 2)])

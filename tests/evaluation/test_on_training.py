@@ -41,14 +41,19 @@ def test_what_looks_at_the_test_split_leaves_it_to_others():
 
 
 @pytest.mark.parametrize(
-    ("metrics", "reader", "sentence"),
+    ("metrics", "dataset", "sentence"),
     [
-        (["train_top1"], "cifar", "'train_top1' stands first, which searches maximise"),
-        (["top1", "train_top1"], "image_folder", "depends on the private records of data set 'mine'"),
+        (["train_top1"], {"reader": "cifar"}, "'train_top1' stands first, which searches maximise"),
+        (["top1", "train_top1"], {"reader": "image_folder"}, "depends on the private records of data set 'mine'"),
+        (
+            ["top1", "train_top1"],
+            {"reader": "cifar", "extra": {"reader": "image_folder"}},
+            "they are your own .reader 'image_folder'",
+        ),
     ],
 )
-def test_own_data_and_searches_by_it_are_refused(metrics, reader, sentence):
-    config = {"evaluation": {"metrics": metrics}, "datasets": {"mine": {"reader": reader}}}
+def test_own_data_and_searches_by_it_are_refused(metrics, dataset, sentence):
+    config = {"evaluation": {"metrics": metrics}, "datasets": {"mine": dataset}}
     with pytest.raises(StudyError, match=sentence):
         check_on_training(config)
 

@@ -1,6 +1,7 @@
 """The book of what secure noise has spent: every training stands in it, and none is repeated in silence."""
 
 import contextlib
+import hashlib
 import json
 import math
 import multiprocessing
@@ -13,7 +14,7 @@ from dpstudy.privacy import gaussian
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
-from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spending import Spending, about
 from dpstudy.study.locations import records_of
 from dpstudy.study.paid_models import Due, guard
 from dpstudy.study.totals import write_totals
@@ -156,6 +157,22 @@ def test_the_same_folder_is_the_same_records_whatever_is_made_of_them(tmp_path, 
     }
     found = {name: records_of(config, name) for name in ("a", "b", "c", "1")}
     assert found["a"] == found["b"] and len(set(found.values())) == 3
+    config["datasets"] |= {
+        "by another reader": {"reader": "image_folder", "location": "x"},
+        "enlarged": {"reader": "cifar", "location": "z", "extra": {"reader": "image_folder", "location": "y"}},
+        "not enlarged": {"reader": "cifar", "location": "z"},
+    }
+    found = {name: records_of(config, str(name)) for name in config["datasets"]}
+    for line, others in {
+        "a": {"a", "b", "by another reader"},
+        "c": {"c", "enlarged"},
+        "enlarged": {"c", "enlarged", "not enlarged"},
+        1: {1},
+    }.items():
+        entry = {"dataset": "whatever it was called", "records": found[line]}
+        assert {name for name in found if about(entry, str(name), found[name])} == others
+    old = {"dataset": "", "records": hashlib.sha256(f"image_table {tmp_path / 'x'}".encode()).hexdigest()[:16]}
+    assert about(old, "a", found["a"]) and not about(old, "c", found["c"]), "a line of an earlier version"
 
 
 def test_a_model_that_was_paid_for_is_not_overwritten(tmp_path):

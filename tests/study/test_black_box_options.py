@@ -26,6 +26,7 @@ BASE = {
     "seeds": [0],
 }
 OWN = {"reader": "image_folder", "location": "own", "delta": "1e-9", "splits": {"test": 0.2}}
+ENLARGED = BASE["datasets"]["digits"] | {"extra": {"reader": "image_folder", "location": "own"}}
 PERSONS = {"reader": "nih", "location": "nih", "delta": "1e-9", "unit": "subject", "splits": {"validation": 0}}
 GRID = {"method": "network_dpsgd", "network": "lenet", "clipping_norm": 1.0, "steps": 2}
 TUNED = GRID | {"tuning": {"space": {"learning_rate": {"choices": [0.1, 1.0]}}}}
@@ -66,6 +67,11 @@ def test_steps_may_differ_between_entries():
         ({"space": {"steps": {"net": [0]}}}, {}, "must be at least 1"),
         ({}, {"cells": [{"features": ["pixels"], "entries": ["net"]}]}, "needs features of the extractor 'images'"),
         ({}, {"datasets": {"digits": OWN}}, "black_box: what it writes depends on .* your own .reader 'image_folder'"),
+        (
+            {},
+            {"datasets": {"digits": ENLARGED}},
+            "black_box: what it writes depends on .* your own .reader 'image_folder'",
+        ),
         ({}, {"datasets": {"digits": PERSONS}}, "needs records, not subjects"),
         ({}, {"methods": BASE["methods"] | {"net": TUNED}, "datasets": {"digits": VALIDATED}}, "'net' is tuned"),
         ({}, {"methods": BASE["methods"] | {"net": NET | {"shared_noise": True}}}, "'net' shares its noise"),

@@ -253,12 +253,13 @@ def tuning_code(wildcards):
     return cell_code(wildcards, "tune_entry.py")
 
 
+TOLD = ("reader", "extra", "delta", "unit", "per_subject", "positives", "beyond")
+
+
 def dataset_facts(dataset):
     """What a cell is told of its data set."""
     options = STUDY["datasets"][dataset]
-    facts = {
-        key: options[key] for key in ("reader", "delta", "unit", "per_subject", "positives", "beyond") if key in options
-    }
+    facts = {key: options[key] for key in TOLD if key in options}
     return facts | ({"not_accounted": caveats(options)} if caveats(options) else {})
 
 

@@ -3,10 +3,18 @@
 OWN_DATA = ("image_folder", "image_table", "labels")  # readers
 
 
+def own_reader(options: dict) -> str | None:
+    """The reader for own data among those of a data set and of what enlarges it (`extra`), told from its config entry;
+    None where all its records come from published benchmarks."""
+    readers = (options["reader"], options.get("extra", {}).get("reader"))
+    return next((reader for reader in readers if reader in OWN_DATA), None)
+
+
 def test_is_public(options: dict) -> bool:
     """Whether the records that models are scored on are public, told from a data set's config entry.
 
-    A published benchmark's are, a user's own are not, unless `test_split` says otherwise.
+    A published benchmark's are, a user's own are not, unless `test_split` says otherwise. What enlarges a data set
+    joins its training split alone.
     """
     return options.get("test_split", "private" if options["reader"] in OWN_DATA else "public") == "public"
 
@@ -15,5 +23,5 @@ def is_confidential(config: dict) -> bool:
     """Whether what a study makes is for its owner's eyes: it has records of the user's own, or such as are not public,
     or draws noise that nobody else may know."""
     return config["noise"] == "secure" or any(
-        options["reader"] in OWN_DATA or not test_is_public(options) for options in config["datasets"].values()
+        own_reader(options) or not test_is_public(options) for options in config["datasets"].values()
     )

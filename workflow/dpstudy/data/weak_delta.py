@@ -2,7 +2,7 @@
 
 import logging
 
-from dpstudy.data.own import OWN_DATA
+from dpstudy.data.own import own_reader
 from dpstudy.errors import StudyError
 
 _log = logging.getLogger("dpstudy")
@@ -13,7 +13,7 @@ def check_delta(dataset: str, options: dict, n: int) -> None:
 
     Args:
         dataset: its name.
-        options: with its reader, delta (a string) and unit.
+        options: with its reader, delta (a string), unit and `extra`, where it has one.
         n: how many units (records, or subjects) are learned from.
 
     Raises:
@@ -26,6 +26,6 @@ def check_delta(dataset: str, options: dict, n: int) -> None:
         f"{' for so many subjects' if options.get('unit') == 'subject' else ''}; "
         f"a guarantee that weak permits publishing a record outright; choose at most {0.1 / n:.1g}"
     )
-    if options["reader"] in OWN_DATA:
+    if own_reader(options):
         raise StudyError(sentence)
     _log.warning("%s", sentence)

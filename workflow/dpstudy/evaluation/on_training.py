@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dpstudy.data.own import OWN_DATA
+from dpstudy.data.own import own_reader
 from dpstudy.errors import StudyError
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def check_on_training(config: dict) -> None:
             f"evaluation.metrics: {ON_TRAINING!r} stands first, which searches maximise; put another there"
         )
     for name, options in config["datasets"].items():
-        if options["reader"] in OWN_DATA:
+        if reader := own_reader(options):
             raise StudyError(
                 f"evaluation.metrics: {ON_TRAINING!r} depends on the private records of data set {name!r}, and no "
-                f"guarantee covers it; they are your own (reader {options['reader']!r}): leave it out"
+                f"guarantee covers it; they are your own (reader {reader!r}): leave it out"
             )

@@ -110,8 +110,11 @@ class Spending:
 
 
 def about(entry: Mapping, dataset: str, records: str | None) -> bool:
-    """Whether a line of the book is about these records; old lines know the data set's name alone."""
-    return entry["records"] == records if entry.get("records") and records else entry["dataset"] == dataset
+    """Whether a line of the book is about these records, or some of them (locations.records_of); old lines know the
+    data set's name alone."""
+    if entry.get("records") and records:
+        return not set(entry["records"].split("+")).isdisjoint(records.split("+"))
+    return entry["dataset"] == dataset
 
 
 def _total(ledgers: Sequence[tuple[Mapping, int]], delta: float) -> float | None:

@@ -1,6 +1,6 @@
 """The config's `black_box`: which entries are attacked as in de2022's appendix A.2, and what goes together."""
 
-from dpstudy.data.own import OWN_DATA
+from dpstudy.data.own import own_reader
 from dpstudy.errors import StudyError
 from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.messages import check_known
@@ -49,15 +49,15 @@ def check_public(dataset: str, options: dict) -> None:
 
     Args:
         dataset: its name.
-        options: with its reader.
+        options: with its reader, and `extra`, where it has one.
 
     Raises:
         StudyError: the reader is one for own data.
     """
-    if options["reader"] in OWN_DATA:
+    if reader := own_reader(options):
         raise StudyError(
             f"black_box: what it writes depends on the records of data set {dataset!r}, and no guarantee covers that; "
-            f"they are your own (reader {options['reader']!r}): attack public research data, or use `audit`, which "
+            f"they are your own (reader {reader!r}): attack public research data, or use `audit`, which "
             "reads no record"
         )
 

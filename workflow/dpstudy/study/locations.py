@@ -24,10 +24,11 @@ def data_root(config: dict) -> str:
 
 
 def records_of(config: dict, dataset: str) -> str:
-    """Which records a data set has, as a short name that does not depend on what a study calls it.
+    """Which records a data set has: short names, joined by "+", that do not depend on what a study calls it.
 
-    It is of the reader and of the folder, or file, that it reads: two entries that cut, sample or protect the same
-    folder in two ways have the same records. A folder that was moved is another one.
+    Each folder, or file, that is read has a name, a second one that enlarges the data set too; two data sets with a
+    name in common have records in common: those that read, cut, sample or protect the same folder in two ways. A folder
+    that was moved is another one. The first name is of the reader too, as in books that earlier versions wrote.
 
     Args:
         config: a study's, checked or as it was read.
@@ -35,8 +36,12 @@ def records_of(config: dict, dataset: str) -> str:
     """
     entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
     root = data_root({"data_root": "data"} | config)
-    folder = Path(root, entry["location"]).resolve() if "location" in entry else ""
-    return hashlib.sha256(f"{entry['reader']} {folder}".encode()).hexdigest()[:16]
+    sources = [entry, *([entry["extra"]] if "extra" in entry else [])]
+    found = []
+    for source in sources:
+        folder = str(Path(root, source["location"]).resolve()) if "location" in source else ""
+        found += [f"{source['reader']} {folder}", *([folder] if folder else [])]
+    return "+".join(hashlib.sha256(name.encode()).hexdigest()[:16] for name in found)
 
 
 def weights_file(config: dict, features: dict) -> Path | None:
