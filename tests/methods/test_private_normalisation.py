@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpstudy.methods.private_normalisation import Normalisation, channel_sums, release
+from dpstudy.methods.private_normalisation import Normalisation, channel_sums, events, release
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
@@ -31,6 +31,21 @@ def test_private_normalisation_equals_a_slow_loop(shape):
     repeat = 12 // shape[0]
     assert center == pytest.approx(np.repeat(mean / 60, repeat), rel=1e-4, abs=1e-6)
     assert scale == pytest.approx(np.repeat(variance**-0.5, repeat), rel=1e-4)
+
+
+@pytest.mark.parametrize("most", [3, 6])
+def test_means_of_subjects_with_several_records_are_never_above_those_of_records(most):
+    """Exact where each has as many as the bound says, half where each has half as many; noise is that of the most."""
+    features = (2 + np.random.default_rng(0).standard_normal((3000, 4, 25))).astype(np.float32).reshape(3000, 100)
+    problem = Problem(1000, (4, 25), 4, Budget("1", 1e-5), unit_records=most)
+    normalisation = Normalisation(100.0, 1000.0, noise_multiplier=1e-6)
+    source = NoiseSource("seeded", "test")
+    center, scale = release(channel_sums([features], normalisation, problem), normalisation, problem, source)
+    share = 3 / most
+    assert center == pytest.approx(2 * share, abs=0.02)
+    assert scale == pytest.approx((5 * share - (2 * share) ** 2) ** -0.5, rel=0.02)
+    (noise,) = {event.sensitivity for event in events(normalisation, problem) if event.name == "normalisation_mean"}
+    assert noise == most * 100.0
 
 
 @pytest.mark.parametrize(("epsilon", "rate"), [("1", 1.0), ("1", 0.25), ("inf", 1.0)])

@@ -170,11 +170,17 @@ def release(
         sigma = normalisation.noise_multiplier * problem.unit_records
         mean = source.released(MEAN, mean, sigma * normalisation.mean_clip)
         square = source.released(SQUARE, square, sigma * normalisation.square_clip)
-    expected = problem.n * normalisation.sampling_rate
+    expected = _most(problem) * normalisation.sampling_rate
     mean, square = mean / expected, square / expected
     variance = np.maximum(square - mean**2, _floor(normalisation, problem))
     repeat = problem.dim // len(mean)
     return np.repeat(mean, repeat).astype(np.float32), np.repeat(variance**-0.5, repeat).astype(np.float32)
+
+
+def _most(problem: Problem) -> int:
+    """What sums over records are divided by: as many as there can be, since how many units of several records have is
+    no public number. Where some have fewer, means are smaller than they are, and variances stay positive."""
+    return problem.n * problem.unit_records
 
 
 def _floor(normalisation: Normalisation, problem: Problem) -> float:
@@ -183,5 +189,5 @@ def _floor(normalisation: Normalisation, problem: Problem) -> float:
     if not problem.noised:
         return _LEAST_VARIANCE
     std = normalisation.noise_multiplier * problem.unit_records * normalisation.square_clip
-    noise = std / (problem.n * normalisation.sampling_rate)
+    noise = std / (_most(problem) * normalisation.sampling_rate)
     return max(noise, _LEAST_VARIANCE)
