@@ -34,7 +34,12 @@ def test_what_depends_on_private_records_is_told_and_named_in_ledgers(study, cho
     assert ("chosen by comparing them" in said, "Copies of private records were planted" in said) == (chosen, planted)
 
 
-NORMALISED = {"sanitise": "full", "normalisation": {"mean_clip": 1.0, "square_clip": 1.5, "noise_multiplier": 8}}
+NORMALISED = {
+    "method": "first_order",
+    "sanitise": "full",
+    "normalisation": {"mean_clip": 1.0, "square_clip": 1.5, "noise_multiplier": 8},
+}
+COVARIANCE = {"method": "feature_covariance", "variant": "improved", "sanitise": "full"}
 
 
 @pytest.mark.parametrize(
@@ -51,4 +56,19 @@ def test_a_default_that_was_chosen_on_the_private_records_is_named(reader, optio
 
 
 def test_an_entry_without_normalisation_inherits_no_choice():
-    assert inherited_choices({"reader": "cifar"}, {"sanitise": "full"}) == []
+    assert inherited_choices({"reader": "cifar"}, {"method": "first_order", "sanitise": "full"}) == []
+
+
+@pytest.mark.parametrize(
+    ("reader", "options", "names"),
+    [
+        ("cifar", {}, "on CIFAR-10 and CIFAR-100 in sight"),
+        ("idx", {}, "on MNIST and EMNIST letters in sight"),
+        ("image_table", {}, None),
+        ("idx", {"variant": "published"}, None),
+        ("idx", {"sanitise": "none"}, None),
+    ],
+)
+def test_data_that_a_methods_constants_were_chosen_on_are_named(reader, options, names):
+    said = inherited_choices({"reader": reader}, COVARIANCE | options)
+    assert len(said) == bool(names) and all(names in sentence and "not paid for" in sentence for sentence in said)

@@ -1,6 +1,7 @@
 """Cells train on train and validation together, with the hyper-parameters that a search chose."""
 
 import json
+import logging
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,12 @@ import pytest
 from dpstudy.errors import StudyError
 from dpstudy.methods import first_order
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
+from dpstudy.privacy.spending import Spending
+from dpstudy.study import training
 from dpstudy.study.inputs import CellInputs
 from dpstudy.study.rank import help_to_train
-from dpstudy.study.training import CHOSEN_BEFOREHAND, train_cell
+from dpstudy.study.training import train_cell
+from dpstudy.study.tuned import CHOSEN_BEFOREHAND
 from dpstudy.tuning.trials import Trial, write_trials
 from tests.tuning.conftest import FIRST_ORDER, LEARNING, request_of, tuned, write_split
 
@@ -139,6 +143,29 @@ def test_a_cell_takes_the_best_trial_and_says_what_it_cost(folders, tmp_path):
     assert fixed["mean"] == metrics["mean"]
     assert CAVEAT not in its_ledger["not_accounted"]
     assert ledger["epsilon"] == its_ledger["epsilon"] and ledger["guarantee"] == "proved"
+    request = request_of(tuned(FIRST_ORDER | {"tuned_on": "published"}))  # what the search does not look for
+    metrics, ledger = train(request, inputs, tmp_path / "both")
+    assert metrics["tuned_on"] == "published; the rest on validation"
+    assert ledger["not_accounted"][:2] == [CAVEAT, CHOSEN_BEFOREHAND.format("published")]
+
+
+def test_a_training_that_may_not_be_kept_leaves_nothing(folders, tmp_path, monkeypatch, caplog):
+    """Another job has spent the rest meanwhile: no model, no checkpoint, which is one too, and no score in the log."""
+    options, book = FIRST_ORDER | {"learning_rate": 0.1}, tmp_path / "spent.jsonl"
+    checkpoint = tmp_path / "kept" / "checkpoint.safetensors"
+    _, ledger = train(request_of(options), of_both(folders), tmp_path / "other")
+
+    def keep(request, *_):
+        checkpoint.parent.mkdir()
+        checkpoint.write_bytes(b"weights")
+        Spending(book).record("toy", "toy/pixels/other/eps=1", 0, ledger)
+
+    monkeypatch.setattr(training, "keeper_of", keep)
+    request = request_of(options, noise="secure", spent=str(book), ceiling="1.2", checkpoint=str(checkpoint))
+    with caplog.at_level(logging.INFO, "dpstudy"), pytest.raises(StudyError, match="beyond release"):
+        train(request, of_both(folders), tmp_path / "kept")
+    assert not list((tmp_path / "kept").iterdir())
+    assert "trained in" in caplog.text and "top1" not in caplog.text
 
 
 def test_processes_that_share_a_training_train_with_what_the_search_chose(folders, tmp_path, monkeypatch):

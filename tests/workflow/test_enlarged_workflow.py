@@ -10,7 +10,7 @@ import yaml
 from PIL import Image
 
 from dpstudy.data.names import CHOSEN
-from dpstudy.study.training import CHOSEN_BEFOREHAND
+from dpstudy.study.tuned import CHOSEN_BEFOREHAND
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
 
 OWN, EXTRA, DATASET, CELL = 60, 40, "cifar10-100k", "results/cells/cifar10-100k/scatternet/sn-linear/eps=3"

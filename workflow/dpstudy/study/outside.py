@@ -4,12 +4,18 @@ from collections.abc import Sequence
 
 from dpstudy.data.own import test_is_public
 from dpstudy.study.origins import UNMATCHED
+from dpstudy.study.schema import method_schema
 
 FLOOR_CHOSEN = (
     "The least variance that the data normalisation divides by is the default, the standard deviation of its noise, "
     "which was settled on with accuracies on CIFAR-10 in sight: the best of three on its test images, and again on "
     "5,000 of its training images. Where the private records are CIFAR-10's, that choice was not paid for."
 )
+DEFAULTS_CHOSEN = (
+    "The default constants of {} were chosen with accuracies on {} in sight; where the private records are of such a "
+    "set, that choice was not paid for."
+)
+_READ_BY = {"cifar": ("CIFAR-10", "CIFAR-100"), "idx": ("MNIST", "Fashion-MNIST", "EMNIST letters")}
 
 
 def outside_ledger(config: dict, features: str, start: str | dict | None, publics: Sequence[str]) -> list[str]:
@@ -53,8 +59,14 @@ def inherited_choices(dataset: dict, entry: dict) -> list[str]:
         dataset: the config of the private data set.
         entry: all options of the entry in the cell.
     """
+    if entry["sanitise"] != "full":
+        return []
+    own = entry.get("variant") != "published"
+    chosen_on = method_schema(entry["method"]).get("x-chosen-on", []) if own else []
+    here = [name for name in chosen_on if name in _READ_BY.get(dataset["reader"], ())]
+    found = [DEFAULTS_CHOSEN.format(entry["method"], " and ".join(here))] if here else []
     floor_is_default = "variance_floor" not in entry.get("normalisation", {"variance_floor": None})
-    return [FLOOR_CHOSEN] * (dataset["reader"] == "cifar" and entry["sanitise"] == "full" and floor_is_default)
+    return found + [FLOOR_CHOSEN] * (dataset["reader"] == "cifar" and floor_is_default)
 
 
 def _told(options: dict, start: str | dict | None) -> list[tuple[str, list[str]]]:

@@ -20,18 +20,15 @@ from dpstudy.methods.problem import Fit, Plan, Problem, check_fit, check_plan
 from dpstudy.privacy.audit import verdict
 from dpstudy.privacy.events import unproved
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
+from dpstudy.privacy.spending import Spending
 from dpstudy.progress import progress
 from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
 from dpstudy.study.monitor import Monitor, holds_spent
 from dpstudy.study.provenance import cell_fingerprint, versions
-from dpstudy.study.tuned import PAID_TUNING, pays, tuned_on
+from dpstudy.study.tuned import PAID_TUNING, pays, tuned_on, unpaid_choices
 from dpstudy.tuning.trials import Choice, best_trial
 
-CHOSEN_BEFOREHAND = (
-    "The hyper-parameters were chosen beforehand (tuned on: {}); what that choice tells of private records was not "
-    "paid for."
-)
 _log = logging.getLogger("dpstudy")
 
 
@@ -191,7 +188,7 @@ def _train_seed(
         more = judge(given, test.labels, classes, options, test.groups, test.subjects)
     counts = {"seconds": round(seconds, 3), "releases": dict(source.drawn)}
     outcome.rows.append({"seed": seed, "split": "test", **scores, **more, **counts})
-    _log.info("seed %s: %s in %.1f s", seed, scores, seconds)
+    _log.info("seed %s: trained in %.1f s", seed, seconds)
     if outcome.first_model is None:
         outcome.first_model, outcome.repeatable = fitted.model, source.untouched
 
@@ -238,19 +235,31 @@ def _write(
         not_accounted=[
             *request.dataset.get("not_accounted", ()),
             *request.not_accounted,
-            *_choice_caveat(request.options["tuned_on"], tuning),
+            *unpaid_choices(request.options["tuned_on"], tuning),
         ],
         no_guarantee=_why_none(request, problem),
         bounds=bounds,
     )
     _check_documents(metrics, ledger, outputs)
     if request.spending and plan.events:
-        request.spending.record(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
+        _write_down(request.spending, request, ledger)
+    for row in outcome.rows:
+        _log.info("seed %s: %s", row["seed"], {name: row[name] for name in mean})
     outcome.first_model.save(outputs["model"])
     if "curve" in outputs:
         _write_curve(outputs["curve"], outcome.curve, method, plan, problem)
     write_json(outputs["ledger"], ledger)
     write_json(outputs["metrics"], metrics)
+
+
+def _write_down(book: Spending, request: CellRequest, ledger: dict) -> None:
+    """Note what was spent; a training that may not be kept leaves no checkpoint either, which is a noisy model too."""
+    try:
+        book.record(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
+    except StudyError:
+        if request.checkpoint:
+            Path(request.checkpoint).unlink(missing_ok=True)
+        raise
 
 
 def _bounds(request: CellRequest, problem: Problem, multi_label: bool) -> dict:
@@ -267,15 +276,6 @@ def _why_none(request: CellRequest, problem: Problem) -> str | None:
     if problem.sanitise == "clip":
         return "Contributions were clipped but no noise was added: there is no guarantee."
     return "Neither clipping nor noise was applied: there is no guarantee."
-
-
-def _choice_caveat(beforehand: str, tuning: dict) -> list[str]:
-    if tuning and "pay" not in tuning:
-        return [
-            f"The hyper-parameters were chosen by {tuning['trials']} trials on a validation split of the private "
-            "records; that search was not paid for."
-        ]
-    return [] if beforehand == "nothing" else [CHOSEN_BEFOREHAND.format(beforehand)]
 
 
 def _write_audit(path: str, found: list[dict], claimed: str) -> None:

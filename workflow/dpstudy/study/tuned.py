@@ -6,6 +6,14 @@ from dpstudy.study.schema import method_schema
 
 PAID_TUNING = "dpstudy.tuning.paid"  # named and not imported: cells that pay for nothing do not depend on it
 PAID = "validation, and paid for"
+SEARCHED = (
+    "The hyper-parameters were chosen by {} trials on a validation split of the private records; that search was not "
+    "paid for."
+)
+CHOSEN_BEFOREHAND = (
+    "The hyper-parameters were chosen beforehand (tuned on: {}); what that choice tells of private records was not "
+    "paid for."
+)
 
 
 def pays(options: dict) -> bool:
@@ -19,9 +27,21 @@ def tuned_on(options: dict, tuning: dict) -> str:
     Args:
         tuning: of metrics.json, or empty.
     """
-    if "pay" not in tuning:
-        return "validation" if tuning else options["tuned_on"]
-    return PAID if options["tuned_on"] == "nothing" else f"{options['tuned_on']}; the rest on {PAID}"
+    if not tuning:
+        return options["tuned_on"]
+    searched = PAID if "pay" in tuning else "validation"
+    return searched if options["tuned_on"] == "nothing" else f"{options['tuned_on']}; the rest on {searched}"
+
+
+def unpaid_choices(beforehand: str, tuning: dict) -> list[str]:
+    """What a cell's ledger says of choices that nobody paid for, a sentence each: a search, and what an entry brings.
+
+    Args:
+        beforehand: the entry's `tuned_on`.
+        tuning: of metrics.json, or empty.
+    """
+    searched = [SEARCHED.format(tuning["trials"])] if tuning and "pay" not in tuning else []
+    return searched + ([] if beforehand == "nothing" else [CHOSEN_BEFOREHAND.format(beforehand)])
 
 
 def check_tuned(cell: Cell, options: dict, config: dict) -> None:
