@@ -14,6 +14,7 @@ from dpstudy.methods import iterated_sgd
 from dpstudy.methods.iterated_sgd import GRADIENT, Parameters
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.iteration import record_mus
 from dpstudy.privacy.ledger import check_releases
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.schema import check
@@ -133,6 +134,34 @@ def test_what_is_released_is_as_private_as_it_says():
     charged = 1 / plan.events[0].noise_multiplier
     # |p - y| is 0.83 of its bound where nothing is learnt yet; the standard error is 0.045 of the charge
     assert 0.65 * charged < abs(measured) < charged
+
+
+def test_what_is_hidden_behind_later_batches_is_as_private_as_it_says():
+    """The same of three batches of one slot each, whose order is known, and a record in the first of them: the noise of
+    all three hides it. The others are empty, so that nothing else moves."""
+    runs, classes, positives, batches = 2000, 24, 3, 3
+    problem = Problem(batches, (1,), classes, Budget("8", 1e-5), positives)
+    parameters = Parameters(learning_rate=1.0, clipping_norm=0.5, batch_size=1, epochs=1, protected_share=1.0)
+    labels = np.zeros((batches, classes), np.int64)
+    labels[:, :positives] = 1
+    plan = iterated_sgd.plan(parameters, problem)
+    direction = np.full(classes, 1.0) - labels[0] * classes / positives
+    direction /= np.linalg.norm(direction)
+    samples = []
+    for held in (40.0, 0.0):
+        key, found = secrets.randbits(50), []
+        for run in range(runs):
+            features = np.zeros((batches, 1), np.float32)
+            features[source(f"{key} {run}").sampling("order").permutation(batches)[0]] = held
+            data = iterated_sgd.prepare([(features, labels)], parameters, problem)
+            fitted = iterated_sgd.fit(data, parameters, problem, plan, source(f"{key} {run}"))
+            found.append(fitted.model.weights[:, 0] @ direction)
+        samples.append(found)
+    measured = (np.mean(samples[0]) - np.mean(samples[1])) / np.std(samples)
+    mus, shares = record_mus(plan.events)
+    assert shares == pytest.approx(1 / batches) and mus[0] == pytest.approx(mus[-1] / math.sqrt(batches))
+    # 0.83 of it, as above; the standard error is 0.03 of the charge
+    assert 0.65 * mus[0] < abs(measured) < mus[0]
 
 
 def test_a_known_order_misses_the_target_openly_and_a_secret_one_keeps_it(rows):

@@ -40,6 +40,9 @@ METHODS = {
     "kernel_mean": {"frequencies": 20, "class_shares": "released"},
     "kernel_mean, dp-sgd": {"frequencies": 20, "projection": "dp-sgd"},
     "network_dpsgd": RATES | {"network": "lenet", "steps": 2, "batch_size": 10},
+    "network_dpsgd, normalised": RATES
+    | {"network": "lenet", "steps": 2, "batch_size": 10, "normalisation": NORMALISED},
+    "network_dpsgd, shuffled": RATES | {"network": "lenet", "epochs": 2, "batch_size": 10, "sampling": "shuffle"},
 }
 # its noise multiplier is a parameter
 NOT_FROM_THE_PLAN = {"normalisation_mean", "normalisation_square"}
@@ -127,7 +130,10 @@ def test_half_the_noise_of_a_projection_ends_the_run_too(case, monkeypatch):
         run(case)
 
 
-@pytest.mark.parametrize("case", ["first_order", "first_order, batches", "iterated_sgd"])
+NORMALISING = [case for case, options in METHODS.items() if "normalisation" in options]
+
+
+@pytest.mark.parametrize("case", NORMALISING)
 def test_half_the_noise_of_a_normalisation_ends_the_run_too(case, monkeypatch):
     released = NoiseSource.released
 

@@ -102,6 +102,36 @@ def test_removing_a_subject_moves_the_sums_by_no_more(name):
         assert 0.99 * event.sensitivity < change < 1.0001 * event.sensitivity, event.name
 
 
+@pytest.mark.parametrize("normalisation", [None, NORMALISED])
+def test_removing_a_subject_moves_what_is_noised_by_no_more(normalisation, monkeypatch):
+    """Of records that are all alike, long and wrongly guessed, and of the first step: the charge is reached."""
+    method, _, problem = set_up("first_order", MOST)
+    options = {"learning_rate": 1.0, "clipping_norm": 0.3, "steps": 1}
+    parameters = methods.parameters(
+        "first_order", options | ({"normalisation": normalisation} if normalisation else {})
+    )
+    plan, moved = method.plan(parameters, problem), []
+    features, labels, subjects = persons()
+    mine = np.flatnonzero(subjects == np.bincount(subjects).argmax())
+    features[mine], labels[mine] = 100 * features[mine[0]], 1
+
+    def nearly(self, name, query, std, *more, true=NoiseSource.released, **options):
+        moved[-1][name] = np.array(query, np.float64)
+        return true(self, name, query, 1e-12 * std, *more, **options)
+
+    monkeypatch.setattr(NoiseSource, "released", nearly)
+    for rows in (np.arange(len(labels)), np.delete(np.arange(len(labels)), mine)):
+        moved.append({})
+        data = method.prepare([(features[rows], labels[rows])], parameters, problem)
+        method.fit(data, parameters, problem, plan, NoiseSource("seeded", "moved"))
+    found = {event.name: event.sensitivity for event in plan.events}
+    if normalisation:  # after it, gradients of all records differ
+        assert found.pop("gradient") == pytest.approx(MOST * 0.3)
+    assert len(found) == (2 if normalisation else 1)
+    for name, charged in found.items():
+        assert 0.99 * charged < np.linalg.norm(moved[0][name] - moved[1][name]) < 1.0001 * charged, name
+
+
 def test_a_subject_is_drawn_whole_with_the_public_probability():
     features, labels, subjects = persons()
     units = Units(len(labels), subjects)
