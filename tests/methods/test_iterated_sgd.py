@@ -145,7 +145,7 @@ def test_what_is_hidden_behind_later_batches_is_as_private_as_it_says():
     labels = np.zeros((batches, classes), np.int64)
     labels[:, :positives] = 1
     plan = iterated_sgd.plan(parameters, problem)
-    direction = np.full(classes, 1.0) - labels[0] * classes / positives
+    direction = 1.0 - classes * labels[0]  # of a gradient at zero weights
     direction /= np.linalg.norm(direction)
     samples = []
     for held in (40.0, 0.0):

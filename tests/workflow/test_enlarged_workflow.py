@@ -10,6 +10,7 @@ import yaml
 from PIL import Image
 
 from dpstudy.data.names import CHOSEN
+from dpstudy.study.outside import FLOOR_CHOSEN
 from dpstudy.study.tuned import CHOSEN_BEFOREHAND
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
 
@@ -73,7 +74,7 @@ def test_the_ledger_has_the_size_the_sentences_and_the_sampled_statistics(enlarg
     ledger = json.loads((enlarged.path / CELL / "ledger.json").read_text())
     assert ledger["n"] == OWN + EXTRA and ledger["delta"] == 5e-6
     beforehand = CHOSEN_BEFOREHAND.format("published grid (tramer2021, Table 16)")
-    assert ledger["not_accounted"] == [FOOTNOTE, CHOSEN, SAID, beforehand]
+    assert ledger["not_accounted"] == [FOOTNOTE, CHOSEN, FLOOR_CHOSEN, SAID, beforehand]
     assert [(event["sampling"], event["sampling_rate"], event["count"]) for event in ledger["events"]] == [
         ("poisson", 0.5, 1),
         ("poisson", 0.5, 1),

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
 from dpstudy.arrays import has_driver
 from dpstudy.data.names import DRAWN, caveats, split_names
-from dpstudy.data.own import OWN_DATA, is_confidential, test_is_public
+from dpstudy.data.own import OWN_DATA, is_confidential, own_reader, test_is_public
 from dpstudy.data.readers import CROPPING
 from dpstudy.data.shard_size import shard_size, unpacked_bytes
 from dpstudy.errors import StudyError
@@ -211,7 +211,7 @@ def unthrottle():
 def look_through_own_data():
     """Say what is wrong with a user's own table or folder before anything runs, where it is about to be read."""
     due = {job.wildcards_dict["source"] for job in workflow.dag.needrun_jobs() if job.rule.name == "prepare_shard"}
-    own = [name for name, entry in STUDY["datasets"].items() if name in due and entry["reader"] in OWN_DATA]
+    own = [name for name, entry in STUDY["datasets"].items() if name in due and own_reader(entry)]
     if own and not workflow.touch:
         from dpstudy.data.prepare import look_through
 

@@ -3,7 +3,8 @@
 Each record contributes its vector of channel means, clipped to C1, to one noisy sum, and its vector of channel
 mean squares, clipped to C2, to another. With fixed C1 and C2 (the released code clips at a data-dependent median,
 which leaks) the sums have L2 sensitivities C1 and C2 under adding or removing a record, and dividing by the public
-n gives E[x] and E[x^2]. The variance, floored, and the normalisation of each record are post-processing.
+n, or by the most records that n subjects can have, gives E[x] and E[x^2]. The variance, floored, and the normalisation
+of each record are post-processing.
 
 With a `sampling_rate` q < 1 (the sampled form of tramer2021 C.7, for larger data sets) each seed draws, for each of the
 two sums, a Poisson sample of its own: every record takes part with probability q, independently of everything else.

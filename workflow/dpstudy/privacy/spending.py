@@ -15,6 +15,10 @@ from pathlib import Path
 from dpstudy.errors import StudyError
 
 
+class BeyondBudgetError(StudyError):
+    """With a training more would be spent than the owner allows, or nobody can tell."""
+
+
 class Spending:
     """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger"}.
 
@@ -67,23 +71,26 @@ class Spending:
             records: as of `record`.
 
         Raises:
-            StudyError: it would, or nobody can tell.
+            BeyondBudgetError: it would, or nobody can tell.
+            StudyError: the book is damaged.
         """
         if self.ceiling is None:
             return
         past = [entry["ledger"] for entry in self.entries() if about(entry, dataset, records)]
         budget = f"release: {{budget: {self.ceiling}}}"
         if ledger["unit"] == "subject" and any(one["unit"] != "subject" for one in past):
-            raise StudyError(
+            raise BeyondBudgetError(
                 f"cell {cell}: trainings before it protect single records and bound nothing for persons: nobody can "
                 f"tell whether it keeps {budget}"
             )
         spent = _total([(one, 1) for one in past] + [(ledger, len(seeds))], ledger["delta"])
         if spent is None:
-            raise StudyError(f"cell {cell}: its guarantee is {ledger['guarantee']!r}, without a bound, beyond {budget}")
+            raise BeyondBudgetError(
+                f"cell {cell}: its guarantee is {ledger['guarantee']!r}, without a bound, beyond {budget}"
+            )
         if spent > float(self.ceiling):
             before = _total([(one, 1) for one in past], ledger["delta"]) if past else 0.0
-            raise StudyError(
+            raise BeyondBudgetError(
                 f"cell {cell}: with it trainings would have spent ε = {spent:.4g} on these records (before it "
                 f"{before:.4g}), beyond {budget}; leave it out, or take a smaller ε"
             )

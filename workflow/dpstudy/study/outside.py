@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dpstudy.data.own import test_is_public
 from dpstudy.study.origins import UNMATCHED
-from dpstudy.study.schema import method_schema
+from dpstudy.study.schema import BENCHMARKS, method_schema
 
 FLOOR_CHOSEN = (
     "The least variance that the data normalisation divides by is the default, the standard deviation of its noise, "
@@ -15,7 +15,6 @@ DEFAULTS_CHOSEN = (
     "The default constants of {} were chosen with accuracies on {} in sight; where the private records are of such a "
     "set, that choice was not paid for."
 )
-_READ_BY = {"cifar": ("CIFAR-10", "CIFAR-100"), "idx": ("MNIST", "Fashion-MNIST", "EMNIST letters")}
 
 
 def outside_ledger(config: dict, features: str, start: str | dict | None, publics: Sequence[str]) -> list[str]:
@@ -53,7 +52,8 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
 
 def inherited_choices(dataset: dict, entry: dict) -> list[str]:
     """Choices that an entry has from defaults of this library which were made by looking at the very records it is
-    trained on; a sentence each. A data set is known by its reader alone, so each says whose records it is about.
+    trained on; a sentence each. A benchmark is known by the reader of its own format alone, so each says whose records
+    it is about, and copies in another format are not recognised.
 
     Args:
         dataset: the config of the private data set.
@@ -63,7 +63,7 @@ def inherited_choices(dataset: dict, entry: dict) -> list[str]:
         return []
     own = entry.get("variant") != "published"
     chosen_on = method_schema(entry["method"]).get("x-chosen-on", []) if own else []
-    here = [name for name in chosen_on if name in _READ_BY.get(dataset["reader"], ())]
+    here = [name for name in chosen_on if name in BENCHMARKS.get(dataset["reader"], ())]
     found = [DEFAULTS_CHOSEN.format(entry["method"], " and ".join(here))] if here else []
     floor_is_default = "variance_floor" not in entry.get("normalisation", {"variance_floor": None})
     return found + [FLOOR_CHOSEN] * (dataset["reader"] == "cifar" and floor_is_default)

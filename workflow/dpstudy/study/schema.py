@@ -64,6 +64,10 @@ def method_schema(name: str) -> dict:
     return content
 
 
+# Benchmarks that a reader of their own format reads, by the reader: their names, as a method's `x-chosen-on` has them.
+BENCHMARKS = {"cifar": ("CIFAR-10", "CIFAR-100"), "idx": ("MNIST", "Fashion-MNIST", "EMNIST letters")}
+
+
 def _check_method_schema(name: str, content: dict) -> None:
     """What rules ask of a method's schema is there.
 
@@ -76,6 +80,13 @@ def _check_method_schema(name: str, content: dict) -> None:
                 f"schema of method {name!r}: `{key}` is {content.get(key)!r}; must be "
                 f"{' or '.join(str(value).lower() for value in allowed)} (docs/add-a-method.md)"
             )
+    known = [benchmark for names in BENCHMARKS.values() for benchmark in names]
+    unknown = set(content.get("x-chosen-on", [])).difference(known)
+    if unknown:
+        raise StudyError(
+            f"schema of method {name!r}: `x-chosen-on` has {', '.join(map(repr, sorted(unknown)))}; must be of "
+            f"{', '.join(known)} (docs/add-a-method.md)"
+        )
     named = content.get("properties", {}).get("method") == {"const": name}
     if not named or content.get("additionalProperties") is not False:
         raise StudyError(

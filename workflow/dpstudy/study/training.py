@@ -1,8 +1,10 @@
 """Training one cell for all its seeds: what the rules train_closed_form and train_stepped do."""
 
+import contextlib
 import importlib
 import logging
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from dpstudy.methods.problem import Fit, Plan, Problem, check_fit, check_plan
 from dpstudy.privacy.audit import verdict
 from dpstudy.privacy.events import unproved
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
-from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spending import BeyondBudgetError
 from dpstudy.progress import progress
 from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
@@ -140,14 +142,28 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
 
 
 def _check_spending(request: CellRequest, problem: Problem, plan: Plan) -> None:
-    """Refuse what must not be spent again, or at all, before any time goes into it."""
+    """Refuse what must not be spent again, or at all, before any time goes into it.
+
+    What is beyond the budget leaves no checkpoint either, which is a noisy model too.
+    """
     book = request.spending
     if book and plan.events:
         book.check(request.cell.path, request.seeds)
     if book and book.ceiling:  # an infinite epsilon, which stands in no book, is beyond any
         named = {"n": problem.n, "unit": request.dataset["unit"], "noise": request.noise}
         ledger = build_ledger(plan.events, problem.budget, **named, no_guarantee=_why_none(request, problem))
-        book.afford(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
+        with _forgotten_beyond_budget(request):
+            book.afford(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
+
+
+@contextlib.contextmanager
+def _forgotten_beyond_budget(request: CellRequest) -> Iterator[None]:
+    try:
+        yield
+    except BeyondBudgetError:
+        if request.checkpoint:
+            Path(request.checkpoint).unlink(missing_ok=True)
+        raise
 
 
 def keeper_of(request: CellRequest, parameters, made: dict, seed: int):
@@ -242,7 +258,8 @@ def _write(
     )
     _check_documents(metrics, ledger, outputs)
     if request.spending and plan.events:
-        _write_down(request.spending, request, ledger)
+        with _forgotten_beyond_budget(request):
+            request.spending.record(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
     for row in outcome.rows:
         _log.info("seed %s: %s", row["seed"], {name: row[name] for name in mean})
     outcome.first_model.save(outputs["model"])
@@ -250,16 +267,6 @@ def _write(
         _write_curve(outputs["curve"], outcome.curve, method, plan, problem)
     write_json(outputs["ledger"], ledger)
     write_json(outputs["metrics"], metrics)
-
-
-def _write_down(book: Spending, request: CellRequest, ledger: dict) -> None:
-    """Note what was spent; a training that may not be kept leaves no checkpoint either, which is a noisy model too."""
-    try:
-        book.record(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
-    except StudyError:
-        if request.checkpoint:
-            Path(request.checkpoint).unlink(missing_ok=True)
-        raise
 
 
 def _bounds(request: CellRequest, problem: Problem, multi_label: bool) -> dict:
