@@ -199,6 +199,7 @@ def test_a_schema_and_its_parameters_are_the_same(name):
     [
         ({"x-curve": None}, "`x-curve` is None; must be true or false"),
         ({"x-curve": "yes"}, "`x-curve` is 'yes'"),
+        ({"x-chosen-on": ["MNIST", "CheXpert"]}, "`x-chosen-on` has 'CheXpert'; must be of CIFAR-10, CIFAR-100, MNIST"),
         ({"x-reads": "feature"}, "`x-reads` is 'feature'; must be features or statistics"),
         ({"properties": {"method": {"const": "newtonn"}}}, "`method: {const: newton}`"),
         ({"additionalProperties": True}, "`additionalProperties: false`"),

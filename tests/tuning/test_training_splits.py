@@ -165,6 +165,15 @@ def test_a_training_that_may_not_be_kept_leaves_nothing(folders, tmp_path, monke
     with caplog.at_level(logging.INFO, "dpstudy"), pytest.raises(StudyError, match="beyond release"):
         train(request, of_both(folders), tmp_path / "kept")
     assert not list((tmp_path / "kept").iterdir())
+    checkpoint.write_bytes(b"weights")  # of a training that was killed, which has no budget left when it comes back
+    with pytest.raises(StudyError, match="beyond release"):
+        train(request, of_both(folders), tmp_path / "kept")
+    assert not checkpoint.exists()
+    checkpoint.write_bytes(b"weights")
+    book.write_text("damaged\n" + book.read_text())  # which says nothing about the training
+    with pytest.raises(StudyError, match="line 1 is damaged"):
+        train(request, of_both(folders), tmp_path / "kept")
+    assert checkpoint.exists()
     assert "trained in" in caplog.text and "top1" not in caplog.text
 
 
