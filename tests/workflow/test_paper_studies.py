@@ -133,7 +133,7 @@ def check_whole(study: StudyFolder, config: dict) -> None:
         ledger, metrics = (read_json(results / "cells" / cell.path / f"{kind}.json") for kind in ("ledger", "metrics"))
         assert [row["seed"] for row in metrics["seeds"]] == [0]
         assert (ledger["guarantee"] == "none") == (cell.epsilon == "inf"), cell
-        beyond = cell.entry.endswith("shuffle") or cell.entry == "iteration-for-99-percent"
+        beyond = cell.entry.endswith("shuffle")
         if cell.epsilon != "inf":
             floored = full["datasets"][cell.dataset]["reader"] == "cifar" and "normalisation" in cell.options(full)
             assert floored == any("least variance" in sentence for sentence in ledger["not_accounted"]), cell
@@ -141,7 +141,8 @@ def check_whole(study: StudyFolder, config: dict) -> None:
             few = config["study"].startswith(
                 "de2022"
             )  # steps: no record is dealt twice, so that shuffling costs nothing
-            assert more == beyond or (few and beyond), (cell, ledger["epsilon"])
+            if cell.entry != "iteration-for-99-percent":  # of so few records that may be all, as the batches fall
+                assert more == beyond or (few and beyond), (cell, ledger["epsilon"])
     for name in config.get("tables", {}):
         assert (results / "tables" / f"{name}.tex").stat().st_size
         assert len((results / "tables" / f"{name}.csv").read_text().splitlines()) > 1, name
