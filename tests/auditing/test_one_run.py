@@ -61,14 +61,15 @@ def test_how_many_to_guess_is_fixed_beforehand():
 
 
 def test_evidence_is_that_of_a_gaussian_with_the_mu_of_the_ledger():
-    played = network()
+    """On average over trainings: of one alone it varies by 0.1 of what is planned."""
+    played, found = network(), []
     assert deep(played)
-    present, evidence = play_once(played, 150)
-    apart = evidence[present].mean() - evidence[~present].mean()
-    spread = math.sqrt((evidence[present].var() + evidence[~present].var()) / 2)
+    for _ in range(5):
+        present, evidence = play_once(played, 150)
+        apart = evidence[present].mean() - evidence[~present].mean()
+        found.append(apart / math.sqrt((evidence[present].var() + evidence[~present].var()) / 2))
     planned = composed_mu(played.plan.events)
-    # Canaries' gradients are not quite orthogonal: 0.93 of it on average, 0.09 from run to run. Half the noise: 1.9.
-    assert 0.55 * planned < apart / spread < 1.5 * planned
+    assert 0.7 * planned < np.mean(found) < 1.2 * planned  # canaries' gradients are not quite orthogonal
 
 
 def test_a_bound_is_below_what_is_certified_and_tells_something():

@@ -58,7 +58,8 @@ def _shown(run: Run) -> str:
 def _tuned(run: Run) -> bool:
     """Whether a search chose its settings: others show what somebody thought best."""
     named = (setting(run, name) for name in ("steps", "learning_rate_applied"))
-    return run.metrics.get("tuned_on", "").endswith("validation") and None not in named
+    source = run.metrics.get("tuned_on", "")
+    return (source == "validation" or source.endswith("; the rest on validation")) and None not in named
 
 
 def _exponents(group: Sequence[Run], name: str) -> tuple[float, float]:
