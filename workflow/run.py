@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from terminal.asked import mistake
+from terminal.asked import mistake, unknown_target
 from terminal.failures import explain
 from terminal.follow import LOGGER, follow
 
@@ -64,6 +64,8 @@ def main(arguments: list[str]) -> int:
             if shows_progress(arguments):
                 status, study = follow([SNAKEMAKE, *VIEWED, *arguments], lock)
                 failed, refused = [(job.name, job.logs, job.ended) for job in study.failed.values()], study.refused
+                if study.unknown:
+                    refused = unknown_target(study.unknown, arguments)
             else:
                 status, failed = run_snakemake(arguments, lock), []
     except RefusedError as refusal:

@@ -180,6 +180,10 @@ def test_what_a_method_gives_back_is_looked_at(rows, spoil, words, monkeypatch):
     [
         (lambda plan: plan.events, "its `plan` gave back tuple, must be dpstudy.methods.problem.Plan"),
         (lambda plan: replace(plan, events=()), "its `plan` has no event at epsilon 1, so nothing would account"),
+        (
+            lambda plan: replace(plan, events=tuple(event.scaled(0.9) for event in plan.events)),
+            r"its `plan` is certified for epsilon 1\.1\d+ at delta 0.0001, beyond the target 1; calibrate",
+        ),
     ],
 )
 def test_what_a_method_plans_is_looked_at(rows, spoil, words, monkeypatch):
@@ -187,6 +191,12 @@ def test_what_a_method_plans_is_looked_at(rows, spoil, words, monkeypatch):
     monkeypatch.setattr(least_squares, "plan", lambda *args: spoil(plan(*args)))
     with pytest.raises(StudyError, match=f"method 'least_squares': {words}"):
         dpstudy.fit("least_squares", *rows, epsilon=1, delta=1e-4)
+
+
+def test_what_is_beyond_its_target_by_its_nature_is_no_mistake(rows):
+    options = {"epsilon": 1, "delta": 1e-4, "learning_rate": 0.5, "clipping_norm": 1.0, "steps": 3}
+    shuffled = dpstudy.fit("first_order", *rows, **options, batch_size=10, sampling="shuffle", accounting="tramer2021")
+    assert shuffled.ledger["epsilon"] > 1
 
 
 def test_missing_hyper_parameters_are_named(rows):

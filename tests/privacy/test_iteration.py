@@ -12,7 +12,8 @@ from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import ITERATED, Event
-from dpstudy.privacy.ledger import build_ledger, total
+from dpstudy.privacy.ledger import build_ledger
+from dpstudy.privacy.ledger_sums import total
 from dpstudy.study.schema import check
 from dpstudy.tables.words import event_in_words
 

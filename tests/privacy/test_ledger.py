@@ -11,7 +11,8 @@ import pytest
 from dpstudy.privacy.accounting import certify, rdp_epsilon
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import LOCAL, Event
-from dpstudy.privacy.ledger import SEEDED, build_ledger, check_releases, check_run, check_spent, total
+from dpstudy.privacy.ledger import SEEDED, build_ledger, check_releases, check_run, check_spent
+from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.schema import check
 
@@ -100,10 +101,34 @@ def test_a_curve_that_forgets_a_release_is_noticed():
             check_spent(spent, drawn, 5)
 
 
+def test_a_curve_of_a_model_before_any_release_is_noticed():
+    for spent in ([GAUSSIAN], [GAUSSIAN, replace(POISSON, count=5)]):
+        with pytest.raises(RuntimeError, match="step 1 has made the releases .* and nothing was released"):
+            check_spent(spent, {}, 1)
+    check_spent([], {}, 0)  # a public start
+
+
+def test_noise_that_is_drawn_apart_from_its_sum_is_noticed():
+    """Nobody could tell whether half of it was added, or none."""
+    for mode in ("seeded", "secure"):
+        source = NoiseSource(mode, "cell")
+        source.released("gram", np.zeros((2, 2)), 5.0, symmetric=True)
+        check_run([GAUSSIAN], source)
+        part = NoiseSource(mode, "cell", "part")
+        part.gaussian("gram", (2, 2), 5.0)
+        whole = NoiseSource(mode, "cell")
+        whole.adopt(part)
+        for run in (part, whole):
+            with pytest.raises(
+                RuntimeError, match="'gram': its noise was drawn apart.* give the sum to NoiseSource.rel"
+            ):
+                check_run([GAUSSIAN], run)
+
+
 def run_that_took(taken, units, resumed=False):
     source = NoiseSource("secure", "cell")
     for _ in range(20):
-        source.gaussian("gradient", (1,), 4.0, step=source.drawn["gradient"])
+        source.released("gradient", np.zeros(1), 4.0, step=source.drawn["gradient"])
     if units:
         source.took("gradient", taken // 2, units // 2)
         source.took("gradient", taken - taken // 2, units - units // 2)

@@ -13,8 +13,9 @@ from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.events import EXPONENTIAL, Event
-from dpstudy.privacy.ledger import build_ledger, check_releases, total
+from dpstudy.privacy.ledger import build_ledger, check_releases
 from dpstudy.privacy.ledger_events import from_ledger, to_ledger
+from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.schema import check
 from dpstudy.tables.words import event_in_words

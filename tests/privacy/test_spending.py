@@ -106,6 +106,16 @@ def test_the_total_knows_what_is_gone(tmp_path):
     assert found["cells"] == 1 and found["spent"]["seeds"] == 3 and found["spent"]["epsilon"] > found["epsilon"] > 0
 
 
+def test_a_total_does_not_outlive_what_was_spent_since(tmp_path):
+    (tmp_path / "total.json").write_text("{}")
+    refusing = Spending(tmp_path / "spent.jsonl", ceiling="0.1")
+    with pytest.raises(StudyError, match="beyond release"):
+        refusing.record("a", "a/b/c/eps=1", 0, LEDGER)
+    assert (tmp_path / "total.json").exists(), "nothing was spent"
+    Spending(tmp_path / "spent.jsonl").record("a", "a/b/c/eps=1", 0, LEDGER)
+    assert not (tmp_path / "total.json").exists()
+
+
 def test_only_secure_noise_is_written_down(tmp_path):
     path = str(tmp_path / "spent.jsonl")
     assert request_of(FIRST_ORDER, noise="seeded", spent=path).spending is None
@@ -161,6 +171,9 @@ def test_the_same_folder_is_the_same_records_whatever_is_made_of_them(tmp_path, 
         "by another reader": {"reader": "image_folder", "location": "x"},
         "enlarged": {"reader": "cifar", "location": "z", "extra": {"reader": "image_folder", "location": "y"}},
         "not enlarged": {"reader": "cifar", "location": "z"},
+        "around": {"reader": "image_table", "location": "p"},
+        "within": {"reader": "image_folder", "location": "p/q/r"},
+        "beside": {"reader": "image_folder", "location": "p/s"},
     }
     found = {name: records_of(config, str(name)) for name in config["datasets"]}
     for line, others in {
@@ -168,6 +181,8 @@ def test_the_same_folder_is_the_same_records_whatever_is_made_of_them(tmp_path, 
         "c": {"c", "enlarged"},
         "enlarged": {"c", "enlarged", "not enlarged"},
         1: {1},
+        "around": {"around", "within", "beside"},
+        "within": {"within", "around"},
     }.items():
         entry = {"dataset": "whatever it was called", "records": found[line]}
         assert {name for name in found if about(entry, str(name), found[name])} == others

@@ -15,7 +15,8 @@ from dpstudy.methods.sampling import batches
 from dpstudy.privacy.accounting import certify, rdp_epsilon
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import TRUNCATED, Event
-from dpstudy.privacy.ledger import build_ledger, total
+from dpstudy.privacy.ledger import build_ledger
+from dpstudy.privacy.ledger_sums import total
 
 GRID = np.linspace(-40, 40, 160001)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from terminal.asked import mistake
+from terminal.asked import mistake, unknown_target
 from terminal.reasons import shorten
 
 
@@ -44,6 +44,31 @@ def test_a_file_that_is_no_study_is_refused(folder, text, words):
     (folder / "mine.yaml").write_bytes(text)
     said = mistake(["--configfile=mine.yaml"])
     assert said.startswith("mine.yaml: ") and words in said and "\n" not in said
+
+
+def test_what_no_rule_makes_is_told_by_the_name_that_is_wrong(folder):
+    (folder / "mine.yaml").write_text(
+        "datasets: {own: {}}\nfeatures: {pixels: {}}\nmethods: {default: {}}\nepsilons: ['1', '2']\n"
+        "tables: {auc: {}}\nfigures: {points: {}}\n"
+    )
+    for target, words in (
+        (
+            "release/own/pixels/defaul/eps=2",
+            "mine.yaml has no entry 'defaul' (did you mean 'default'?); it has default",
+        ),
+        ("cells/own/pixels/default/eps=3/metrics.json", "mine.yaml has no epsilon '3'; it has 1, 2"),
+        (
+            "release/own",
+            "mine.yaml has no such cell, or no such file of it; a cell's folder is results/release/DATASET/",
+        ),
+        (
+            "tables/acu.csv",
+            "nothing that mine.yaml makes is called so (did you mean 'results/tables/auc.csv'?); another",
+        ),
+    ):
+        said = unknown_target(f"results/{target}", ["--configfile", "mine.yaml", "--cores", "1"])
+        assert said.startswith(f"results/{target}: {words}")
+    assert "config.yaml has no data set 'own'; " in unknown_target("results/cells/own/x", [])
 
 
 def test_a_profile_that_snakemake_would_silently_leave_out_is_refused(folder):

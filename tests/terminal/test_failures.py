@@ -2,7 +2,7 @@
 
 import os
 
-from terminal.failures import WITHOUT_A_WORD, explain
+from terminal.failures import WITHOUT_A_WORD, explain, not_made
 
 ERROR = "2026-01-01 00:00:00,000 ERROR {}\n"
 
@@ -47,3 +47,11 @@ def test_a_study_that_was_stopped_only_continues(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == (
         "\ndpstudy: the study stopped (signal 15); what is finished is kept, the same command continues\n"
     )
+
+
+def test_a_target_that_no_rule_makes_is_recognised():
+    said = (
+        "MissingRuleException:\nNo rule to produce results/tables/acu.csv (if you use input functions make sure that "
+        "they don't raise unexpected exceptions)."
+    )
+    assert not_made(said) == "results/tables/acu.csv" and not_made("WorkflowError:\nNo rule") == ""

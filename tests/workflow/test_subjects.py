@@ -123,6 +123,16 @@ def test_a_bundle_predicts_and_is_not_made_of_a_cell_that_is_not_for_release(cli
     assert refused.returncode and "not for release: its noise is seeded" in refused.stderr
 
 
+def test_a_bundle_has_no_other_cell_trained(clinic):
+    """Each training spends privacy: what was not asked for must not run."""
+    clinic.write_config(CONFIG | {"epsilons": ["2", "4"]})
+    planned = clinic.planned("results/release/clinic/pixels/least-squares/eps=4")
+    clinic.write_config(CONFIG)
+    trained = [target for rule, target in planned if rule.startswith("train_")]
+    assert trained == ["results/cells/clinic/pixels/least-squares/eps=4/metrics.json"]
+    assert planned[-1][0] == "write_bundle" and "certify_cells" not in {rule for rule, _ in planned}
+
+
 def test_nobody_but_the_owner_reaches_what_came_of_private_records(clinic):
     results = clinic.path / "results"
     assert results.stat().st_mode & 0o077 == 0 == (clinic.path / ".snakemake").stat().st_mode & 0o077

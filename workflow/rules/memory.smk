@@ -263,6 +263,12 @@ def certification_memory(wildcards, input):
     return int((950 if any(map(is_sampled, own)) else 188) + 8 * input.size_mb)
 
 
+def bundle_memory(wildcards, input):
+    """mem_mb of a bundle, whose cell is certified."""
+    sampled = is_sampled(as_cell(wildcards).options(STUDY))
+    return int((950 if sampled else 300) + 8 * input.size_mb)
+
+
 def table_memory(wildcards, input):
     """mem_mb of a table; those of claims compute noise."""
     table = STUDY["tables"][wildcards.table]

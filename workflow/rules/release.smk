@@ -1,4 +1,5 @@
-# What may be published of a cell: asked for by its folder, never made by itself.
+# What may be published of a cell: asked for by its folder, never made by itself. It needs that cell alone, whose ledger is
+# certified anew: the certificates of a data set would have all other cells trained, which spends privacy.
 
 
 rule write_bundle:
@@ -6,7 +7,6 @@ rule write_bundle:
         metrics=f"results/cells/{CELL}/metrics.json",
         ledger=f"results/cells/{CELL}/ledger.json",
         model=f"results/cells/{CELL}/model.safetensors",
-        certificates="results/privacy/certificates/{dataset}.json",
         images="results/data/{dataset}/test/manifest.json",
         network=lambda wildcards: backbone_files(STUDY["features"][wildcards.features]),
         projection=lambda wildcards: fit_files(STUDY["features"][wildcards.features]),
@@ -23,7 +23,7 @@ rule write_bundle:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(memory(300, 4)),
+        mem_mb=peak(bundle_memory),
         runtime=grown(30),
     params:
         library=lambda wildcards: library_hash(bundle_code(wildcards)),

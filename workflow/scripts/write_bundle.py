@@ -5,15 +5,17 @@ import os
 from dpstudy.files import read_json
 from dpstudy.job import job
 from dpstudy.release.bundle import Origin, write_bundle
+from dpstudy.study.certificates import certified
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         files, params = snakemake.input, snakemake.params
         manifest = read_json(files.images)
+        cell = {"name": params.cell, "ledger": files.ledger, "metrics": files.metrics}
         height, width, channels = manifest["image_shape"] or (None, None, None)
         origin = Origin(
             cell=os.path.dirname(files.metrics),
-            certificate=read_json(files.certificates)["cells"][params.cell],
+            certificate=certified([cell])[params.cell],
             image={"size": [height, width], "channels": channels, "crop": params.crop},
             classes=manifest["classes"],
             multi_label=manifest["multi_label"],

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from dpstudy.study.targets import no_such_target
 from dpstudy.suggest import suggestion
 
 
@@ -25,6 +26,29 @@ def mistake(arguments: list[str]) -> str:
         if name != "none" and (said := _wrong_profile(Path(name), any(_values(arguments, "--slurm-status-command")))):
             return said
     return ""
+
+
+def unknown_target(target: str, arguments: list[str]) -> str:
+    """One sentence about a file or folder that was asked for and that no rule makes.
+
+    Args:
+        arguments: Snakemake's, whose study files can be read.
+    """
+    import yaml
+
+    files = list(_values(arguments, "--configfile", "--configfiles")) or ["config.yaml"]
+    study: dict = {}
+    for name in files:
+        study |= yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+    cell = {"data set": "datasets", "feature set": "features", "entry": "methods", "epsilon": "epsilons"}
+    names = {kind: [str(name) for name in study.get(key) or []] for kind, key in cell.items()}
+    made = [
+        f"results/{kind}/{name}.{ending}"
+        for kind, endings in (("tables", ("csv", "tex")), ("figures", ("csv", "pdf", "png")))
+        for name in study.get(kind) or {}
+        for ending in endings
+    ]
+    return no_such_target(target, " ".join(files), names, made)
 
 
 def _values(arguments: list[str], *flags: str) -> Iterator[str]:

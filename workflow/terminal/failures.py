@@ -11,6 +11,7 @@ from terminal.names import name_of_log
 REFUSAL = re.compile(
     r"^WorkflowError(?: in file .*, line \d+)?:\n(?:dpstudy: )?(.+(?:\n(?!  File |Using ).+)*)", re.MULTILINE
 )
+NO_RULE = re.compile(r"^MissingRuleException:\nNo rule to produce (\S+)", re.MULTILINE)
 NAMED = 3  # jobs with the same sentence that are named
 WITHOUT_A_WORD = (
     "ended without a word in its log, as a job does that is killed, most often for want of memory; try fewer jobs at a "
@@ -39,6 +40,16 @@ def refusal(text: str) -> str:
     """
     found = REFUSAL.search(text)
     return " ".join(found[1].split()) if found else ""
+
+
+def not_made(text: str) -> str:
+    """The file or folder that was asked for and that no rule makes; "" where `text` says nothing of that.
+
+    Args:
+        text: what Snakemake printed.
+    """
+    found = NO_RULE.search(text)
+    return found[1] if found else ""
 
 
 def explain(

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from terminal.ended import ending
-from terminal.failures import refusal, sentences
+from terminal.failures import not_made, refusal, sentences
 from terminal.names import cell_of, job_name, kind_of
 
 NOTHING_TO_DO = "Nothing to be done"
@@ -48,6 +48,7 @@ class Study:
     remote: bool = False  # jobs are submitted to a cluster, where they may wait
     stopping: bool = False  # on somebody's request
     refused: str = ""  # why the workflow did not begin
+    unknown: str = ""  # what was asked for, and no rule makes
     last_cell: str = ""
     running: dict[int, Job] = field(default_factory=dict)
     failed: dict[int, Job] = field(default_factory=dict)
@@ -123,6 +124,9 @@ class Study:
             return [text] if text.startswith(NOTHING_TO_DO) else []
         if level == "ERROR" and not self.name and (refused := refusal(text)):  # it is told in the end
             self.refused = refused
+            return []
+        if level == "ERROR" and not self.name and (unknown := not_made(text)):  # so is this
+            self.unknown = unknown
             return []
         if level == "DEBUG" or SAID_OTHERWISE.search(text) or (level == "WARNING" and text in self._warned):
             return []

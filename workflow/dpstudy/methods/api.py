@@ -23,6 +23,7 @@ from dpstudy.models import Model
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
 from dpstudy.privacy.noise import MODES, NoiseSource
+from dpstudy.study.cells import is_beyond_target
 from dpstudy.study.config import check_hyperparameters
 
 CLASSES_READ = (
@@ -79,7 +80,7 @@ def fit(
     parameters = methods.parameters(name, options)
     check_hyperparameters(name, {key: _plain(value) for key, value in options.items()})
     plan = method.plan(parameters, problem)
-    check_plan(plan, problem, name)
+    check_plan(plan, problem, name, is_beyond_target({"method": name} | options))
     beside = _beside(name, method, public)
     data = method.prepare(_Rows(features, labels, subjects), parameters, problem, **beside)
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}", "fit", seed, shared=shared_noise)

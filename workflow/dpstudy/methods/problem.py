@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 from dpstudy.errors import StudyError
 from dpstudy.models import Model
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.events import Event
+from dpstudy.privacy.events import Event, unproved
 
+_ROUNDING = 1e-9
 SANITISE = ("full", "clip", "none")
 
 
@@ -84,12 +86,15 @@ class Fit:
     curve: Sequence[tuple[int, str, str, float]] = ()
 
 
-def check_plan(plan: object, problem: Problem, method: str) -> None:
+def check_plan(plan: object, problem: Problem, method: str, beyond_target: bool = False) -> None:
     """Refuse what no `plan` may give back.
 
+    Args:
+        beyond_target: the method certifies more than its target by its nature (`x-beyond-target` of its schema).
+
     Raises:
-        StudyError: it is no Plan, or releases nothing where the budget is finite: a model of private records that
-            cost nothing would have no guarantee.
+        StudyError: it is no Plan; or releases nothing where the budget is finite: a model of private records that
+            cost nothing would have no guarantee; or is certified for more than the budget.
     """
     if not isinstance(plan, Plan):
         raise StudyError(
@@ -99,6 +104,14 @@ def check_plan(plan: object, problem: Problem, method: str) -> None:
         raise StudyError(
             f"method {method!r}: its `plan` has no event at epsilon {problem.budget.epsilon}, so nothing would account "
             "for what the model learns from private records; give each noisy release an Event"
+        )
+    if not problem.noised or beyond_target or problem.budget.accounting != "certified" or unproved(plan.events):
+        return
+    epsilon, budget = certify(plan.events, problem.budget.delta).epsilon, problem.budget
+    if epsilon > budget.target * (1 + _ROUNDING):
+        raise StudyError(
+            f"method {method!r}: its `plan` is certified for epsilon {epsilon:.4g} at delta {budget.delta:g}, beyond "
+            f"the target {budget.epsilon}; calibrate its noise multiplier (dpstudy.privacy.calibration)"
         )
 
 

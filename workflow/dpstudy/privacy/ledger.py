@@ -6,22 +6,12 @@ Epsilon is never typed: it is computed here, from the events.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.events import (
-    EXPONENTIAL,
-    ITERATED,
-    PARTS,
-    TRUNCATED,
-    Event,
-    known_to_renyi,
-    unamplified,
-    unproved,
-)
+from dpstudy.privacy.events import ITERATED, TRUNCATED, Event, unamplified, unproved
 from dpstudy.privacy.iteration import share_within
-from dpstudy.privacy.ledger_events import from_ledger, to_ledger
+from dpstudy.privacy.ledger_events import to_ledger
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.secure_noise import LARGEST
 
@@ -166,11 +156,17 @@ def check_spent(spent: Sequence[Event], drawn: Mapping[str, int], step: int) -> 
     """Hold what a method says to have spent by a step against what was drawn: a curve's epsilon must not be too small.
 
     Raises:
-        RuntimeError: more was drawn.
+        RuntimeError: more was drawn; or something is said to be spent, and nothing was drawn that a model could be
+            made of.
     """
     said: Counter[str] = Counter()
     for event in spent:
         said[event.name] += event.count
+    if said and not drawn:
+        raise RuntimeError(
+            f"`spent` says that step {step} has made the releases {dict(said)}, and nothing was released: a model that "
+            "is scored for a curve must be made of releases"
+        )
     if any(times > said[name] for name, times in drawn.items()):
         raise RuntimeError(
             f"`spent` says that step {step} has made the releases {dict(said)}, the noise source drew {dict(drawn)}"
@@ -184,13 +180,19 @@ def check_run(events: Sequence[Event], source: NoiseSource, n: int | None = None
         n: public number of units, where units are drawn from those that the ledger protects.
 
     Raises:
-        RuntimeError: as `check_releases` and `check_noise`; more or fewer units took part in a Poisson-sampled release
-            than chance allows at the rate that is accounted, or were drawn from more than n; or secure noise was too
-            coarse for a release.
+        RuntimeError: as `check_releases` and `check_noise`; the noise of a sum was not drawn by `released`; more or
+            fewer units took part in a Poisson-sampled release than chance allows at the rate that is accounted, or were
+            drawn from more than n; or secure noise was too coarse for a release.
     """
     check_releases(events, source.drawn)
     check_noise(events, source.deviations())
+    bare = {name for name, *_ in source.bare}
     for event in events:
+        if event.sensitivity is not None and event.name in bare:  # LOCAL noise goes with points, not with a sum
+            raise RuntimeError(
+                f"release {event.name!r}: its noise was drawn apart, so that nobody can tell what it was added to; "
+                "give the sum to NoiseSource.released"
+            )
         numbers = sum(source.sizes.get(event.name, {}).values())
         if source.mode == "secure" and event.noise_multiplier * math.sqrt(numbers) > LARGEST:
             raise RuntimeError(
@@ -220,80 +222,3 @@ def _improbable(taken: int, units: int, rate: float) -> bool:
     """Whether Bernstein's inequality gives a binomial count as far from its mean a chance below one in 10^12."""
     variance, far = units * rate * (1 - rate), abs(taken - units * rate)
     return far**2 / (2 * (variance + far / 3)) > math.log(2e12)
-
-
-def total(ledgers: Sequence[tuple[dict, int]], delta: float) -> dict:
-    """What would be spent on one data set if every seed of every cell were published.
-
-    Args:
-        ledgers: (ledger, number of seeds) of each cell.
-        delta: of the data set.
-
-    Returns:
-        {"delta", "cells", "seeds", "epsilon", "accountant", "unbounded"}: epsilon is None where a cell without a
-        proved guarantee makes the total infinite; "unbounded" counts such cells and "epsilon_of_proved" composes
-        the others.
-    """
-    proved = [(ledger, seeds) for ledger, seeds in ledgers if ledger["guarantee"] == "proved"]
-    unbounded = len(ledgers) - len(proved)
-    epsilon, accountant = _composed(proved, delta) if proved else (0.0, "none")
-    return {
-        "delta": delta,
-        "cells": len(ledgers),
-        "seeds": sum(seeds for _, seeds in ledgers),
-        "epsilon": None if unbounded else _finite(epsilon),
-        "accountant": accountant,
-        "unbounded": unbounded,
-        "epsilon_of_proved": _finite(epsilon),
-    }
-
-
-def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, str]:
-    """Exact Gaussian composition of the full-batch releases; with subsampled ones or selections, RDP of everything."""
-    from dpstudy.privacy.accounting import rdp_epsilon
-
-    events: Counter[Event] = Counter()
-    for ledger, seeds in proved:
-        for event in _nameless(ledger):
-            events[event] += seeds
-    if any(event.part or event.trials or event.mechanism == EXPONENTIAL for event in events):
-        return _composed_with_selections(proved, delta)
-    if unamplified(events):
-        return certify(tuple(events.elements()), delta).epsilon, "exact Gaussian DP"
-    if any(event.sampling == "shuffle" for event in events):
-        return math.inf, "none (shuffled and Poisson-sampled cells have no common adjacency)"
-    composed = [_repeat(event, times) for event, times in events.items()]
-    if not known_to_renyi(composed):
-        return certify(composed, delta).epsilon, "PLD (dp-accounting)"
-    return rdp_epsilon(composed, delta), "RDP (dp-accounting)"
-
-
-def _nameless(ledger: dict) -> tuple[Event, ...]:
-    """Its events as far as they cost privacy, so that equal ones of several cells are counted together."""
-    return tuple(replace(event, name="", sensitivity=1.0) for event in from_ledger(ledger["events"]))
-
-
-def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, str]:
-    """RDP, for the units of each part of the records: a unit is in the same part for all cells of a data set."""
-    from dp_accounting.rdp import compute_epsilon
-
-    from dpstudy.privacy.accounting import RDP_ORDERS, rdp_curve
-
-    runs: Counter[tuple[Event, ...]] = Counter()
-    for ledger, seeds in proved:
-        runs[_nameless(ledger)] += seeds
-    if any(event.sampling == "shuffle" or not known_to_renyi([event]) for run in runs for event in run):
-        return math.inf, "none (no common bound for selections and these batches)"
-    worst = 0.0
-    for part in PARTS:
-        curve = [0.0] * len(RDP_ORDERS)
-        for run, times in runs.items():
-            touching = [replace(event, part=None) for event in run if event.part in (None, part)]
-            more = rdp_curve(touching, RDP_ORDERS)
-            curve = [value + times * extra for value, extra in zip(curve, more, strict=True)]
-        worst = max(worst, float(compute_epsilon(RDP_ORDERS, curve, delta)[0]))
-    return worst, "RDP (dp-accounting)"
-
-
-def _repeat(event: Event, times: int) -> Event:
-    return replace(event, count=event.count * times)

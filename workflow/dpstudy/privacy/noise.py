@@ -44,6 +44,7 @@ class NoiseSource:
         self.sizes: dict[str, dict[str, int]] = {}  # release -> tensor -> how many numbers it has
         self.transcript: list[tuple[str, int, str, np.ndarray]] | None = None  # for audits: what was released
         self.resumed = False
+        self.bare: set[tuple[str, int, str]] = set()  # (release, step, tensor) of noise that `released` added to no sum
         self.untouched = True  # nothing was drawn or sampled: another seed gives the same
 
     def released(
@@ -77,6 +78,7 @@ class NoiseSource:
             noisy = _on_grid(query, std).astype(query.dtype)
         else:
             noisy = query + self.gaussian(name, query.shape, std, step, tensor, query.dtype)
+        self.bare.discard((name, step, tensor))
         if self.transcript is not None:
             self.transcript.append((name, step, tensor, noisy.copy()))
         return noisy
@@ -110,6 +112,7 @@ class NoiseSource:
         Raises:
             RuntimeError: this (name, step, tensor) was drawn before: noise would be shared.
         """
+        self.bare.add((name, step, tensor))
         self._enter(name, std, step, tensor)
         if self.shared:
             if name not in self._vectors:
@@ -192,6 +195,7 @@ class NoiseSource:
         """
         self.untouched = False
         self.drawn += other.drawn
+        self.bare |= other.bare
         for name, counts in {**other.deviations(), **(deviations or {})}.items():
             self._earlier.setdefault(name, Counter()).update(counts)
         self.sizes |= other.sizes

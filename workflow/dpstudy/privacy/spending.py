@@ -59,8 +59,9 @@ class Spending:
             if entry["cell"] == cell and entry["seed"] in seeds:
                 raise StudyError(
                     f"cell {cell}: it was trained with secure noise on {entry['when'][:10]}, which spent privacy; "
-                    f"training it again spends as much again. If nobody has seen what came of it, remove its lines "
-                    f"from {self._path}; else write release: {{spend_again: true}}"
+                    "training it again spends as much again. `make status` says what was changed: undo that. If nobody "
+                    f"has seen what came of it, remove its lines from {self._path} and the folder results/cells/{cell};"
+                    " else write release: {spend_again: true} (docs/own-data.md)"
                 )
 
     def afford(self, dataset: str, cell: str, seeds: Sequence[int], ledger: Mapping, records: str = "") -> None:
@@ -98,6 +99,9 @@ class Spending:
     def record(self, dataset: str, cell: str, seeds: int | Sequence[int], ledger: Mapping, records: str = "") -> None:
         """Add a line a seed; jobs that do so at the same time wait for each other.
 
+        A total.json beside the book does not know of them, and somebody might publish by it: it goes, and the next run
+        of the study makes it anew.
+
         Args:
             records: which records these are, whatever the data set is called (study/locations.py).
 
@@ -111,21 +115,29 @@ class Spending:
         with open(self._path, "a", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             self.afford(dataset, cell, seeds, ledger, records)
+            self._path.with_name("total.json").unlink(missing_ok=True)
             file.writelines(json.dumps(entry | {"seed": seed, "ledger": dict(ledger)}) + "\n" for seed in seeds)
             file.flush()
             os.fsync(file.fileno())
 
 
 def about(entry: Mapping, dataset: str, records: str | None) -> bool:
-    """Whether a line of the book is about these records, or some of them (locations.records_of); old lines know the
-    data set's name alone."""
-    if entry.get("records") and records:
-        return not set(entry["records"].split("+")).isdisjoint(records.split("+"))
-    return entry["dataset"] == dataset
+    """Whether a line of the book may be about some of these records (locations.records_of): the same folder was read,
+    or one around the other. Old lines know no folders around, or the data set's name alone."""
+    if not (entry.get("records") and records):
+        return entry["dataset"] == dataset
+    (own, around), (other, around_other) = map(_names, (entry["records"], records))
+    return not (own.isdisjoint(other | around_other) and around.isdisjoint(other))
+
+
+def _names(records: str) -> tuple[set[str], set[str]]:
+    """Names of the folders that are read, and of those around them."""
+    own, _, around = records.partition("<")
+    return set(own.split("+")), set(around.split("+")) - {""}
 
 
 def _total(ledgers: Sequence[tuple[Mapping, int]], delta: float) -> float | None:
     """The epsilon of all of them together; None where one has no proved guarantee."""
-    from dpstudy.privacy.ledger import total
+    from dpstudy.privacy.ledger_sums import total
 
     return total([(dict(ledger), seeds) for ledger, seeds in ledgers], delta)["epsilon"]

@@ -5,11 +5,14 @@ Who is protected, how well and by what, and what is left out.
 
 import math
 from collections.abc import Mapping
+from decimal import ROUND_CEILING, Decimal
 
 from dpstudy.privacy.audit import highest, rounded_down
 from dpstudy.tables.words import bounds_in_words, bounds_on_epsilon, event_in_words
 
 _UNIT = {"record": "one record (an image)", "subject": "one person, with all of that person's records"}
+_NUMBER = "The number of {many} that were learned from, {n}: it is exact, and counts as public."
+_MANY = {"record": "records", "subject": "persons"}
 _NOTHING_LEFT_OUT = "Nothing is known to be left out of the list above."
 _SEVERAL_OF_ONE = (
     "Persons as such: what is promised holds for each image by itself. Who has several, or one that stands in the "
@@ -57,6 +60,7 @@ def statement(ledger: Mapping, name: str, bounds: Mapping[str, float | None], au
         "## What this statement does not cover",
         "",
         *(f"- {sentence}" for sentence in ledger["not_accounted"] or [_NOTHING_LEFT_OUT]),
+        f"- {_NUMBER.format(many=_MANY[ledger['unit']], n=ledger['n'])}",
         *([f"- {_SEVERAL_OF_ONE}"] if ledger["unit"] == "record" else []),
         f"- {_CHOICE}",
         "- What follows from the population as a whole: such a model may reveal that a group is at risk, whether or "
@@ -99,7 +103,11 @@ def _up(epsilon: float) -> str:
 
 
 def _factor(epsilon: float) -> str:
-    return f"{math.ceil(math.exp(epsilon) * 100) / 100:g}"
+    """e^epsilon, rounded up to two decimals, or to six figures where these are more."""
+    factor = Decimal(epsilon).exp()  # to 28 figures; of math.exp the last might be too small
+    unit = Decimal(1).scaleb(max(-2, factor.adjusted() - 5))
+    text = f"{factor.quantize(unit, ROUND_CEILING):g}"
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def _percent(epsilon: float, delta: float) -> str:

@@ -17,6 +17,7 @@ from dpstudy.study.schema import check
 from dpstudy.study.tuned import pays
 from dpstudy.tuning.trials import best_trial
 
+REFUTED = "refuted"  # how a verdict begins that an attack found to be wrong
 _log = logging.getLogger("dpstudy")
 
 
@@ -29,7 +30,8 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
         options: of the study's key `audit`: runs, canaries, confidence.
 
     Raises:
-        StudyError: nothing is noised, so that there is nothing to bound; or hyper-parameters are chosen in training.
+        StudyError: nothing is noised, so that there is nothing to bound; hyper-parameters are chosen in training; or
+            the attack refutes what is certified. No table is built then: a wrong privacy claim is worse than none.
     """
     if pays(request.options):
         raise StudyError(
@@ -50,8 +52,14 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
     else:
         found = attack(game, options["runs"], options["confidence"], request.noise, shared, key)
     certified = None if shared else certify(game.plan.events, problem.budget.delta).epsilon
-    content = {"audits": found, "epsilon_certified": certified, "verdict": verdict(found, certified)}
-    _log.info("%s: %s", request.cell.path, content["verdict"])
+    told = verdict(found, certified)
+    _log.info("%s: %s", request.cell.path, told)
+    if told.startswith(REFUTED):
+        raise StudyError(
+            f"cell {request.cell.path}: an attack refutes its guarantee, so that nothing is tabled: {told} What method "
+            f"{request.options['method']!r} releases is not what its ledger says; publish none of its cells"
+        )
+    content = {"audits": found, "epsilon_certified": certified, "verdict": told}
     check(content, "audit", path)
     write_json(path, content)
 
@@ -69,5 +77,5 @@ def verdict(audits: list[dict], certified: float | None) -> str:
     if certified is None:
         return f"nothing is proved: epsilon is at least {rounded_down(found)}."
     if found > certified:
-        return f"refuted: epsilon is at least {rounded_down(found)}, and {certified:.4g} is certified."
+        return f"{REFUTED}: epsilon is at least {rounded_down(found)}, and {certified:.4g} is certified."
     return f"consistent: epsilon is at least {rounded_down(found)}, and {certified:.4g} is certified."

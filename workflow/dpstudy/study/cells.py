@@ -59,12 +59,13 @@ def beyond_target(config: dict) -> list[str]:
     found = []
     for name, entry in config["methods"].items():
         overrides = [o for o in config["overrides"] if name in (matching(o["match"], "entry") or [name])]
-        if any(_is_beyond_target(entry | more) for more in ({}, *(override["set"] for override in overrides))):
+        if any(is_beyond_target(entry | more) for more in ({}, *(override["set"] for override in overrides))):
             found.append(name)
     return found
 
 
-def _is_beyond_target(options: dict) -> bool:
+def is_beyond_target(options: dict) -> bool:
+    """Whether these options, of a cell or an entry with its `method`, certify more than a target by their nature."""
     rules = method_schema(options["method"])
     return any(
         options.get(key, rules["properties"][key].get("default")) == value

@@ -8,15 +8,15 @@ from dpstudy.privacy.certificate import recertify
 from dpstudy.study.schema import check
 
 
-def write_certificates(cells: Sequence[dict], path: str) -> None:
-    """Certify cells anew.
+def certified(cells: Sequence[dict]) -> dict[str, dict]:
+    """Certify cells anew: cell -> what `recertify` finds.
 
     Args:
-        cells: {"name", "ledger" (path), "metrics" (path)} of each cell of one data set.
-        path: of the JSON to write: cell -> what `recertify` finds.
+        cells: {"name", "ledger" (path), "metrics" (path)} of each.
 
     Raises:
-        StudyError: a ledger does not stand. No table is built then: a wrong privacy claim is worse than none.
+        StudyError: a ledger does not stand. No table, and no bundle, is built then: a wrong privacy claim is worse than
+            none.
     """
     found = {}
     for cell in cells:
@@ -29,6 +29,18 @@ def write_certificates(cells: Sequence[dict], path: str) -> None:
             f"cell {name}: its ledger does not stand, so that nothing is tabled: {'; '.join(faults)}. Delete "
             f"results/cells/{name} and run the study again; if it falls again, the fault is in its method{more}"
         )
-    content = {"cells": found}
+    return found
+
+
+def write_certificates(cells: Sequence[dict], path: str) -> None:
+    """Write `certified` of the cells of one data set.
+
+    Args:
+        path: of the JSON to write.
+
+    Raises:
+        StudyError: as of `certified`.
+    """
+    content = {"cells": certified(cells)}
     check(content, "certificate", path)
     write_json(path, content)

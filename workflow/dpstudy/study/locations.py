@@ -24,11 +24,13 @@ def data_root(config: dict) -> str:
 
 
 def records_of(config: dict, dataset: str) -> str:
-    """Which records a data set has: short names, joined by "+", that do not depend on what a study calls it.
+    """Which records a data set has: short names, joined by "+", that do not depend on what a study calls it; behind a
+    "<" those of all folders around (`spending.about` reads them).
 
     Each folder, or file, that is read has a name, a second one that enlarges the data set too; two data sets with a
-    name in common have records in common: those that read, cut, sample or protect the same folder in two ways. A folder
-    that was moved is another one. The first name is of the reader too, as in books that earlier versions wrote.
+    name in common may have records in common: those that read, cut, sample or protect the same folder in two ways, or
+    one of which reads a folder around the other's. A folder that was moved is another one. The first name is of the
+    reader too, as in books that earlier versions wrote.
 
     Args:
         config: a study's, checked or as it was read.
@@ -37,11 +39,16 @@ def records_of(config: dict, dataset: str) -> str:
     entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
     root = data_root({"data_root": "data"} | config)
     sources = [entry, *([entry["extra"]] if "extra" in entry else [])]
-    found = []
+    found: list[str] = []
+    around: list[str] = []
     for source in sources:
-        folder = str(Path(root, source["location"]).resolve()) if "location" in source else ""
-        found += [f"{source['reader']} {folder}", *([folder] if folder else [])]
-    return "+".join(hashlib.sha256(name.encode()).hexdigest()[:16] for name in found)
+        folder = Path(root, source["location"]).resolve() if "location" in source else None
+        found += [f"{source['reader']} {folder or ''}", *([str(folder)] if folder else [])]
+        around += map(str, folder.parents) if folder else []
+    own, outer = (
+        "+".join(hashlib.sha256(name.encode()).hexdigest()[:16] for name in names) for names in (found, around)
+    )
+    return f"{own}<{outer}" if outer else own
 
 
 def weights_file(config: dict, features: dict) -> Path | None:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from dpstudy.files import read_json, write_json
-from dpstudy.privacy.ledger import total
+from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.spending import Spending, about
 
 

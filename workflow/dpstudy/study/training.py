@@ -24,7 +24,7 @@ from dpstudy.privacy.events import unproved
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
 from dpstudy.privacy.spending import BeyondBudgetError
 from dpstudy.progress import progress
-from dpstudy.study.cells import hyperparameters
+from dpstudy.study.cells import hyperparameters, is_beyond_target
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
 from dpstudy.study.monitor import Monitor, holds_spent
 from dpstudy.study.provenance import cell_fingerprint, versions
@@ -105,7 +105,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     if "curve" in outputs and not hasattr(method, "spent"):
         raise StudyError(f"method {request.options['method']!r}: its schema has a curve, but its module no `spent`")
     plan = method.plan(parameters, problem)
-    check_plan(plan, problem, request.options["method"])
+    check_plan(plan, problem, request.options["method"], is_beyond_target(request.options))
     _log.info("plan: %s", plan)
     _check_spending(request, problem, plan)
     data = None if paid else training_data(method, parameters, problem, inputs)

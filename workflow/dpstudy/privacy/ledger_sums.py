@@ -1,0 +1,91 @@
+"""What several ledgers of the same records add up to."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.events import EXPONENTIAL, PARTS, Event, known_to_renyi, unamplified
+from dpstudy.privacy.ledger_events import from_ledger
+
+
+def total(ledgers: Sequence[tuple[dict, int]], delta: float) -> dict:
+    """What would be spent on one data set if every seed of every cell were published.
+
+    Args:
+        ledgers: (ledger, number of seeds) of each cell.
+        delta: of the data set.
+
+    Returns:
+        {"delta", "cells", "seeds", "epsilon", "accountant", "unbounded"}: epsilon is None where a cell without a
+        proved guarantee makes the total infinite; "unbounded" counts such cells and "epsilon_of_proved" composes
+        the others.
+    """
+    proved = [(ledger, seeds) for ledger, seeds in ledgers if ledger["guarantee"] == "proved"]
+    unbounded = len(ledgers) - len(proved)
+    epsilon, accountant = _composed(proved, delta) if proved else (0.0, "none")
+    return {
+        "delta": delta,
+        "cells": len(ledgers),
+        "seeds": sum(seeds for _, seeds in ledgers),
+        "epsilon": None if unbounded else _finite(epsilon),
+        "accountant": accountant,
+        "unbounded": unbounded,
+        "epsilon_of_proved": _finite(epsilon),
+    }
+
+
+def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, str]:
+    """Exact Gaussian composition of the full-batch releases; with subsampled ones or selections, RDP of everything."""
+    from dpstudy.privacy.accounting import rdp_epsilon
+
+    events: Counter[Event] = Counter()
+    for ledger, seeds in proved:
+        for event in _nameless(ledger):
+            events[event] += seeds
+    if any(event.part or event.trials or event.mechanism == EXPONENTIAL for event in events):
+        return _composed_with_selections(proved, delta)
+    if unamplified(events):
+        return certify(tuple(events.elements()), delta).epsilon, "exact Gaussian DP"
+    if any(event.sampling == "shuffle" for event in events):
+        return math.inf, "none (shuffled and Poisson-sampled cells have no common adjacency)"
+    composed = [_repeat(event, times) for event, times in events.items()]
+    if not known_to_renyi(composed):
+        return certify(composed, delta).epsilon, "PLD (dp-accounting)"
+    return rdp_epsilon(composed, delta), "RDP (dp-accounting)"
+
+
+def _nameless(ledger: dict) -> tuple[Event, ...]:
+    """Its events as far as they cost privacy, so that equal ones of several cells are counted together."""
+    return tuple(replace(event, name="", sensitivity=1.0) for event in from_ledger(ledger["events"]))
+
+
+def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, str]:
+    """RDP, for the units of each part of the records: a unit is in the same part for all cells of a data set."""
+    from dp_accounting.rdp import compute_epsilon
+
+    from dpstudy.privacy.accounting import RDP_ORDERS, rdp_curve
+
+    runs: Counter[tuple[Event, ...]] = Counter()
+    for ledger, seeds in proved:
+        runs[_nameless(ledger)] += seeds
+    if any(event.sampling == "shuffle" or not known_to_renyi([event]) for run in runs for event in run):
+        return math.inf, "none (no common bound for selections and these batches)"
+    worst = 0.0
+    for part in PARTS:
+        curve = [0.0] * len(RDP_ORDERS)
+        for run, times in runs.items():
+            touching = [replace(event, part=None) for event in run if event.part in (None, part)]
+            more = rdp_curve(touching, RDP_ORDERS)
+            curve = [value + times * extra for value, extra in zip(curve, more, strict=True)]
+        worst = max(worst, float(compute_epsilon(RDP_ORDERS, curve, delta)[0]))
+    return worst, "RDP (dp-accounting)"
+
+
+def _repeat(event: Event, times: int) -> Event:
+    return replace(event, count=event.count * times)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
