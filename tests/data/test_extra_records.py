@@ -77,7 +77,7 @@ def test_extra_classes_must_be_the_data_sets(tmp_path, refused):
     for name in "ab":
         (tmp_path / "folder" / name).mkdir(parents=True)
     extra = {"reader": "image_folder", "location": "folder"}
-    refused(DIGITS | {"extra": extra}, tmp_path, "the class '0' stands in only one of this folder and the classes")
+    refused(DIGITS | {"extra": extra}, tmp_path, "the class '0' has no folder here; make one, or mend `classes`")
     refused(DIGITS | {"extra": extra | {"classes": ["a", "b"]}}, tmp_path, "no image in any of its class folders")
 
 

@@ -14,7 +14,9 @@ from dpstudy.data.own import is_confidential
         ("seeded", {"reader": "image_table"}, True),
         ("seeded", {"reader": "image_table", "test_split": "public"}, True),
         ("seeded", {"reader": "cifar", "extra": {"reader": "image_folder"}}, True),
-        ("seeded", {"reader": "cifar", "extra": {"reader": "arrays"}}, False),
+        ("seeded", {"reader": "cifar", "extra": {"reader": "arrays"}}, True),
+        ("seeded", {"reader": "arrays"}, True),
+        ("seeded", {"reader": "cifar", "extra": {"reader": "imagenet32"}}, False),
     ],
 )
 def test_what_is_confidential(noise, dataset, confidential):

@@ -9,10 +9,11 @@ from dpstudy.data import shards
 from dpstudy.data.names import split_names
 from dpstudy.data.prepare import data_root, prepare_manifest, prepare_shard
 from dpstudy.data.reader import Rows
-from dpstudy.data.readers import READERS, digits, open_reader
+from dpstudy.data.readers import digits, open_reader
 from dpstudy.data.records import Records
 from dpstudy.errors import StudyError
 from dpstudy.files import write_table
+from dpstudy.study.schema import schema
 
 DIGITS = {"reader": "digits", "splits": {"test": 0.2, "validation": 0.1}, "shards": 3}
 
@@ -182,7 +183,7 @@ def test_the_environment_overrides_the_data_root(monkeypatch):
 
 
 def test_every_registered_reader_can_be_imported(tmp_path):
-    for name in READERS:
+    for name in schema("config")["$defs"]["source"]["x-readers"]:
         options = {"reader": name, "location": "nowhere"}
         if name in ("digits", "glyphs", "dead_leaves", "strokes", "cutouts", "scenes"):  # made, not read
             assert open_reader(name, options, tmp_path).pools == ("all",)

@@ -90,8 +90,11 @@ def test_folder_with_train_and_test(tmp_path):
     assert records.ids[0] == "test/dog/11.png"
     assert records.labels[0] == 0
     (tmp_path / "pictures" / "train" / "bee").mkdir()
-    with pytest.raises(StudyError, match="train: the class 'bee' stands in only one"):
+    with pytest.raises(StudyError, match="train: the folder 'bee' is none of the classes dog, cat; rename it, or mend"):
         open_reader("image_folder", options, tmp_path)
+    (tmp_path / "pictures" / "train" / "bee").rmdir()
+    with pytest.raises(StudyError, match=r"train: the folder 'cat' is none .* dog, cats \(did you mean 'cats'\?\)"):
+        open_reader("image_folder", options | {"classes": ["dog", "cats"]}, tmp_path)
     (tmp_path / "pictures" / "val").mkdir()
     with pytest.raises(StudyError, match="stands the folder 'val'"):
         open_reader("image_folder", options, tmp_path)
@@ -268,11 +271,11 @@ def test_bad_tables_and_options_are_refused(scans, refused):
     file.write_text(whole.splitlines()[0])
     refused(TABLE, root, "labels.csv: no rows")
     file.write_text("")
-    refused(TABLE, root, "labels.csv", "header")
+    refused(TABLE, root, "labels.csv: is empty, or begins with an empty line; its first line names the columns")
     file.write_text(whole.replace(",", ";"))
     refused(TABLE, root, "labels.csv: its header has no comma but ';'; save it with commas between the values")
     file.write_text(whole.replace("sex", "path", 1))
-    refused(TABLE, root, "labels.csv", "names a column twice")
+    refused(TABLE, root, "labels.csv", "its header names the column 'path' twice")
     file.write_text(whole.replace("p2,", "p2,extra,", 1))
     refused(TABLE, root, "labels.csv: line 8 has 7 values for 6 columns")
     file.write_text(whole + '"never closed')

@@ -147,10 +147,10 @@ def test_a_weak_delta_is_refused_before_an_image_is_decoded(own):
         assert "for so many subjects" in str(caught.value)
 
 
-@pytest.mark.parametrize("extra", ["image_folder", "arrays"])
+@pytest.mark.parametrize("extra", ["image_folder", "arrays", "imagenet32"])
 def test_a_weak_delta_is_refused_where_own_records_enlarge_a_benchmark(extra, caplog):
     options = {"reader": "cifar", "extra": {"reader": extra}, "delta": "1e-3"}
-    if extra == "arrays":
+    if extra == "imagenet32":
         check_delta("d", options, 1000)
         assert "datasets.d.delta: 1e-3 is not below 1/n" in caplog.text
         return

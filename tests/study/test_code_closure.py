@@ -12,9 +12,8 @@ import pytest
 
 from dpstudy import methods
 from dpstudy.arrays import has_driver
-from dpstudy.data.readers import READERS
 from dpstudy.errors import StudyError
-from dpstudy.features import EXTRACTORS, shards
+from dpstudy.features import extractor_modules, shards
 from dpstudy.methods import module_name
 from dpstudy.study import schema as schemas
 from dpstudy.study.code import PACKAGE, closure
@@ -22,11 +21,14 @@ from dpstudy.study.provenance import library_hash
 from dpstudy.study.schema import method_names, method_schema, schema
 
 SCRIPTS = PACKAGE.parent / "scripts"
+SOURCE, FEATURES = (schema("config")["$defs"][node] for node in ("source", "features"))
+READERS = [f"dpstudy.data.readers.{name}" for name in SOURCE["x-readers"]]
+EXTRACTORS = [module for name in FEATURES["x-extractors"] for module in extractor_modules(name)]
 MODULES = {  # what a rule adds to a script, because the script chooses it by name
-    "prepare_shard.py": READERS.values(),
-    "prepare_manifest.py": READERS.values(),
-    "extract_shard.py": EXTRACTORS.values(),
-    "fit_projection.py": EXTRACTORS.values(),
+    "prepare_shard.py": READERS,
+    "prepare_manifest.py": READERS,
+    "extract_shard.py": EXTRACTORS,
+    "fit_projection.py": EXTRACTORS,
     "train_cell.py": [f"dpstudy.methods.{name}" for name in method_names()],
     "tune_entry.py": [f"dpstudy.methods.{name}" for name in method_names()],
 }

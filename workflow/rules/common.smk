@@ -15,12 +15,12 @@ sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
 from dpstudy.arrays import has_driver
 from dpstudy.data.names import DRAWN, caveats, split_names
-from dpstudy.data.own import OWN_DATA, is_confidential, own_reader, test_is_public
+from dpstudy.data.own import is_confidential, own_data, own_reader, test_is_public
 from dpstudy.data.readers import CROPPING
 from dpstudy.data.shard_size import shard_size, unpacked_bytes
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.on_training import ON_TRAINING, UNPAID
-from dpstudy.features import EXTRACTORS
+from dpstudy.features import extractor_modules
 from dpstudy.files import write_json
 from dpstudy.job import check_writable, keep_to_owner, name_workflow
 from dpstudy.methods import module_name

@@ -19,7 +19,7 @@ def with_manifest(folder, source):
 def other_splits(wildcards):
     """The shards of a user's other splits, where it is known whose an image is: no two persons may share one."""
     source, options = wildcards.source, SOURCES[wildcards.source]
-    if source not in STUDY["datasets"] or options["reader"] not in OWN_DATA or "subject_column" not in options:
+    if source not in STUDY["datasets"] or not own_data(options["reader"]) or "subject_column" not in options:
         return []
     others = [split for split in split_names(options) if split != wildcards.split]
     return [path for split in others for path in parts(f"results/data/{source}/{split}", source)]
@@ -238,8 +238,7 @@ def bundle_code(wildcards):
     """The script of a bundle, and what a bundle may be of: every kind of model, and the extractor."""
     models = [module for module, _ in MODELS.values()]
     extractor = STUDY["features"][wildcards.features]["extractor"]
-    made = [EXTRACTORS[extractor]] if extractor in EXTRACTORS else []
-    return code("write_bundle.py", *models, *made)
+    return code("write_bundle.py", *models, *extractor_modules(extractor))
 
 
 def cropped(dataset):

@@ -1,13 +1,21 @@
 """Which data sets are a user's own."""
 
-OWN_DATA = ("image_folder", "image_table", "labels")  # readers
+from dpstudy.study.schema import schema
+
+
+def own_data(reader: str | None) -> bool:
+    """Whether people bring their own records with a reader: `x-own-data` of the config's schema.
+
+    A list in code would make all cells stale when a reader is added to it.
+    """
+    return reader in schema("config")["$defs"]["source"]["x-own-data"]
 
 
 def own_reader(options: dict) -> str | None:
     """The reader for own data among those of a data set and of what enlarges it (`extra`), told from its config entry;
     None where all its records come from published benchmarks."""
     readers = (options["reader"], options.get("extra", {}).get("reader"))
-    return next((reader for reader in readers if reader in OWN_DATA), None)
+    return next((reader for reader in readers if own_data(reader)), None)
 
 
 def test_is_public(options: dict) -> bool:
@@ -16,7 +24,7 @@ def test_is_public(options: dict) -> bool:
     A published benchmark's are, a user's own are not, unless `test_split` says otherwise. What enlarges a data set
     joins its training split alone.
     """
-    return options.get("test_split", "private" if options["reader"] in OWN_DATA else "public") == "public"
+    return options.get("test_split", "private" if own_data(options["reader"]) else "public") == "public"
 
 
 def is_confidential(config: dict) -> bool:

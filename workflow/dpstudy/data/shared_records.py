@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from dpstudy.data.own import OWN_DATA
+from dpstudy.data.own import own_data
 from dpstudy.data.reader import Rows
 from dpstudy.errors import StudyError
 
@@ -62,7 +62,7 @@ class SeenImages:
             first = self._seen.setdefault(hashlib.sha256(image.as_buffer()).digest(), (name, subject))
             if first[1] == subject:
                 continue
-            if self._reader in OWN_DATA:
+            if own_data(self._reader):
                 raise StudyError(_sentence(first, (name, subject)))
             _log.warning("%s", _sentence(first, (name, subject)))
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,8 +98,10 @@ def _read_csv(path: Path) -> TextTable:
     rows, numbers = [], []
     try:
         header = next(lines, [])
-        if len(set(header)) < len(header) or not header:
-            raise StudyError(f"{path}: its header names a column twice, or is empty: {', '.join(header)}")
+        if not header:
+            raise StudyError(f"{path}: is empty, or begins with an empty line; its first line names the columns")
+        if twice := [name for name, times in Counter(header).items() if times > 1]:
+            raise StudyError(f"{path}: its header names the column {twice[0]!r} twice; give each a name of its own")
         mark = next((mark for mark in ";\t|" if mark in header[0]), None)
         if len(header) == 1 and mark:
             raise StudyError(f"{path}: its header has no comma but {mark!r}; save it with commas between the values")

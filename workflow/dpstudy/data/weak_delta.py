@@ -1,6 +1,7 @@
 """A delta that permits publishing a record outright is refused on a user's own data, and named elsewhere."""
 
 import logging
+from decimal import ROUND_FLOOR, Decimal
 
 from dpstudy.data.own import own_reader
 from dpstudy.errors import StudyError
@@ -24,8 +25,18 @@ def check_delta(dataset: str, options: dict, n: int) -> None:
     sentence = (
         f"datasets.{dataset}.delta: {options['delta']} is not below 1/n = 1/{n}"
         f"{' for so many subjects' if options.get('unit') == 'subject' else ''}; "
-        f"a guarantee that weak permits publishing a record outright; choose at most {0.1 / n:.1g}"
+        f"a guarantee that weak permits publishing a record outright; choose at most {_tenth_of(n)}"
     )
     if own_reader(options):
         raise StudyError(sentence)
     _log.warning("%s", sentence)
+
+
+def _tenth_of(n: int) -> str:
+    """A tenth of 1/n, rounded down to one digit.
+
+    >>> _tenth_of(62), _tenth_of(100)
+    ('0.001', '0.001')
+    """
+    tenth = Decimal(1) / (10 * n)
+    return f"{float(tenth.quantize(Decimal(1).scaleb(tenth.adjusted()), ROUND_FLOOR)):g}"

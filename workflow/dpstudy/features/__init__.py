@@ -1,24 +1,23 @@
-"""Feature extractors: a name in the config, and the module that is imported only when it is used.
+"""Feature extractors: a name in the config is that of a module here, which is imported only when it is used.
 
 A module has `open(options, *, backbone_folder=None, data_root=None) -> Extractor`. `images` has no module (networks
 read the images), and `precomputed` reads what the user brings, row by row, instead of computing from images.
 """
 
-import importlib
 import os
 from typing import Protocol
 
 import numpy as np
 
+from dpstudy.by_name import opener
 from dpstudy.errors import StudyError
 
-EXTRACTORS = {
-    "pixels": "dpstudy.features.pixels",
-    "scatternet": "dpstudy.features.scatternet",
-    "random_patches": "dpstudy.features.random_patches",
-    "backbone": "dpstudy.features.backbone",
-    "timm": "dpstudy.features.timm",
-}
+NOT_COMPUTED = ("images", "precomputed")
+
+
+def extractor_modules(name: str) -> list[str]:
+    """The import path of an extractor's module; none where nothing is computed from images."""
+    return [] if name in NOT_COMPUTED else [f"{__name__}.{name}"]
 
 
 class Extractor(Protocol):
@@ -54,10 +53,7 @@ def open_extractor(
         StudyError: it does not exist, or it computes nothing from images (`images`, `precomputed`).
     """
     name = options.get("extractor")
-    if name in ("images", "precomputed"):
+    if name in NOT_COMPUTED:
         raise StudyError(f"extractor {name!r} computes no features from images")
-    if name not in EXTRACTORS:
-        choices = ", ".join(sorted([*EXTRACTORS, "images", "precomputed"]))
-        raise StudyError(f"extractor {name!r} does not exist; there are {choices}")
-    module = importlib.import_module(EXTRACTORS[name])
+    module = opener(__name__, "extractor", name)
     return module.open(options, backbone_folder=backbone_folder, data_root=data_root)

@@ -43,8 +43,8 @@ class Projection:
         """
         if dim != len(self._mean):
             raise StudyError(
-                f"fit {self.card['fit']!r} takes {len(self._mean)} features a record, these images give {dim}: choose "
-                "a public set with images of the same size"
+                f"fit {self.card['fit']!r} takes {len(self._mean)} features a record, these images give {dim}: give "
+                "its public set the same `size` and `channels` as the data set"
             )
 
     def __call__(self, features: np.ndarray) -> np.ndarray:

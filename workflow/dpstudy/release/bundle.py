@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpstudy.errors import StudyError
-from dpstudy.features import EXTRACTORS
+from dpstudy.features import extractor_modules
 from dpstudy.files import read_json, write_json
 from dpstudy.models.kinds import MODELS, kind_of
 from dpstudy.release.card import card, trained
@@ -132,7 +132,7 @@ def _features(origin: Origin, target: Path) -> dict:
 
 def _write_program(target: Path, kind: str, extractor: str) -> None:
     """predict.py, and the part of the library that it runs on."""
-    modules = [MODELS[kind][0], *([EXTRACTORS[extractor]] if extractor in EXTRACTORS else [])]
+    modules = [MODELS[kind][0], *extractor_modules(extractor)]
     files = closure("dpstudy.release.predictor", *modules)
     for path in files:
         copy = target / "dpstudy" / Path(path).resolve().relative_to(PACKAGE)

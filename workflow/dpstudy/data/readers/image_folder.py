@@ -15,8 +15,10 @@ from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location
 from dpstudy.errors import StudyError
+from dpstudy.suggest import suggestion
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff")
+_LISTED = 8  # classes that a message names
 _POOLS = ("train", "test")
 
 
@@ -39,10 +41,18 @@ def open(options: dict, data_root: Path) -> Reader:
     found = {pool: _folders(root) for pool, root in roots.items()}
     classes = class_names(options, found[pools[0]])
     for pool, root in roots.items():
-        difference = set(found[pool]) ^ set(classes)
-        if difference:
-            raise StudyError(f"{root}: the class {min(difference)!r} stands in only one of this folder and the classes")
+        if difference := set(found[pool]) ^ set(classes):
+            raise StudyError(f"{root}: {_misfit(min(difference), difference, classes)}")
     return _Folders(folder, {pool: _files(root, classes) for pool, root in roots.items()}, classes, options)
+
+
+def _misfit(name: str, difference: set[str], classes: list[str]) -> str:
+    """What is wrong with a class without a folder, or a folder without a class."""
+    near = suggestion(name, difference - {name})
+    if name in classes:
+        return f"the class {name!r} has no folder here{near}; make one, or mend `classes`"
+    listed = ", ".join(classes[:_LISTED]) + (", ..." if len(classes) > _LISTED else "")
+    return f"the folder {name!r} is none of the classes {listed}{near}; rename it, or mend `classes`"
 
 
 class _Folders:
