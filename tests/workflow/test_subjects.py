@@ -3,6 +3,7 @@
 import copy
 import csv
 import json
+import os
 import subprocess
 import sys
 
@@ -131,6 +132,19 @@ def test_a_bundle_has_no_other_cell_trained(clinic):
     trained = [target for rule, target in planned if rule.startswith("train_")]
     assert trained == ["results/cells/clinic/pixels/least-squares/eps=4/metrics.json"]
     assert planned[-1][0] == "write_bundle" and "certify_cells" not in {rule for rule, _ in planned}
+
+
+def test_an_image_that_was_replaced_is_read_again(clinic):
+    """Who withdrew must not stay in: a replaced picture makes shards, and all that is made of them, stale."""
+    features = "results/features/clinic/pixels/train/manifest.json"
+    assert clinic.planned(features) == []
+    image = clinic.path / "data" / "clinic" / "images" / "7.png"
+    content, kept = image.read_bytes(), image.stat()
+    Image.fromarray(np.zeros((8, 8), np.uint8)).save(image)
+    rules = {rule for rule, _ in clinic.planned(features)}
+    image.write_bytes(content)
+    os.utime(image, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    assert {"prepare_shard", "extract_shard"} <= rules and clinic.planned(features) == []
 
 
 def test_nobody_but_the_owner_reaches_what_came_of_private_records(clinic):

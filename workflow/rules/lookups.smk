@@ -66,6 +66,14 @@ def source_table(wildcards):
     return [str(Path(study_locations.data_root(STUDY)) / options["location"] / options["table"])]
 
 
+@functools.cache
+def state_of_images(source):
+    """What the user's own images look like from outside: a replaced, added or removed one makes the shards anew."""
+    from dpstudy.data.state import state_of
+
+    return state_of(SOURCES[source], Path(study_locations.data_root(STUDY)))
+
+
 def with_images(dataset):
     """Whether a data set brings images."""
     return STUDY["datasets"][dataset]["reader"] != "labels"

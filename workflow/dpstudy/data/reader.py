@@ -18,7 +18,7 @@ class Rows:
     Attributes:
         ids: (n,) strings, unique over all pools of the data set.
         subjects: (n,) strings naming the subject of each row, or None.
-        files: the n image files, where a user's own table names one for each row; else None.
+        files: the n image files, where a user's own table or folder has one for each row; else None.
     """
 
     ids: np.ndarray

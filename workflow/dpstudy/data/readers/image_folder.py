@@ -69,7 +69,7 @@ class _Folders:
         }
 
     def rows(self, pool: str) -> Rows:
-        return Rows(self._ids[pool])
+        return Rows(self._ids[pool], files=[path for path, _ in self._files[pool]])
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
         rows = [self._files[pool][index] for index in indices]

@@ -1,0 +1,74 @@
+"""A user's own images, seen from outside: what is replaced, added or removed shows, and what is not does not."""
+
+import os
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dpstudy.data.state import UNREADABLE, state_of
+
+FOLDER = {"reader": "image_folder", "location": "own", "classes": ["a", "b"], "size": [8, 8], "channels": 1}
+TABLE = FOLDER | {"reader": "image_table", "table": "t.csv", "path_column": "path", "label_column": "label"}
+ARRAYS = {"reader": "arrays", "location": "arrays", "classes": ["a", "b"]}
+
+
+@pytest.fixture
+def root(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = ["path,label"]
+    for number in range(4):
+        path = f"{'ab'[number % 2]}/{number}.png"
+        (tmp_path / "own" / path).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(rng.integers(0, 256, (8, 8)).astype(np.uint8)).save(tmp_path / "own" / path)
+        rows.append(f"{path},{path[0]}")
+    (tmp_path / "arrays").mkdir()
+    for pool in ("train", "test"):
+        np.save(tmp_path / "arrays" / f"{pool}_images.npy", np.zeros((3, 4, 4), np.uint8))
+        np.save(tmp_path / "arrays" / f"{pool}_labels.npy", np.array([0, 1, 0]))
+    (tmp_path / "table.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+def with_table(root):
+    (root / "table.csv").rename(root / "own" / "t.csv")
+    return TABLE
+
+
+@pytest.mark.parametrize("options_in", [lambda root: FOLDER, with_table], ids=["folder", "table"])
+def test_a_replaced_added_or_removed_image_shows(root, options_in):
+    options, first = options_in(root), root / "own/a/0.png"
+    states, kept = [state_of(options, root)], first.stat()
+    assert state_of(options, root) == states[0] and len(states[0]) == 16
+    content = first.read_bytes()
+    Image.fromarray(np.full((8, 8), 9, np.uint8)).save(first)
+    states.append(state_of(options, root))
+    first.write_bytes(content)
+    os.utime(first, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    assert state_of(options, root) == states[0], "put back as it was"
+    os.utime(first, ns=(kept.st_atime_ns, kept.st_mtime_ns + 1))
+    states.append(state_of(options, root))
+    os.utime(first, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    if options is FOLDER:
+        (root / "own/b/9.png").write_bytes(content)
+        states.append(state_of(options, root))
+        (root / "own/b/9.png").unlink()
+        first.unlink()
+        states.append(state_of(options, root))
+    else:
+        (root / "own/b/9.png").write_bytes(content)
+        assert state_of(options, root) == states[0], "the table does not name it"
+        first.unlink()
+        assert state_of(options, root) == UNREADABLE, "the reader will say that a file is missing"
+    assert len(set(states)) == len(states)
+
+
+def test_arrays_and_what_enlarges_a_benchmark_show(root):
+    enlarged = {"reader": "digits", "extra": FOLDER}
+    before = state_of(ARRAYS, root), state_of(enlarged, root)
+    np.save(root / "arrays" / "test_labels.npy", np.array([0, 1, 0, 1]))
+    (root / "own/b/1.png").unlink()
+    after = state_of(ARRAYS, root), state_of(enlarged, root)
+    assert after[1] not in (before[1], UNREADABLE) and after[0] != before[0]
+    assert state_of({"reader": "digits"}, root) == "" == state_of({"reader": "cifar", "location": "nowhere"}, root)
+    assert state_of(FOLDER | {"location": "nowhere"}, root) == UNREADABLE
