@@ -291,6 +291,7 @@ def test_hard_data_leave_a_finite_model(parameters):
         ({"variant": "pubished"}, "variant 'pubished': one of 'improved', 'published'"),
         ({"variant": "published"}, "steps: the published variant needs a number"),
         ({"variant": "published", "steps": 10}, "learning_rate: the published variant needs a number"),
+        (PUBLISHED | {"start_share": 0.5}, "start_share: the published variant starts at zero weights; leave it out"),
         ({"steps": 0}, "steps 0: must be an integer of at least 1"),
         ({"mean_share": 0.5, "gram_share": 0.5}, "their sum must be below 1"),
         ({"clipping_norm": 0}, "clipping_norm 0: must be a number above 0"),

@@ -112,13 +112,16 @@ def test_private_records_reach_a_bundle_through_releases_alone(case, tmp_path, m
 
     monkeypatch.setattr(NoiseSource, "released", released)
     monkeypatch.setattr(NoiseSource, "sampling", sampling)
-    bundles = []
+    bundles, curves = [], []
     for seed in (1, 2):
         cell = train(tmp_path / f"cell{seed}", METHODS[case], seed)
         origin = origin_of(cell, test_public=True)  # as it is: both data sets have the same test split
         write_bundle("toy", origin, ["tuning"], str(tmp_path / f"bundle{seed}"))
         bundles.append(contents(tmp_path / f"bundle{seed}"))
+        curves.append([path.read_bytes() for path in cell.glob("curve.parquet")])
     assert bundles[0] == bundles[1]
+    assert curves[0] == curves[1], "a curve scores models that are made of something else than releases"
+    assert bool(curves[0]) == method_schema(METHODS[case]["method"])["x-curve"]
     assert {"model.safetensors", "ledger.json", "bundle.json", "PRIVACY.md", "predict.py", "README.md"} <= set(
         bundles[0]
     )

@@ -103,6 +103,8 @@ class Parameters:
         for key in ("steps", "learning_rate"):
             if getattr(self, key) == "auto" and published:
                 raise StudyError(f"{_METHOD}: {key}: the published variant needs a number")
+        if published and self.start_share:
+            raise StudyError(f"{_METHOD}: start_share: the published variant starts at zero weights; leave it out")
         if self.steps != "auto" and not (self.steps == 0 and self.start_share > 0):
             count(_METHOD, steps=self.steps)
         if self.learning_rate != "auto":
