@@ -2,13 +2,14 @@
 
 import csv
 import logging
+import shutil
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from PIL import Image
 
-from dpstudy.data.prepare import prepare_manifest, prepare_shard
+from dpstudy.data.prepare import look_through, prepare_manifest, prepare_shard
 from dpstudy.data.shared_records import SeenImages
 from dpstudy.data.weak_delta import check_delta
 from dpstudy.errors import StudyError
@@ -166,3 +167,22 @@ def test_delta_is_compared_with_the_number_of_what_is_protected(own, unit, below
     prepare(root, "train", delta=str(0.99 / (12 * below)), **changes)
     with pytest.raises(StudyError, match=f"is not below 1/n = 1/{12 * below}"):
         prepare(root, "train", delta=str(1 / (12 * below)), **changes)
+
+
+def test_an_image_in_train_and_test_is_told(tmp_path):
+    """Scores would be of images that were learned from; twice in one pool it stands as it may."""
+    options = {"reader": "image_folder", "location": "own", "classes": ["a", "b"], "size": [8, 8], "channels": 1}
+    options |= {"shards": 1, "unit": "record"}
+    rng = np.random.default_rng(0)
+    for number in range(8):
+        path = tmp_path / "own" / ("train", "test")[number % 2] / "ab"[number // 4] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(rng.integers(0, 256, (8, 8)).astype(np.uint8)).save(path)
+    own = tmp_path / "own"
+    shutil.copy(own / "train/a/0.png", own / "train/b/again.png")
+    assert look_through("own", options, tmp_path, "1e-3") == ""
+    shutil.copy(own / "train/a/0.png", own / "test/b/copy.png")
+    told = look_through("own", options, tmp_path, "1e-3")
+    assert told.startswith("'train/a/0.png' and 'test/b/copy.png' are the same image: scores would be of images")
+    shutil.copy(own / "train/a/2.png", own / "test/a/another.png")
+    assert "are the same image (1 more likewise): scores" in look_through("own", options, tmp_path, "1e-3")

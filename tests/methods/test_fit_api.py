@@ -165,6 +165,15 @@ def test_predict_refuses_what_does_not_fit(rows, name):
     [
         (lambda fitted: fitted.model, "its `fit` gave back LinearModel, must be dpstudy.methods.problem.Fit"),
         (lambda fitted: None, "its `fit` gave back NoneType"),
+        (lambda fitted: Fit(None), "the model of its `fit`, NoneType, has no scores and no parameters and no finite"),
+        (
+            lambda fitted: Fit(replace(fitted.model, weights=fitted.model.weights.T)),
+            r"gave back weights \(\d+, 3\) and",
+        ),
+        (
+            lambda fitted: Fit(replace(fitted.model, bias=np.zeros((3, 1)))),
+            r"bias \(3, 1\); must be \(3, \d+\) and \(3,\)",
+        ),
         (lambda fitted: Fit(replace(fitted.model, bias=np.full(3, np.nan))), "weights that are NaN or infinite"),
     ],
 )
@@ -179,6 +188,11 @@ def test_what_a_method_gives_back_is_looked_at(rows, spoil, words, monkeypatch):
     ("spoil", "words"),
     [
         (lambda plan: plan.events, "its `plan` gave back tuple, must be dpstudy.methods.problem.Plan"),
+        (
+            lambda plan: replace(plan, events=plan.events[0]),
+            r"the events of its `plan` are Event\(.*; must be a tuple of",
+        ),
+        (lambda plan: replace(plan, events=("gram",)), r"the events of its `plan` are \('gram',\); must be a tuple of"),
         (lambda plan: replace(plan, events=()), "its `plan` has no event at epsilon 1, so nothing would account"),
         (
             lambda plan: replace(plan, events=tuple(event.scaled(0.9) for event in plan.events)),

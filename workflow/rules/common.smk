@@ -49,6 +49,10 @@ name_workflow()
 try:
     STUDY = study_config.load(config)
     study_locations.check_locations(STUDY)
+    for features in STUDY["features"].values():
+        closure(*extractor_modules(features["extractor"]))
+    for source in (*STUDY["datasets"].values(), *STUDY["public"].values()):
+        closure(f"dpstudy.data.readers.{source['reader']}")
     if is_confidential(STUDY):
         keep_to_owner("results", ".snakemake", RECORDS)
 except StudyError as error:
@@ -218,7 +222,8 @@ def look_through_own_data():
         for name in own:
             entry = STUDY["datasets"][name]
             try:
-                look_through(name, entry, Path(study_locations.data_root(STUDY)), entry["delta"])
+                if told := look_through(name, entry, Path(study_locations.data_root(STUDY)), entry["delta"]):
+                    logger.warning(f"dpstudy: datasets.{name}: {told}")
             except StudyError as error:
                 raise WorkflowError(f"dpstudy: nothing was run: {error}")
 

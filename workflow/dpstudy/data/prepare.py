@@ -15,7 +15,7 @@ from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.readers import open_reader
 from dpstudy.data.records import Records, concatenate
 from dpstudy.data.shards import write_manifest, write_shard
-from dpstudy.data.shared_records import SeenImages, check_files
+from dpstudy.data.shared_records import SeenImages, check_files, in_both
 from dpstudy.data.source import multi_labels, single_labels
 from dpstudy.data.splits import Parts, assign
 from dpstudy.data.weak_delta import check_delta
@@ -31,8 +31,11 @@ def data_root(config_value: str) -> Path:
     return Path(os.environ.get("DPSTUDY_DATA") or config_value)
 
 
-def look_through(dataset: str, options: dict, data_root: Path, delta: str) -> None:
+def look_through(dataset: str, options: dict, data_root: Path, delta: str) -> str:
     """Find what can be wrong with a data set before any of its images is decoded.
+
+    Returns:
+        What its owner should know: a sentence, or "".
 
     Raises:
         StudyError: as `prepare_shard`, but for what only images can show.
@@ -40,9 +43,11 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str) -> No
     with _named(dataset):
         reader = open_reader(options.get("reader"), options, data_root)
         splits = _splits(reader, options, "train", True)
-        for pool in reader.pools:
-            check_files(reader.rows(pool))
+        pools = {pool: reader.rows(pool) for pool in reader.pools}
+        for rows in pools.values():
+            check_files(rows)
     check_delta(dataset, options | {"delta": delta}, _learned_from(reader, splits, options))
+    return in_both(pools)
 
 
 def prepare_shard(

@@ -7,6 +7,7 @@ compared within a split, and a match is a warning.
 
 import hashlib
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,6 +41,35 @@ def check_files(rows: Rows) -> None:
                 raise StudyError(
                     _sentence((rows.ids[other], rows.subjects[other]), (rows.ids[row], rows.subjects[row]))
                 )
+
+
+def in_both(pools: Mapping[str, Rows]) -> str:
+    """A warning where files of equal content stand in two pools, such as `train` and `test`; "" where none do.
+
+    Scores would be of images that were learned from. Nothing is read where no files are known, and of those only such
+    as have equal sizes.
+    """
+    known = [(pool, row, file) for pool, rows in pools.items() for row, file in enumerate(rows.files or ())]
+    by_size: dict[int, list[tuple[str, int, Path]]] = {}
+    for pool, row, file in known:
+        if file.is_file():
+            by_size.setdefault(file.stat().st_size, []).append((pool, row, file))
+    found = []
+    for equal in by_size.values():
+        if len({pool for pool, *_ in equal}) == 1:
+            continue
+        first: dict[bytes, tuple[str, int]] = {}
+        for pool, row, file in equal:
+            other = first.setdefault(_digest(file), (pool, row))
+            if other[0] != pool:
+                found.append((pools[other[0]].ids[other[1]], pools[pool].ids[row]))
+    if not found:
+        return ""
+    more = f" ({len(found) - 1:,} more likewise)" if len(found) > 1 else ""
+    return (
+        f"{found[0][0]!r} and {found[0][1]!r} are the same image{more}: scores would be of images that were learned "
+        "from; take one of the two out"
+    )
 
 
 class SeenImages:

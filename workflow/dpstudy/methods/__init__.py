@@ -35,7 +35,10 @@ def module_name(name: str) -> str:
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         if entry.name == name:
             return entry.value
-    raise StudyError(f"method {name!r}: there is none of that name")
+    raise StudyError(
+        f"method {name!r}: there is none of that name: no file workflow/dpstudy/methods/{name}.py, and no installed "
+        "package that brings it (docs/add-a-method.md)"
+    )
 
 
 def load(name: str) -> ModuleType:
@@ -45,9 +48,7 @@ def load(name: str) -> ModuleType:
         StudyError: no such method, or its module lacks a part.
     """
     module = importlib.import_module(module_name(name))
-    if not hasattr(module, "Parameters"):
-        raise StudyError(f"method {name!r}: there is none of that name")
-    missing = [part for part in ("plan", "prepare", "fit") if not hasattr(module, part)]
+    missing = [part for part in ("Parameters", "plan", "prepare", "fit") if not hasattr(module, part)]
     if missing:
         raise StudyError(f"method {name!r}: {module.__file__} lacks {' and '.join(missing)} (docs/add-a-method.md)")
     return module

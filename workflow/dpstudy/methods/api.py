@@ -85,7 +85,7 @@ def fit(
     data = method.prepare(_Rows(features, labels, subjects), parameters, problem, **beside)
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
-    check_fit(fitted, name)
+    check_fit(fitted, name, problem)
     check_run(plan.events, source, problem.n)
     why_none = SHARED_NOISE if shared_noise else None
     ledger = build_ledger(

@@ -4,8 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from dpstudy.errors import StudyError
 from dpstudy.models import Model
+from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event, unproved
@@ -93,12 +96,17 @@ def check_plan(plan: object, problem: Problem, method: str, beyond_target: bool 
         beyond_target: the method certifies more than its target by its nature (`x-beyond-target` of its schema).
 
     Raises:
-        StudyError: it is no Plan; or releases nothing where the budget is finite: a model of private records that
-            cost nothing would have no guarantee; or is certified for more than the budget.
+        StudyError: it is no Plan, or its events are none; or releases nothing where the budget is finite: a model of
+            private records that cost nothing would have no guarantee; or is certified for more than the budget.
     """
     if not isinstance(plan, Plan):
         raise StudyError(
             f"method {method!r}: its `plan` gave back {type(plan).__name__}, must be dpstudy.methods.problem.Plan"
+        )
+    if not isinstance(plan.events, tuple) or not all(isinstance(event, Event) for event in plan.events):
+        raise StudyError(
+            f"method {method!r}: the events of its `plan` are {plan.events!r:.60}; must be a tuple of "
+            "dpstudy.privacy.events.Event"
         )
     if problem.noised and not plan.events:
         raise StudyError(
@@ -115,15 +123,32 @@ def check_plan(plan: object, problem: Problem, method: str, beyond_target: bool 
         )
 
 
-def check_fit(fitted: object, method: str) -> None:
+def check_fit(fitted: object, method: str, problem: Problem) -> None:
     """Refuse what no `fit` may give back.
 
     Raises:
-        StudyError: it is no Fit, or a number of its model is NaN or infinite.
+        StudyError: it is no Fit, its model is none or, where it is linear, has other shapes than (m, d) and (m,), or a
+            number of it is NaN or infinite.
     """
     if not isinstance(fitted, Fit):
         raise StudyError(
             f"method {method!r}: its `fit` gave back {type(fitted).__name__}, must be dpstudy.methods.problem.Fit"
         )
-    if not fitted.model.finite:
+    model = fitted.model
+    if lacking := [part for part in ("scores", "parameters", "finite", "save") if not hasattr(model, part)]:
+        raise StudyError(
+            f"method {method!r}: the model of its `fit`, {type(model).__name__}, has no {' and no '.join(lacking)} "
+            "(dpstudy/models/__init__.py)"
+        )
+    if isinstance(model, LinearModel):
+        found, wanted = (
+            (np.shape(model.weights), np.shape(model.bias)),
+            ((problem.classes, problem.dim), (problem.classes,)),
+        )
+        if found != wanted:
+            raise StudyError(
+                f"method {method!r}: its `fit` gave back weights {found[0]} and bias {found[1]}; must be {wanted[0]} "
+                f"and {wanted[1]}: (classes, features) and (classes,)"
+            )
+    if not model.finite:
         raise StudyError(f"method {method!r}: its model has weights that are NaN or infinite")

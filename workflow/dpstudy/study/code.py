@@ -10,6 +10,8 @@ import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 
+from dpstudy.errors import StudyError
+
 PACKAGE = Path(__file__).parents[1]
 _ROOT = PACKAGE.parent
 
@@ -19,6 +21,9 @@ def closure(*starts: str) -> list[str]:
 
     Scripts themselves are included, as are modules of other packages, with what they import from their own. Paths are
     relative to the current folder where they lie below it.
+
+    Raises:
+        StudyError: a module is missing, or a file is no Python.
     """
     return list(_named(starts, Path.cwd()))
 
@@ -50,7 +55,11 @@ def _imports(path: Path) -> tuple[Path, ...]:
     root = next(folder for folder in path.parents if not (folder / "__init__.py").is_file())
     *around, own = path.relative_to(root).with_suffix("").parts
     roots = {(*around, own)[0]: root, PACKAGE.name: _ROOT}
-    for node in ast.walk(ast.parse(path.read_bytes(), filename=str(path))):
+    try:
+        tree = ast.parse(path.read_bytes(), filename=str(path))
+    except SyntaxError as error:
+        raise StudyError(f"{path}: line {error.lineno}: no Python ({error.msg})") from None
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -76,10 +85,19 @@ def _file_of(module: str, root: Path = _ROOT) -> Path | None:
 
 
 def _outside(module: str) -> Path:
-    """The file of a module of another package."""
-    spec = importlib.util.find_spec(module)
+    """The file of a module of another package.
+
+    Raises:
+        StudyError: there is none.
+    """
+    if module.split(".")[0] == PACKAGE.name:
+        raise StudyError(f"{module}: there is no file workflow/{module.replace('.', '/')}.py")
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:  # of a package around it
+        spec = None
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"{module}: no file of this module is installed", name=module)
+        raise StudyError(f"{module}: no file of this module is installed")
     return Path(spec.origin).resolve()
 
 

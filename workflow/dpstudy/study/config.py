@@ -16,6 +16,7 @@ from dpstudy.study.locations import sources_of
 from dpstudy.study.messages import check_known as _known
 from dpstudy.study.messages import explain, within_mapping
 from dpstudy.study.narrowing import narrow
+from dpstudy.study.new_methods import check_method
 from dpstudy.study.origins import check_backbone, check_backbones, check_origin, check_start
 from dpstudy.study.public_points import check_public_points
 from dpstudy.study.schema import fill_defaults, method_names, method_schema, schema
@@ -46,6 +47,7 @@ def load(raw: dict) -> dict:
             raise StudyError(
                 f"methods.{name}.method: unknown method {entry['method']!r}{close}; there are {', '.join(known)}"
             )
+        check_method(entry["method"])
         fill_defaults(entry, method_schema(entry["method"]), method_schema(entry["method"]))
         _validate_entry(entry, f"methods.{name}")
     _check_sources(config)

@@ -16,7 +16,13 @@ _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # plain values alon
 @functools.cache
 def schema(name: str) -> dict:
     """The schema workflow/schemas/{name}.schema.yaml; readers and extractors are those whose keys it lists."""
-    content = yaml.load((FOLDER / f"{name}.schema.yaml").read_text(encoding="utf-8"), Loader=_SafeLoader)
+    path = FOLDER / f"{name}.schema.yaml"
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_SafeLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f": line {mark.line + 1}" if mark else ""
+        raise StudyError(f"{path}{where}: not YAML: {getattr(error, 'problem', None) or error}") from None
     for node, key in (("source", "reader"), ("features", "extractor")) if name == "config" else ():
         node = content["$defs"][node]
         node["properties"][key]["enum"] = list(node[f"x-{key}s"])
@@ -38,8 +44,7 @@ def method_schema(name: str) -> dict:
     if (FOLDER / "methods" / f"{name}.schema.yaml").exists():
         content = copy.deepcopy(schema(f"methods/{name}"))
     else:
-        (entry,) = importlib.metadata.entry_points(group="dpstudy.methods", name=name)
-        content = copy.deepcopy(entry.load().SCHEMA)
+        content = copy.deepcopy(_of_package(name))
     _check_method_schema(name, content)
     content["properties"] |= {
         "sanitise": {
@@ -64,6 +69,23 @@ def method_schema(name: str) -> dict:
     return content
 
 
+def _of_package(name: str) -> dict:
+    """The SCHEMA of a method of another package.
+
+    Raises:
+        StudyError: several packages have it, its module cannot be imported, or has no SCHEMA.
+    """
+    entries = list(importlib.metadata.entry_points(group="dpstudy.methods", name=name))
+    if len({entry.value for entry in entries}) > 1:
+        raise StudyError(f"method {name!r}: several packages have it, {', '.join(entry.value for entry in entries)}")
+    try:
+        return entries[0].load().SCHEMA
+    except Exception as error:  # whatever importing somebody's module raises
+        raise StudyError(
+            f"method {name!r}: {entries[0].value} must be a module with SCHEMA; {type(error).__name__}: {error}"
+        ) from error
+
+
 # Benchmarks that a reader of their own format reads, by the reader: their names, as a method's `x-chosen-on` has them.
 BENCHMARKS = {"cifar": ("CIFAR-10", "CIFAR-100"), "idx": ("MNIST", "Fashion-MNIST", "EMNIST letters")}
 
@@ -74,12 +96,19 @@ def _check_method_schema(name: str, content: dict) -> None:
     Raises:
         StudyError: it is not.
     """
+    if not isinstance(content, dict):
+        raise StudyError(f"schema of method {name!r}: must be a mapping of keywords (docs/add-a-method.md)")
     for key, allowed in (("x-reads", ("features", "statistics")), ("x-curve", (True, False))):
         if content.get(key) not in allowed:
             raise StudyError(
                 f"schema of method {name!r}: `{key}` is {content.get(key)!r}; must be "
                 f"{' or '.join(str(value).lower() for value in allowed)} (docs/add-a-method.md)"
             )
+    if content["x-reads"] == "statistics" and not isinstance(content.get("x-per-class"), dict):
+        raise StudyError(
+            f"schema of method {name!r}: `x-reads: statistics` needs `x-per-class`, the options with which sums of "
+            "each class are made too (docs/add-a-method.md)"
+        )
     known = [benchmark for names in BENCHMARKS.values() for benchmark in names]
     unknown = set(content.get("x-chosen-on", [])).difference(known)
     if unknown:

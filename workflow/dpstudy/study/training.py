@@ -189,7 +189,7 @@ def _train_seed(
         rows = keeper.curve if keeper else curve
         extra["monitor"] = Monitor(seed, test, request.metrics, classes, rows, holds_spent(method, plan, source))
     fitted = method.fit(data, parameters, problem, plan, source, **extra)
-    check_fit(fitted, request.options["method"])
+    check_fit(fitted, request.options["method"], problem)
     check_run(plan.events, source, problem.n)
     if keeper:
         curve.extend(keeper.curve)
