@@ -26,6 +26,8 @@ def test_an_attack_that_refutes_a_guarantee_stops_the_study(toy_features, tmp_pa
     told = (
         "cell toy/pixels/entry/eps=1: an attack refutes its guarantee, so that nothing is tabled: refuted: epsilon is "
     )
-    with pytest.raises(StudyError, match=f"^{told}at least .* What method 'least_squares' releases"):
+    with pytest.raises(
+        StudyError, match=f"^{told}at least .* At a confidence of 0.999, what method 'least_squares' releases"
+    ):
         audit_cell(request_of(CELL), inputs_of(toy_features), OPTIONS, str(path))
     assert not path.exists()

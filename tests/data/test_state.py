@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpstudy.data.state import UNREADABLE, state_of
+from dpstudy.data.state import state_of
 
 FOLDER = {"reader": "image_folder", "location": "own", "classes": ["a", "b"], "size": [8, 8], "channels": 1}
 TABLE = FOLDER | {"reader": "image_table", "table": "t.csv", "path_column": "path", "label_column": "label"}
@@ -59,7 +59,7 @@ def test_a_replaced_added_or_removed_image_shows(root, options_in):
         (root / "own/b/9.png").write_bytes(content)
         assert state_of(options, root) == states[0], "the table does not name it"
         first.unlink()
-        assert state_of(options, root) == UNREADABLE, "the reader will say that a file is missing"
+        states.append(state_of(options, root))
     assert len(set(states)) == len(states)
 
 
@@ -69,6 +69,31 @@ def test_arrays_and_what_enlarges_a_benchmark_show(root):
     np.save(root / "arrays" / "test_labels.npy", np.array([0, 1, 0, 1]))
     (root / "own/b/1.png").unlink()
     after = state_of(ARRAYS, root), state_of(enlarged, root)
-    assert after[1] not in (before[1], UNREADABLE) and after[0] != before[0]
+    assert after[1] != before[1] and after[0] != before[0]
     assert state_of({"reader": "digits"}, root) == "" == state_of({"reader": "cifar", "location": "nowhere"}, root)
-    assert state_of(FOLDER | {"location": "nowhere"}, root) == UNREADABLE
+    assert len(state_of(FOLDER | {"location": "nowhere"}, root)) == 16, "the job will say what is wrong"
+    unnamed = {"reader": "cifar", "location": "nowhere", "extra": {"reader": "arrays", "location": "arrays"}}
+    before = state_of(unnamed, root)
+    np.save(root / "arrays" / "test_labels.npy", np.array([0, 1]))
+    assert state_of(unnamed, root) != before, "whose classes the benchmark names"
+
+
+def test_a_file_that_may_be_absent_hides_no_other(root):
+    options = with_table(root) | {"unreadable": 0.5}
+    states = [state_of(options, root)]
+    (root / "own/a/0.png").unlink()
+    states.append(state_of(options, root))
+    Image.fromarray(np.full((8, 8), 9, np.uint8)).save(root / "own/b/1.png")
+    states.append(state_of(options, root))
+    assert len(set(states)) == 3
+
+
+def test_an_absolute_folder_is_seen_as_a_relative_one_is(root):
+    assert state_of(FOLDER | {"location": str(root / "own")}, root) == state_of(FOLDER, root)
+
+
+def test_a_mosaic_in_a_folder_below_shows(root):
+    options = with_table(root) | {"mosaic": "a/0.png", "tile": [4, 4]}
+    before = state_of(options, root)
+    Image.fromarray(np.full((8, 8), 9, np.uint8)).save(root / "own/a/0.png")
+    assert state_of(options, root) != before

@@ -191,6 +191,26 @@ def test_processes_that_share_a_training_train_with_what_the_search_chose(folder
     assert asked == [(0.1, "softmax")]
 
 
+@pytest.mark.parametrize("chosen", ["poisson", "shuffle"])
+def test_a_search_may_choose_what_certifies_more_than_its_target(folders, tmp_path, chosen, monkeypatch):
+    """Whether a target may be missed is asked of what was chosen, not of what the config leaves open."""
+    space = {"sampling": {"choices": ["poisson", "shuffle"]}}
+    options = {"method": "first_order", "clipping_norm": 1.0, "learning_rate": 0.1, "batch_size": 60, "epochs": 1}
+    write_trials(tmp_path / "trials.parquet", [Trial({"sampling": chosen}, 80.0, 0.1)], space)
+    inputs = replace(of_both(folders), trials=str(tmp_path / "trials.parquet"))
+    _, ledger = train(request_of(tuned(options, space)), inputs, tmp_path / "tuned")
+    assert (ledger["epsilon"] > 1) == (chosen == "shuffle")
+    plan = first_order.plan
+    monkeypatch.setattr(first_order, "plan", lambda *args: _louder(plan(*args)))
+    if chosen == "poisson":
+        with pytest.raises(StudyError, match="is certified for epsilon .* beyond the target 1; calibrate"):
+            train(request_of(tuned(options, space)), inputs, tmp_path / "louder")
+
+
+def _louder(plan):
+    return replace(plan, events=tuple(event.scaled(0.5) for event in plan.events))
+
+
 def test_a_search_at_infinite_epsilon_is_named_too(folders, tmp_path):
     trials = [Trial({"learning_rate": 0.1, "loss": "softmax"}, 80.0, 0.1)] * 4
     write_trials(tmp_path / "trials.parquet", trials, LEARNING)

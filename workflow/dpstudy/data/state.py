@@ -1,14 +1,12 @@
 """Whether the files of a user's own records are those that shards were made of."""
 
 import hashlib
-from collections.abc import Iterator
+import os
 from pathlib import Path
 
 from dpstudy.data.own import own_data
 from dpstudy.data.readers import open_reader
 from dpstudy.errors import StudyError
-
-UNREADABLE = "cannot be read"
 
 
 def state_of(options: dict, data_root: Path) -> str:
@@ -16,30 +14,37 @@ def state_of(options: dict, data_root: Path) -> str:
 
     It is among the parameters of the jobs that read them: a replaced, added or removed image makes these run again, as
     an edited table does. Nothing is opened but a table. "" where all records come from published benchmarks, whose
-    files do not change; where the records cannot be read, a word, and the job that reads them will say why.
+    files do not change. What is wrong with the records is not said here: the job that reads them will say it.
 
     Args:
         options: the data set's entry in the config.
         data_root: the folder that `location` is relative to.
     """
     sources = [source for source in (options, options.get("extra", {})) if own_data(source.get("reader"))]
-    if not sources:
-        return ""
     digest = hashlib.sha256()
-    try:
-        for source in sources:
-            for file in _files({"classes": options.get("classes")} | source, data_root):
+    for source in sources:
+        folder = Path(data_root) / source["location"]
+        for file in _files(source, folder, data_root):
+            try:
                 seen = file.stat()
-                digest.update(f"{file.relative_to(data_root)}\0{seen.st_size}\0{seen.st_mtime_ns}\n".encode())
+                told = f"{seen.st_size} {seen.st_mtime_ns}"
+            except OSError:  # `unreadable` allows for some
+                told = "absent"
+            digest.update(os.fsencode(f"{file.relative_to(folder)}\0{told}\n"))
+    return digest.hexdigest()[:16] if sources else ""
+
+
+def _files(source: dict, folder: Path, data_root: Path) -> list[Path]:
+    """One for each image where each has a file of its own; else what lies in the folder, and the mosaic."""
+    try:
+        reader = open_reader(source["reader"], {key: source[key] for key in source if key != "extra"}, data_root)
+        own = [file for pool in reader.pools for file in reader.rows(pool).files or ()]
     except (StudyError, OSError):
-        return UNREADABLE
-    return digest.hexdigest()[:16]
-
-
-def _files(source: dict, data_root: Path) -> Iterator[Path]:
-    """One for each image where each has a file of its own; else those of the folder."""
-    options = {key: value for key, value in source.items() if key != "extra"}
-    reader = open_reader(options["reader"], options, data_root)
-    own = [file for pool in reader.pools for file in reader.rows(pool).files or ()]
-    folder = Path(data_root) / options["location"]
-    yield from own or sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+        own = []
+    if own:
+        return own
+    beside = [folder / source["mosaic"]] if source.get("mosaic") else []
+    try:
+        return [*beside, *sorted(path for path in folder.iterdir() if not path.name.startswith("."))]
+    except OSError:
+        return beside

@@ -11,7 +11,10 @@ from dpstudy.privacy.audit import highest, rounded_down
 from dpstudy.tables.words import bounds_in_words, bounds_on_epsilon, event_in_words
 
 _UNIT = {"record": "one record (an image)", "subject": "one person, with all of that person's records"}
-_NUMBER = "The number of {many} that were learned from, {n}: it is exact, and counts as public."
+_NUMBER = (
+    "The number of {many} of the training split, {n}, those included that may have been left out as copies of public "
+    "images: it is exact, and counts as public."
+)
 _MANY = {"record": "records", "subject": "persons"}
 _NOTHING_LEFT_OUT = "Nothing is known to be left out of the list above."
 _SEVERAL_OF_ONE = (

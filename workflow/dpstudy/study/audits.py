@@ -56,8 +56,9 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
     _log.info("%s: %s", request.cell.path, told)
     if told.startswith(REFUTED):
         raise StudyError(
-            f"cell {request.cell.path}: an attack refutes its guarantee, so that nothing is tabled: {told} What method "
-            f"{request.options['method']!r} releases is not what its ledger says; publish none of its cells"
+            f"cell {request.cell.path}: an attack refutes its guarantee, so that nothing is tabled: {told} At a "
+            f"confidence of {options['confidence']:g}, what method {request.options['method']!r} releases is not what "
+            "its ledger says; publish none of its cells"
         )
     content = {"audits": found, "epsilon_certified": certified, "verdict": told}
     check(content, "audit", path)

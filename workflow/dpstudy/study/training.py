@@ -105,7 +105,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     if "curve" in outputs and not hasattr(method, "spent"):
         raise StudyError(f"method {request.options['method']!r}: its schema has a curve, but its module no `spent`")
     plan = method.plan(parameters, problem)
-    check_plan(plan, problem, request.options["method"], is_beyond_target(request.options))
+    check_plan(plan, problem, request.options["method"], is_beyond_target(request.options | hyper))
     _log.info("plan: %s", plan)
     _check_spending(request, problem, plan)
     data = None if paid else training_data(method, parameters, problem, inputs)
