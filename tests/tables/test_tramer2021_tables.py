@@ -43,7 +43,12 @@ SPEC = {
         "small": {"linear": {"features": "sn", "entry": "sgd"}},
     },
     "searches": [
-        {"label": "linear", "dataset": "mnist", "epsilon": "3", "cells": [{"features": "sn", "entry": "sgd"}]},
+        {
+            "label": "linear",
+            "dataset": "mnist",
+            "epsilon": "3",
+            "cells": [{"features": "sn", "entry": "sgd", "label": "DN 8"}],
+        },
     ],
 }
 MODELS = {
@@ -107,6 +112,7 @@ def test_evidence_from_a_study(results):
     )
     search = ours.searches["MNIST", "linear"]
     assert (search.statistics["min"], search.statistics["max"], len(search.trials)) == (97.0, 98.5, 2)
+    assert [trial["label"] for trial in search.trials] == ["DN 8", "DN 8"]  # Figure 8's normalisation
 
 
 def test_the_claims_table_of_tramer2021(results, tmp_path):

@@ -21,10 +21,9 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.tables.figures import RC, save
 from dpstudy.tables.numbers import significant
 from dpstudy.tables.palette import COLOURS, MARKERS, colours
-from dpstudy.tables.searches import pooled
+from dpstudy.tables.searches import BY_LABEL, pooled
 
 CSV_HEADER = ("panel", "by", "search", "dataset", "epsilon", "value", "trials", "failed", "median", "max")
-BY_LABEL = "label"  # a panel over what tells cells apart (a normalisation), instead of over what was searched
 _WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.3, 2
 _MEDIAN: dict[str, Any] = {"linestyle": "--", "markerfacecolor": "none"}
 

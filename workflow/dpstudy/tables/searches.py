@@ -15,6 +15,7 @@ from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet
 
 STATISTICS = ("min", "max", "median", "mad")
+BY_LABEL = "label"  # what tells a search's cells apart (a normalisation), seen as one more parameter
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dpstudy.tables.claims.scores import Point, Run, Scores, Search
 from dpstudy.tables.layout import check_names
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
-from dpstudy.tables.searches import STATISTICS, lay_searches, pooled
+from dpstudy.tables.searches import BY_LABEL, STATISTICS, lay_searches, pooled
 
 PAPERS = {
     printed.paper: printed
@@ -141,7 +141,11 @@ def _searches(name: str, spec: Mapping, results: Results) -> dict[tuple[str, str
         key = (counterparts.get(row["dataset"], {}).get("dataset", row["dataset"]), row["label"])
         if key in found:
             raise StudyError(f"table {name}: two searches stand for the {key[1]} model on {key[0]}; pool their cells")
-        trials = [trial for _, trial in pooled(row, results.trials) if trial["state"] == "complete"]
+        trials = [
+            trial | {BY_LABEL: cell.get("label")}
+            for cell, trial in pooled(row, results.trials)
+            if trial["state"] == "complete"
+        ]
         found[key] = Search({statistic: laid.statistic(statistic) for statistic in STATISTICS}, trials, laid.failed)
     return found
 

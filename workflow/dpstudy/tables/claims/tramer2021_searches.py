@@ -12,8 +12,10 @@ from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Scores
 from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST
+from dpstudy.tables.searches import BY_LABEL
 
 PARAMETERS = ("batch_size", "learning_rate", "epochs")
+EXCEPTED = {"batch_size": slice(-1), "learning_rate": slice(1, None)}  # of CNNs: overly large batches, low rates
 _STABLE = 1.0  # points between the best with a parameter fixed and the best of all that still read as "very stable"
 _NEAR = 3.0  # points below the best that still read as "near-optimal"
 _TREND = 0.5  # points from the last value but one to the last that read as a significant upward trend
@@ -92,24 +94,25 @@ def spread(evidence: Evidence) -> Finding:
     return _judged(evidence, parts)
 
 
-def best_by_value(trials: Sequence[Mapping], parameter: str) -> dict[float, float]:
-    """Value of a hyper-parameter -> the best trial with it, in percent, values ascending."""
-    found: dict[float, float] = {}
+def best_by_value(trials: Sequence[Mapping], parameter: str) -> dict[float | str, float]:
+    """Value of a hyper-parameter -> the best trial with it, in percent, values ascending; labels are in no order."""
+    found: dict[float | str, float] = {}
     for trial in trials:
-        if parameter in trial:
-            value = float(trial[parameter])
+        if trial.get(parameter) is not None:
+            value = trial[parameter] if parameter == BY_LABEL else float(trial[parameter])
             found[value] = max(found.get(value, 0.0), trial["value"])
     return dict(sorted(found.items()))
 
 
 def maximum_is_stable(evidence: Evidence) -> Finding:
-    """The best accuracy hardly depends on one parameter, but for CNNs with large batches or low rates."""
+    """The best accuracy hardly depends on one parameter, but for CNNs with large batches or low rates. What tells the
+    searches of a model apart, its normalisation, is a parameter too, as in the figure."""
     losses: dict[str, float] = {}
     for (dataset, model), search in evidence.ours.searches.items():
-        for parameter in PARAMETERS:
+        for parameter in (*PARAMETERS, BY_LABEL):
             best = list(best_by_value(search.trials, parameter).values())
-            if model == "cnn" and parameter != "epochs":
-                best = best[:-1] if parameter == "batch_size" else best[1:]  # what the claim excepts
+            if model == "cnn" and parameter in EXCEPTED:
+                best = best[EXCEPTED[parameter]]
             if len(best) > 1:
                 losses[f"{dataset} {model} {parameter}"] = max(best) - min(best)
     if not losses:
