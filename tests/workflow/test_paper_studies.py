@@ -74,6 +74,8 @@ def shrunk(config: dict) -> dict:
         tuning = options.get("tuning", {})
         if "trials" in tuning:
             tuning["trials"] = 2
+            if "choices" in tuning["space"].get("batch_size", {}):  # of so few records no larger one can be made
+                tuning["space"]["batch_size"] = {"choices": [BATCH]}
         if tuning.get("sampler") == "grid":
             tuning["space"] = {name: {"choices": fewest(name, of["choices"])} for name, of in tuning["space"].items()}
     return config
