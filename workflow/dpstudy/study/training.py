@@ -5,11 +5,7 @@ import importlib
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from dpstudy import methods
 from dpstudy.allocator import keep_freed_memory
@@ -17,35 +13,30 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.evaluation.on_training import ON_TRAINING, accuracy_on
-from dpstudy.files import write_json, write_table
+from dpstudy.features.shards import FeatureTable
+from dpstudy.files import write_json
 from dpstudy.methods.problem import Fit, Plan, Problem, check_fit, check_plan
-from dpstudy.privacy.audit import verdict
-from dpstudy.privacy.events import unproved
-from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
+from dpstudy.privacy.ledger import build_ledger, check_run
 from dpstudy.privacy.spending import BeyondBudgetError
 from dpstudy.progress import progress
 from dpstudy.study.cells import hyperparameters, is_beyond_target
+from dpstudy.study.documents import (
+    CellTask,
+    Outcome,
+    check_documents,
+    ledger_of,
+    metrics_of,
+    why_none,
+    write_audit,
+    write_curve,
+)
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
 from dpstudy.study.monitor import Monitor, holds_spent
 from dpstudy.study.provenance import cell_fingerprint, versions
-from dpstudy.study.tuned import PAID_TUNING, pays, tuned_on, unpaid_choices
+from dpstudy.study.tuned import PAID_TUNING, pays
 from dpstudy.tuning.trials import Choice, best_trial
 
 _log = logging.getLogger("dpstudy")
-
-
-@dataclass
-class _Outcome:
-    rows: list[dict] = field(default_factory=list)
-    curve: list[tuple] = field(default_factory=list)
-    first_model: Any = None  # each method has a class of its own
-    repeatable: bool = False  # no randomness was used: every seed gives the same
-
-    def repeat(self, seed: int) -> None:
-        """Enter `seed` with what the first seed gave."""
-        first = self.rows[0]["seed"]
-        self.rows.append(self.rows[0] | {"seed": seed, "seconds": 0.0})
-        self.curve.extend((seed, *row[1:]) for row in list(self.curve) if row[0] == first)
 
 
 def made_by(request: CellRequest, data: dict[str, str]) -> dict:
@@ -110,33 +101,20 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     _check_spending(request, problem, plan)
     data = None if paid else training_data(method, parameters, problem, inputs)
     test = inputs.held_out_rows()
-    outcome, made = _Outcome(), made_by(request, inputs.hashes())
+    found = {"classes": manifests[0]["classes"], "multi_label": manifests[0]["multi_label"]}
+    made = made_by(request, inputs.hashes())
+    task = CellTask(request, method, parameters, problem, plan, hyper, made_by=made, **found)
+    outcome = Outcome()
     for seed in progress(request.seeds, request.cell.path):
         if outcome.repeatable:
             outcome.repeat(seed)
             continue
-        _train_seed(
-            request,
-            inputs,
-            method,
-            parameters,
-            problem,
-            plan,
-            data,
-            test,
-            manifests[0]["classes"],
-            seed,
-            "curve" in outputs,
-            made,
-            outcome,
-        )
+        _train_seed(task, inputs, data, test, seed, "curve" in outputs, outcome)
     if "audit" in outputs:
         source = request.noise_source("audit", 0, request.seeds[0])
-        found = method.audit(Fit(outcome.first_model), data, parameters, problem, plan, source)
-        _write_audit(outputs["audit"], found, request.cell.epsilon)
-    tuning = paid.summary if paid else choice.summary if choice else {}
-    bounds = _bounds(request, problem, manifests[0]["multi_label"])
-    _write(request, made, outputs, problem, method, plan, hyper, tuning, outcome, bounds)
+        attacks = method.audit(Fit(outcome.first_model), data, parameters, problem, plan, source)
+        write_audit(outputs["audit"], attacks, request.cell.epsilon)
+    _write(task, paid.summary if paid else choice.summary if choice else {}, outcome, outputs)
     if request.checkpoint:
         Path(request.checkpoint).unlink(missing_ok=True)
 
@@ -151,7 +129,7 @@ def _check_spending(request: CellRequest, problem: Problem, plan: Plan) -> None:
         book.check(request.cell.path, request.seeds)
     if book and book.ceiling:  # an infinite epsilon, which stands in no book, is beyond any
         named = {"n": problem.n, "unit": request.dataset["unit"], "noise": request.noise}
-        ledger = build_ledger(plan.events, problem.budget, **named, no_guarantee=_why_none(request, problem))
+        ledger = build_ledger(plan.events, problem.budget, **named, no_guarantee=why_none(request, problem))
         with _forgotten_beyond_budget(request):
             book.afford(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
 
@@ -177,17 +155,18 @@ def keeper_of(request: CellRequest, parameters, made: dict, seed: int):
 
 
 def _train_seed(
-    request, inputs, method, parameters, problem, plan, data, test, classes, seed, stepped, made, outcome
+    task: CellTask, inputs: CellInputs, data, test: FeatureTable, seed: int, stepped: bool, outcome: Outcome
 ) -> None:
     started = time.monotonic()
+    request, problem, plan, method, parameters = task.request, task.problem, task.plan, task.method, task.parameters
     source = request.noise_source("train", 0, seed)
     extra, curve = {}, outcome.curve
-    keeper = keeper_of(request, parameters, made, seed) if parameters is not None else None
+    keeper = keeper_of(request, parameters, task.made_by, seed) if parameters is not None else None
     if keeper:
         extra["keeper"] = keeper
     if stepped:
         rows = keeper.curve if keeper else curve
-        extra["monitor"] = Monitor(seed, test, request.metrics, classes, rows, holds_spent(method, plan, source))
+        extra["monitor"] = Monitor(seed, test, request.metrics, task.classes, rows, holds_spent(method, plan, source))
     fitted = method.fit(data, parameters, problem, plan, source, **extra)
     check_fit(fitted, request.options["method"], problem)
     check_run(plan.events, source, problem.n)
@@ -195,13 +174,13 @@ def _train_seed(
         curve.extend(keeper.curve)
     seconds = keeper.seconds if keeper else getattr(method, "seconds", None) or time.monotonic() - started
     given = fitted.model.scores(test.features)
-    scores = evaluate(given, test.labels, list(request.metrics), classes)
+    scores = evaluate(given, test.labels, list(request.metrics), task.classes)
     if ON_TRAINING in request.metrics:
         scores |= accuracy_on(fitted.model, inputs.training_tables())
     more = {}
     if request.evaluation:
         options = dict(request.evaluation) | {"metrics": request.metrics}
-        more = judge(given, test.labels, classes, options, test.groups, test.subjects)
+        more = judge(given, test.labels, task.classes, options, test.groups, test.subjects)
     counts = {"seconds": round(seconds, 3), "releases": dict(source.drawn)}
     outcome.rows.append({"seed": seed, "split": "test", **scores, **more, **counts})
     _log.info("seed %s: trained in %.1f s", seed, seconds)
@@ -209,118 +188,17 @@ def _train_seed(
         outcome.first_model, outcome.repeatable = fitted.model, source.untouched
 
 
-def _write(
-    request,
-    made: dict,
-    outputs,
-    problem: Problem,
-    method,
-    plan: Plan,
-    hyper: dict,
-    tuning: dict,
-    outcome: _Outcome,
-    bounds: dict,
-) -> None:
-    from dpstudy.evaluation.aggregate import aggregate
-
-    mean, median, std = aggregate(outcome.rows)
-    metrics = {
-        "dataset": request.cell.dataset,
-        "features": request.cell.features,
-        "entry": request.cell.entry,
-        "method": request.options["method"],
-        "epsilon": request.cell.epsilon,
-        "classes": problem.classes,
-        "parameters": outcome.first_model.parameters,
-        "seeds": outcome.rows,
-        "mean": mean,
-        "median": median,
-        "std": std,
-        "hyperparameters": hyper | dict(plan.facts),
-        "tuned_on": tuned_on(request.options, tuning),
-        "made_by": made,
-    }
-    if tuning:
-        metrics["tuning"] = tuning
-    ledger = build_ledger(
-        plan.events,
-        problem.budget,
-        n=problem.n,
-        unit=request.dataset["unit"],
-        noise=request.noise,
-        not_accounted=[
-            *request.dataset.get("not_accounted", ()),
-            *request.not_accounted,
-            *unpaid_choices(request.options["tuned_on"], tuning),
-        ],
-        no_guarantee=_why_none(request, problem),
-        bounds=bounds,
-    )
-    _check_documents(metrics, ledger, outputs)
-    if request.spending and plan.events:
+def _write(task: CellTask, tuning: dict, outcome: Outcome, outputs: dict[str, str]) -> None:
+    """The cell's files, once what they say was checked and what was spent is written down."""
+    request, metrics, ledger = task.request, metrics_of(task, tuning, outcome), ledger_of(task, tuning)
+    check_documents(metrics, ledger, outputs)
+    if request.spending and task.plan.events:
         with _forgotten_beyond_budget(request):
             request.spending.record(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
     for row in outcome.rows:
-        _log.info("seed %s: %s", row["seed"], {name: row[name] for name in mean})
+        _log.info("seed %s: %s", row["seed"], {name: row[name] for name in metrics["mean"]})
     outcome.first_model.save(outputs["model"])
     if "curve" in outputs:
-        _write_curve(outputs["curve"], outcome.curve, method, plan, problem)
+        write_curve(outputs["curve"], task, outcome.curve)
     write_json(outputs["ledger"], ledger)
     write_json(outputs["metrics"], metrics)
-
-
-def _bounds(request: CellRequest, problem: Problem, multi_label: bool) -> dict:
-    """What of a unit counts at most, as the ledger has it."""
-    found = {"records": problem.unit_records} if request.dataset["unit"] == "subject" else {}
-    if multi_label:
-        found |= {"positives": problem.positives, "beyond": request.dataset.get("beyond", "refuse")}
-    return found
-
-
-def _why_none(request: CellRequest, problem: Problem) -> str | None:
-    if problem.noised:
-        return SHARED_NOISE if request.options.get("shared_noise") else None
-    if problem.sanitise == "clip":
-        return "Contributions were clipped but no noise was added: there is no guarantee."
-    return "Neither clipping nor noise was applied: there is no guarantee."
-
-
-def _write_audit(path: str, found: list[dict], claimed: str) -> None:
-    """audit.json of a method that attacks the epsilon that its authors claim."""
-    from dpstudy.study.schema import check
-
-    content = {"audits": found, "epsilon_certified": None, "verdict": verdict(found, claimed)}
-    check(content, "audit", path)
-    write_json(path, content)
-
-
-def _check_documents(metrics: dict, ledger: dict, outputs: dict[str, str]) -> None:
-    from dpstudy.study.schema import check
-
-    check(metrics, "metrics", outputs["metrics"])
-    check(ledger, "ledger", outputs["ledger"])
-
-
-def _write_curve(path: str, rows: list[tuple], method, plan: Plan, problem: Problem) -> None:
-    """seed, step, epsilon_spent (null without noise or proof), split, metric, value."""
-    import pyarrow as pa
-
-    from dpstudy.columns import numbers, strings
-    from dpstudy.privacy.accounting import certify
-
-    steps = sorted({row[1] for row in rows})
-    spent: dict[int, float | None] = dict.fromkeys(steps)
-    if plan.events and not unproved(plan.events):
-        spent = {step: certify(method.spent(plan, step), problem.budget.delta).epsilon for step in steps}
-    columns = list(zip(*rows, strict=True))
-    table = pa.table(
-        {
-            "seed": numbers(columns[0], np.int64),
-            "step": numbers(columns[1], np.int64),
-            "epsilon_spent": numbers([spent[step] for step in columns[1]], np.float64),
-            "split": strings(columns[2]),
-            "metric": strings(columns[3]),
-            "value": numbers(columns[4], np.float64),
-        }
-    )
-    write_table(path, table)
