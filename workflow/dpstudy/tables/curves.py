@@ -20,7 +20,8 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json, read_table
 from dpstudy.tables.figures import RC, save
-from dpstudy.tables.palette import COLOURS, MARKERS, colours, dashes, legend_columns
+from dpstudy.tables.lettering import legend_columns
+from dpstudy.tables.palette import COLOURS, MARKERS, colours, dashes
 from dpstudy.tables.published import along_epsilon
 
 CSV_HEADER = ("panel", "line", "dataset", "features", "entry", "epsilon", "step", "x", "metric", "mean", "std", "seeds")

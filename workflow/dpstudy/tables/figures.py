@@ -19,7 +19,8 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
 from dpstudy.files import atomic
 from dpstudy.tables.layout import check_names, marked
-from dpstudy.tables.palette import COLOURS, MARKERS, colours, legend_columns, marker
+from dpstudy.tables.lettering import keep_inside, legend_columns, legend_place
+from dpstudy.tables.palette import COLOURS, MARKERS, colours, marker
 from dpstudy.tables.published import combine, lookup
 
 CSV_HEADER = ("series", "dataset", "features", "entry", "epsilon", "metric", "mean", "std", "seeds")
@@ -97,7 +98,8 @@ def _axis(metric: str, spec: dict) -> str:
 
 
 def save(figure: Figure, pdf_path: str | os.PathLike, png_path: str | os.PathLike) -> None:
-    """Write a figure: the same bytes for the same content."""
+    """Write a figure, its titles broken where they are too long: the same bytes for the same content."""
+    keep_inside(figure)
     with atomic(pdf_path) as temporary:
         figure.savefig(temporary, format="pdf", metadata={"CreationDate": None})
     with atomic(png_path) as temporary:
@@ -178,7 +180,7 @@ def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, titl
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
     if any(line.published and not line.cited for line in series):
         handles["published"] = Line2D([], [], color="0.25", marker="o", linestyle="none", markerfacecolor="none")
-    place: dict[str, Any] = {"loc": "outside right upper"}
+    place = legend_place(handles, figure.get_figwidth())
     if len(datasets) > 1:
         place = {"loc": "outside lower center", "ncols": legend_columns(handles, figure.get_figwidth())}
     figure.legend(handles.values(), handles.keys(), frameon=False, handlelength=2.8, **place)

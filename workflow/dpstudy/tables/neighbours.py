@@ -15,6 +15,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.features import shards
 from dpstudy.tables.figures import RC, save
+from dpstudy.tables.lettering import legend_place
 from dpstudy.tables.numbers import significant
 from dpstudy.tables.palette import COLOURS, LINES
 
@@ -139,5 +140,6 @@ def draw(spec: dict, found: list[Spacing], counts: list[np.ndarray], edges: np.n
     panel.set_ylabel("density of training records")
     if "title" in spec:
         panel.set_title(spec["title"], loc="left")
-    figure.legend(frameon=False, loc="outside right upper")
+    _, labels = panel.get_legend_handles_labels()
+    figure.legend(frameon=False, **legend_place(labels, _WIDTH))
     return figure

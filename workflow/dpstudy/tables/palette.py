@@ -4,7 +4,7 @@ Two exceptions: a figure that draws a single entry several times tells its lines
 entries of the same colour (a study may have more entries than there are colours) numbers its own.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 # Okabe and Ito's colours, told apart by readers who see colours differently; black and yellow left out.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A5195", "#6B6B6B")
@@ -12,7 +12,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7
 COLOURS_ON_DARK = ("#5AB4E8", "#FF9554", "#3CCB9F", "#E9A6CB", "#9CDCFA", "#FFC24A", "#B99BD3", "#B4B4B4")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")
-_HANDLE, _LETTER = 0.62, 0.058  # inches of a legend: the line with its space, a letter
 
 
 def colours(entries: Sequence[str], axes: Mapping[str, Sequence[str]]) -> list[str]:
@@ -45,9 +44,3 @@ def dashes(line_colours: Sequence[str]) -> list[str]:
     """A dash pattern for each line of these colours: no two lines of one colour look the same, up to their number."""
     before = [line_colours[:number].count(colour) for number, colour in enumerate(line_colours)]
     return [LINES[count % len(LINES)] for count in before]
-
-
-def legend_columns(labels: Iterable[str], width: float, most: int = 4) -> int:
-    """How many columns of a legend below the panels fit a figure `width` inches wide, at 7.5 points."""
-    longest = max((len(label) for label in labels), default=1)
-    return max(1, min(most, int(width / (_HANDLE + _LETTER * longest))))

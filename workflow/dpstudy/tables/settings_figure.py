@@ -23,7 +23,8 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json
 from dpstudy.tables.figures import RC, save
-from dpstudy.tables.palette import COLOURS, MARKERS, legend_columns
+from dpstudy.tables.lettering import legend_columns
+from dpstudy.tables.palette import COLOURS, MARKERS
 
 CSV_HEADER = (
     "panel",

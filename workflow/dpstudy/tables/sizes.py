@@ -19,6 +19,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
 from dpstudy.files import read_json
 from dpstudy.tables.figures import RC, save
+from dpstudy.tables.lettering import legend_place
 from dpstudy.tables.palette import colours, dashes, marker
 
 CSV_HEADER = (
@@ -118,7 +119,8 @@ def draw(spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]
     panel.set_ylabel(METRICS[metric])
     if "title" in spec:
         panel.set_title(spec["title"], loc="left")
-    figure.legend(frameon=False, loc="outside right upper")
+    _, labels = panel.get_legend_handles_labels()
+    figure.legend(frameon=False, **legend_place(labels, _WIDTH))
     return figure
 
 
