@@ -60,4 +60,5 @@ def _break(title: Text, room: float) -> None:
     text, width = title.get_text(), title.get_window_extent().width
     if width > room:
         longest = max(map(len, text.split("\n")))
-        title.set_text(textwrap.fill(" ".join(text.split()), max(10, int(longest * room / width) - 1)))
+        letters = max(10, int(longest * room / width) - 1)
+        title.set_text(textwrap.fill(" ".join(text.split()), letters, break_on_hyphens=False))
