@@ -63,6 +63,35 @@ def test_what_fits_is_left_as_it_is():
     assert figure.get_suptitle() == "Two data sets\nin two lines" and axes[0].get_title(loc="left") == "MNIST"
 
 
+@pytest.mark.parametrize(
+    "title",
+    [
+        "MWMWMWM " * 4 + "WMW",
+        "$\\varepsilon = 3$ and $a + b + c$ with a long trailer of words",
+        "a line\nand another one that is too long for a panel",
+    ],
+)
+def test_wide_letters_formulas_and_lines_of_their_own(title):
+    figure, axes = titled(3, title)
+    keep_inside(figure)
+    figure.draw_without_rendering()
+    broken = axes[0].get_title(loc="left")
+    assert broken.split() == title.split()  # no word is cut
+    assert set(title.split("\n")[:-1]) <= set(broken.split("\n"))  # lines of their own stay
+    assert all(line.count("$") % 2 == 0 for line in broken.split("\n"))  # nor a formula
+    for panel, following in zip(axes, axes[1:], strict=False):
+        text = next(t for t in panel.get_children() if getattr(t, "get_text", str)() == broken).get_window_extent()
+        assert text.x1 < following.bbox.x0 - 4
+
+
+def test_a_figure_grows_with_the_rows_of_its_legend():
+    lines = [Series("x" * 60 + str(k), "k", "a", "f", f"e{k}", (("1", 50.0, 1.0, 3),)) for k in range(12)]
+    axes = {"features": ["f"], "entries": [f"e{k}" for k in range(12)], "epsilons": ["1"], "datasets": ["a"]}
+    figure = draw(lines, axes, "top-1 accuracy (%)", "")
+    figure.draw_without_rendering()
+    assert figure.axes[0].bbox.height > 1.2 * figure.dpi
+
+
 @pytest.mark.parametrize(("length", "beside"), [(8, True), (30, True), (60, False)])
 def test_a_legend_leaves_its_panel_most_of_the_width(length, beside):
     lines = [Series("x" * length + str(k), "k", "a", "f", f"e{k}", (("1", 50.0, 1.0, 3),)) for k in range(3)]

@@ -19,7 +19,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
 from dpstudy.files import atomic
 from dpstudy.tables.layout import check_names, marked
-from dpstudy.tables.lettering import keep_inside, legend_columns, legend_place
+from dpstudy.tables.lettering import give_room, keep_inside, legend_columns, legend_place
 from dpstudy.tables.palette import COLOURS, MARKERS, colours, marker
 from dpstudy.tables.published import combine, lookup
 
@@ -183,6 +183,7 @@ def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, titl
     place = legend_place(handles, figure.get_figwidth())
     if len(datasets) > 1:
         place = {"loc": "outside lower center", "ncols": legend_columns(handles, figure.get_figwidth())}
+    give_room(figure, handles, place)
     figure.legend(handles.values(), handles.keys(), frameon=False, handlelength=2.8, **place)
     if title and len(datasets) > 1:
         figure.suptitle(title, fontsize=9)

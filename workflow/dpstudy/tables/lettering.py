@@ -1,5 +1,6 @@
 """Text that stays within a figure: legends where there is room for them, titles in as many lines as they need."""
 
+import re
 import textwrap
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -9,6 +10,8 @@ from matplotlib.text import Text
 
 _HANDLE, _LETTER = 0.62, 0.058  # inches of a legend at 7.5 points: the line with its space, a letter
 _BESIDE = 0.4  # the share of a figure's width that a legend beside its panel may take
+_FEWEST, _GAP = 10, 0.08  # letters of a line, and inches from a title to what follows
+_ROW, _ROWS = 0.16, 3  # inches of a legend's row, and how many a figure's height leaves room for
 
 
 def legend_columns(labels: Iterable[str], width: float, most: int = 4) -> int:
@@ -24,6 +27,12 @@ def legend_place(labels: Collection[str], width: float) -> dict[str, Any]:
     if _HANDLE + _LETTER * longest <= _BESIDE * width:
         return {"loc": "outside right upper"}
     return {"loc": "outside lower center", "ncols": min(len(labels), legend_columns(labels, width))}
+
+
+def give_room(figure: Figure, labels: Collection[str], place: dict[str, Any]) -> None:
+    """Make a figure higher where a legend below its panel has more rows than it has room for."""
+    rows = -(-len(labels) // place["ncols"]) if "ncols" in place else 0
+    figure.set_figheight(figure.get_figheight() + _ROW * max(0, rows - _ROWS))
 
 
 def keep_inside(figure: Figure) -> None:
@@ -49,16 +58,23 @@ def _titles(figure: Figure) -> list[Text]:
 def _room(title: Text, figure: Figure) -> float:
     """The pixels that a title may take: a panel's up to the next panel, or a legend beside it."""
     if title.axes is None:
-        return figure.bbox.width
+        return figure.bbox.width - 2 * _GAP * figure.dpi
     lefts = [axes.bbox.x0 for axes in figure.axes if axes.axison]
     lefts += [legend.get_window_extent().x0 for legend in figure.legends]
     end = min((left for left in lefts if left > title.axes.bbox.x1), default=figure.bbox.x1)
-    return end - title.axes.bbox.x0
+    return end - title.axes.bbox.x0 - _GAP * figure.dpi
 
 
 def _break(title: Text, room: float) -> None:
-    text, width = title.get_text(), title.get_window_extent().width
-    if width > room:
-        longest = max(map(len, text.split("\n")))
-        letters = max(10, int(longest * room / width) - 1)
-        title.set_text(textwrap.fill(" ".join(text.split()), letters, break_on_hyphens=False))
+    lines, width = title.get_text().split("\n"), title.get_window_extent().width
+    letters = max(map(len, lines))
+    while width > room and letters > _FEWEST:
+        letters = min(letters - 1, max(_FEWEST, int(letters * room / width)))
+        title.set_text("\n".join(_filled(line, letters) for line in lines))
+        width = title.get_window_extent().width
+
+
+def _filled(line: str, letters: int) -> str:
+    """A line broken at spaces alone, and at none of a formula's."""
+    kept = re.sub(r"\$[^$]*\$", lambda formula: formula.group().replace(" ", "\0"), line)
+    return textwrap.fill(kept, letters, break_on_hyphens=False, break_long_words=False).replace("\0", " ")

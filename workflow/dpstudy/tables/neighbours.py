@@ -15,7 +15,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.features import shards
 from dpstudy.tables.figures import RC, save
-from dpstudy.tables.lettering import legend_place
+from dpstudy.tables.lettering import give_room, legend_place
 from dpstudy.tables.numbers import significant
 from dpstudy.tables.palette import COLOURS, LINES
 
@@ -141,5 +141,7 @@ def draw(spec: dict, found: list[Spacing], counts: list[np.ndarray], edges: np.n
     if "title" in spec:
         panel.set_title(spec["title"], loc="left")
     _, labels = panel.get_legend_handles_labels()
-    figure.legend(frameon=False, **legend_place(labels, _WIDTH))
+    place = legend_place(labels, _WIDTH)
+    give_room(figure, labels, place)
+    figure.legend(frameon=False, **place)
     return figure

@@ -19,7 +19,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
 from dpstudy.files import read_json
 from dpstudy.tables.figures import RC, save
-from dpstudy.tables.lettering import legend_place
+from dpstudy.tables.lettering import give_room, legend_place
 from dpstudy.tables.palette import colours, dashes, marker
 
 CSV_HEADER = (
@@ -120,7 +120,9 @@ def draw(spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]
     if "title" in spec:
         panel.set_title(spec["title"], loc="left")
     _, labels = panel.get_legend_handles_labels()
-    figure.legend(frameon=False, **legend_place(labels, _WIDTH))
+    place = legend_place(labels, _WIDTH)
+    give_room(figure, labels, place)
+    figure.legend(frameon=False, **place)
     return figure
 
 

@@ -114,7 +114,8 @@ def maximum_is_stable(evidence: Evidence) -> Finding:
             if model == "cnn" and parameter in EXCEPTED:
                 best = best[EXCEPTED[parameter]]
             if len(best) > 1:
-                losses[f"{dataset} {model} {parameter}"] = max(best) - min(best)
+                name = "normalisation" if parameter == BY_LABEL else parameter
+                losses[f"{dataset} {model} {name}"] = max(best) - min(best)
     if not losses:
         return undecided(_MISSING)
     worst = max(losses, key=losses.__getitem__)
