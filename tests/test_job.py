@@ -52,3 +52,20 @@ def test_a_job_notes_the_most_memory_that_it_had(tmp_path):
         subprocess.run([sys.executable, "-c", program, str(log), str(held)], cwd=WORKFLOW, check=True)
         peaks.append(int(re.findall(r"done in [0-9.]+ s, ([0-9]+) MB at most", log.read_text())[0]))
     assert peaks[0] < 60 and 190 < peaks[1] - peaks[0] < 215
+
+
+def test_a_job_says_why_it_stops_in_one_piece(tmp_path):
+    """Else two that stop together write into each other's line, and what repeats it later does not know it."""
+    program = (
+        "import sys; from dpstudy.errors import StudyError; from dpstudy.job import job\n"
+        "class Pieces(list):\n"
+        "    write, flush = list.append, lambda self: None\n"
+        "pieces = sys.stderr = Pieces()\n"
+        "try:\n"
+        "    with job(sys.argv[1]): raise StudyError('digits are out')\n"
+        "except SystemExit: print(pieces)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(WORKFLOW)}
+    command = [sys.executable, "-c", program, str(tmp_path / "job.log")]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "['dpstudy: digits are out\\n']"

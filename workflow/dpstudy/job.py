@@ -124,7 +124,7 @@ def _stop(logger: logging.Logger, sentence: str, trace: bool = False) -> NoRetur
     sentence = sentence.replace("\n", " ")  # one line: workflow/run.py repeats it from the log
     if trace or logger.hasHandlers():  # without a log that could be opened logging writes to the screen
         logger.error("%s", sentence, exc_info=trace)
-    print(f"dpstudy: {sentence}", file=sys.stderr)
+    sys.stderr.write(f"dpstudy: {sentence}\n")  # at once: of two jobs that stop together none breaks the other's line
     raise SystemExit(1) from None
 
 
