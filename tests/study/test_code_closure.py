@@ -1,5 +1,6 @@
 """Declared code equals imported code: what a rule names as input is at least what the script runs on."""
 
+import ast
 import json
 import re
 import subprocess
@@ -16,7 +17,7 @@ from dpstudy.errors import StudyError
 from dpstudy.features import extractor_modules, shards
 from dpstudy.methods import module_name
 from dpstudy.study import schema as schemas
-from dpstudy.study.code import PACKAGE, closure
+from dpstudy.study.code import PACKAGE, _statements, closure
 from dpstudy.study.provenance import library_hash
 from dpstudy.study.schema import method_names, method_schema, schema
 
@@ -171,6 +172,47 @@ print(json.dumps(seen))
     for script, module in CASES:
         files = {Path(file).resolve() for file in seen[f"{SCRIPTS / script} {module}"]}
         assert files - declared(script, *([module] if module else [])) == set(), (script, module)
+
+
+def test_every_import_statement_of_the_library_is_found_wherever_it_stands():
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_bytes())
+        wanted = {node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))}
+        assert wanted <= set(_statements(tree.body)), path
+
+
+def test_imports_in_every_kind_of_block_are_found():
+    text = """
+import a
+class B:
+    import c
+    async def d(self):
+        with e:
+            import f
+        for g in h:
+            import i
+        else:
+            import j
+try:
+    import k
+except L:
+    import m
+else:
+    import n
+finally:
+    import o
+match p:
+    case q:
+        import r
+if s:
+    pass
+elif t:
+    import u
+while v:
+    import w
+"""
+    found = [node.names[0].name for node in _statements(ast.parse(text).body) if isinstance(node, ast.Import)]
+    assert sorted(found) == list("acfijkmnoruw")
 
 
 def test_an_import_inside_a_function_is_declared():

@@ -7,7 +7,7 @@ readers, extractors) are given as further starting points. Of a method in anothe
 import ast
 import functools
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dpstudy.errors import StudyError
@@ -59,7 +59,7 @@ def _imports(path: Path) -> tuple[Path, ...]:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except SyntaxError as error:
         raise StudyError(f"{path}: line {error.lineno}: no Python ({error.msg})") from None
-    for node in ast.walk(tree):
+    for node in _statements(tree.body):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -74,6 +74,14 @@ def _imports(path: Path) -> tuple[Path, ...]:
             if file is not None:
                 files += [file, *_parents(file)]
     return tuple(files)
+
+
+def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Each statement of a block and within; expressions, nine tenths of a tree, hold no imports."""
+    for node in block:
+        yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(node, name, ()))
 
 
 def _file_of(module: str, root: Path = _ROOT) -> Path | None:
