@@ -56,7 +56,7 @@ def main() -> None:
         library=library_hash([]),
     )
     statistics = (f"{folder}/statistics.safetensors",) if options["method"] == "least_squares" else ()
-    outputs = {"model": "model.safetensors", "metrics": "metrics.json", "ledger": "ledger.json"}
+    outputs = {"model": "model.safetensors", "run": "run.json", "scores": "scores.parquet", "ledger": "ledger.json"}
     if options["method"] != "least_squares":
         outputs["curve"] = "curve.parquet"
     inputs = CellInputs((f"{folder}/train",), f"{folder}/test", statistics=statistics)

@@ -14,7 +14,7 @@ from terminal.reasons import shorten
 
 SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), "--dry-run", "--cores", "1", "--nolock"]
 JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", re.MULTILINE)
-CELL = re.compile(r"results/cells/(.+)/metrics\.json")
+CELL = re.compile(r"results/(?:cells|runs)/((?:[^/]+/){3}eps=[^/]+)/(?:seed=\d+/)?(?:run|metrics)\.json")
 NAMED = 8  # cells that are listed one by one
 
 
@@ -29,7 +29,11 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"dpstudy: {said}\n" if said else done.stdout[-2000:] + done.stderr[-2000:])
         return done.returncode
     due = list(jobs(done.stdout + done.stderr))
-    cells = {cell: reason for _, cell, reason in due if cell}
+    cells: dict[str, str] = {}
+    for _, cell, reason in due:  # trained before it is scored: the first reason is its own
+        if cell:
+            cells.setdefault(cell, reason)
+    trained = {cell for rule, cell, _ in due if rule.startswith("train_")}
     stale = {cell: reason for cell, reason in cells.items() if Path(f"results/cells/{cell}/metrics.json").exists()}
     missing = [cell for cell in cells if cell not in stale]
     every, spent = cells_and_spent(arguments)
@@ -44,7 +48,7 @@ def main(arguments: list[str]) -> int:
     others = Counter(rule for rule, cell, _ in due if not cell and rule != "all")
     if others:
         print("also to run: " + ", ".join(f"{rule} {count}" for rule, count in others.items()))
-    if refused := len(spent & cells.keys()):
+    if refused := len(spent & trained):
         print(f"{refused} of the cells were trained with secure noise, and will not be again: see docs/own-data.md")
     elif due and (who := at_work()):
         print(f"{who} is at work in this folder; what it has not finished counts as missing")
@@ -83,7 +87,7 @@ def cells_and_spent(arguments: list[str]) -> tuple[dict[str, None], set[str]]:
 
 
 def jobs(text: str):
-    """(rule, cell or "", reason) of every job that a dry run names."""
+    """(rule, cell that it trains, gathers or scores or "", reason) of every job that a dry run names."""
     for rule, body in JOB.findall(text):
         fields = dict(re.findall(r"^    (\w+): (.*)$", body, re.MULTILINE))
         found = CELL.search(fields.get("output", ""))

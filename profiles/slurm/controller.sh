@@ -11,7 +11,7 @@
 # #SBATCH --account=my_account
 # #SBATCH --partition=cpu
 set -euo pipefail
-here="train_closed_form train_stepped gather_cell prepare_manifest extract_manifest"                   # short cells
+here="train_closed_form train_stepped gather_cell score_cell prepare_manifest extract_manifest"                   # short cells
 here="$here certify_cells summarise_cells total_privacy judge_claims build_table draw_figure build_report"  # what follows
 export DPSTUDY_HERE="${DPSTUDY_HERE-$here}"
 exec "${DPSTUDY_PYTHON:-.venv/bin/python}" workflow/run.py --workflow-profile profiles/slurm "$@"

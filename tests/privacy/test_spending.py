@@ -98,9 +98,9 @@ def test_jobs_that_end_at_once_do_not_pass_the_ceiling_together(tmp_path):
 def test_the_total_knows_what_is_gone(tmp_path):
     for seed in range(3):
         Spending(tmp_path / "spent.jsonl").record("a", "a/b/gone/eps=1", seed, LEDGER)
-    for name, content in (("ledger", LEDGER), ("metrics", {"seeds": [{}]})):
+    for name, content in (("ledger", LEDGER), ("run", {"seeds": [{}]})):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    cell = {"dataset": "a", "ledger": str(tmp_path / "ledger.json"), "metrics": str(tmp_path / "metrics.json")}
+    cell = {"dataset": "a", "ledger": str(tmp_path / "ledger.json"), "run": str(tmp_path / "run.json")}
     write_totals([cell], {"a": "1e-5", "b": "1e-5"}, str(tmp_path / "total.json"), str(tmp_path / "spent.jsonl"))
     found = read_json(tmp_path / "total.json")["datasets"]["a"]
     assert found["cells"] == 1 and found["spent"]["seeds"] == 3 and found["spent"]["epsilon"] > found["epsilon"] > 0
@@ -129,10 +129,10 @@ def test_records_are_known_by_what_is_read_and_not_by_what_a_study_calls_them(tm
     persons = LEDGER | {"unit": "subject"}
     for dataset, ledger, records in (("old", LEDGER, "r1"), ("old", persons, "r1"), ("gone", persons, "r2")):
         book.record(dataset, f"{dataset}/b/c/eps=1", 0, ledger, records)
-    for name, content in (("record", LEDGER), ("subject", persons), ("metrics", {"seeds": [{}]})):
+    for name, content in (("record", LEDGER), ("subject", persons), ("run", {"seeds": [{}]})):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     cells = [
-        {"dataset": f"by {unit}", "ledger": str(tmp_path / f"{unit}.json"), "metrics": str(tmp_path / "metrics.json")}
+        {"dataset": f"by {unit}", "ledger": str(tmp_path / f"{unit}.json"), "run": str(tmp_path / "run.json")}
         for unit in ("record", "subject")
     ]
     names = [cell["dataset"] for cell in cells]

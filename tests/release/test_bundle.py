@@ -25,8 +25,7 @@ from dpstudy.release.bundle import Origin, write_bundle
 from dpstudy.release.statement import statement
 from dpstudy.study.inputs import CellInputs
 from dpstudy.study.schema import method_schema
-from dpstudy.study.training import train_cell
-from tests.tuning.conftest import request_of
+from tests.tuning.conftest import request_of, trained
 
 SIDE, ROWS = 12, 120
 SGD = {"method": "first_order", "learning_rate": 0.5, "clipping_norm": 1.0, "steps": 4}
@@ -70,13 +69,8 @@ def train(root, options, seed, epsilon="4", **changes):
     """A cell trained on pictures of this seed; the test split is always the same."""
     write_split(root / "train", *pictures(seed))
     write_split(root / "test", *pictures(99))
-    names = {"model": "model.safetensors", "metrics": "metrics.json", "ledger": "ledger.json"}
-    if method_schema(options["method"])["x-curve"]:
-        names["curve"] = "curve.parquet"
-    statistics = ()
     request = request_of(options, epsilon, noise="secure", **changes)
-    inputs = CellInputs((str(root / "train"),), str(root / "test"), statistics=statistics)
-    train_cell(request, inputs, {name: str(root / file) for name, file in names.items()})
+    trained(request, CellInputs((str(root / "train"),), str(root / "test")), root)
     return root
 
 

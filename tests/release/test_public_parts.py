@@ -18,9 +18,8 @@ from dpstudy.release.bundle import write_bundle
 from dpstudy.release.predictor import Predictor
 from dpstudy.study.inputs import CellInputs
 from dpstudy.study.schema import fill_defaults, schema
-from dpstudy.study.training import train_cell
 from tests.release.test_bundle import SIDE, contents, origin_of, train
-from tests.tuning.conftest import request_of, tuned
+from tests.tuning.conftest import request_of, trained, tuned
 
 BACKBONE = {"architecture": "small_cnn", "public": "web", "width": 8, "embedding": 16, "epochs": 1}
 FIT = {
@@ -103,9 +102,7 @@ def paid_cell(folder, parts, options, change):
     both = request.options["tuning"]["retrain"]
     train = tuple(str(folder / "features" / split) for split in (("train", "validation") if both else ("train",)))
     inputs = CellInputs(train, str(folder / "features" / "test"), validation=str(folder / "features" / "validation"))
-    names = {"model": "model.safetensors", "metrics": "metrics.json", "ledger": "ledger.json"}
-    names |= {"curve": "curve.parquet"} if options["method"] == "first_order" else {}
-    train_cell(request, inputs, {name: str(folder / file) for name, file in names.items()})
+    trained(request, inputs, folder)
     return folder
 
 

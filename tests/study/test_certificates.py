@@ -20,8 +20,8 @@ def cells(tmp_path):
         name = f"digits/pixels/ls/eps={epsilon}"
         ledger = build_ledger([GRAM], Budget(epsilon, 1e-5), n=1000, unit="record", noise="secure")
         write_json(tmp_path / name / "ledger.json", ledger)
-        write_json(tmp_path / name / "metrics.json", {"seeds": [{"seed": s, "releases": {"gram": 1}} for s in (0, 1)]})
-        files = {kind: str(tmp_path / name / f"{kind}.json") for kind in ("ledger", "metrics")}
+        write_json(tmp_path / name / "run.json", {"seeds": [{"seed": s, "releases": {"gram": 1}} for s in (0, 1)]})
+        files = {kind: str(tmp_path / name / f"{kind}.json") for kind in ("ledger", "run")}
         made.append({"name": name, **files})
     return made
 
@@ -35,9 +35,9 @@ def test_every_cell_is_certified(cells, tmp_path):
 
 
 def test_nothing_is_written_where_a_ledger_falls(cells, tmp_path):
-    metrics = read_json(cells[1]["metrics"])
-    metrics["seeds"][1]["releases"]["gram"] = 2
-    write_json(cells[1]["metrics"], metrics)
+    run = read_json(cells[1]["run"])
+    run["seeds"][1]["releases"]["gram"] = 2
+    write_json(cells[1]["run"], run)
     told = "cell digits/pixels/ls/eps=2: its ledger does not stand, so that nothing is tabled: seed number 2 drew noise"
     with pytest.raises(StudyError, match=f"^{told}.*Delete results/cells/digits/pixels/ls/eps=2 .*in its method$"):
         write_certificates(cells, tmp_path / "digits.json")

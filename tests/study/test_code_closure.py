@@ -62,7 +62,9 @@ from types import SimpleNamespace as Names
 class Files(dict):
     __getattr__ = dict.__getitem__
 options, out = {options!r}, "results/cells/"
-outputs = Files(metrics=out + "metrics.json", ledger=out + "ledger.json", model=out + "model.safetensors")
+outputs = Files(
+    run=out + "run.json", scores=out + "scores.parquet", ledger=out + "ledger.json", model=out + "model.safetensors"
+)
 if {stepped!r}:
     outputs["curve"] = out + "curve.parquet"
 if {audited!r}:
@@ -78,8 +80,8 @@ snakemake = Names(
     output=outputs,
     config={{"datasets": {{"toy": {{"reader": "digits"}}}}}},
     params=Names(
-        options=options, seeds=[0], noise="seeded", metrics=["top1"], not_accounted=[], library={library!r}, origin="",
-        scaling=None, evaluation={{}},
+        options=options, seeds=[0], noise="seeded", on_training=False, not_accounted=[], library={library!r}, origin="",
+        scaling=None,
         dataset=dict(reader="digits", delta="1e-3", unit="record", positives=1),
     ),
 )

@@ -26,7 +26,7 @@ def test_jobs_that_are_of_no_cell_count_as_jobs_alone(planned):
 def test_the_seeds_of_a_cell_are_one_cell_and_do_not_finish_it(planned):
     for seed in (0, 1):
         event = started(seed, rule="train_seed")
-        event["output"] = [f"results/runs/digits/pixels/sgd/eps=1/seed={seed}/metrics.json"]
+        event["output"] = [f"results/runs/digits/pixels/sgd/eps=1/seed={seed}/run.json"]
         planned.hear(event, 101.0)
     assert planned.cells_running() == 1
     planned.hear(finished(0), 102.0)

@@ -11,6 +11,8 @@ from dpstudy.study.cells import Cell
 from dpstudy.study.inputs import CellInputs, CellRequest
 from dpstudy.study.provenance import library_hash
 from dpstudy.study.schema import fill_defaults, method_schema
+from dpstudy.study.scoring import score_cell
+from dpstudy.study.training import train_cell
 
 ROWS = {"train": 400, "validation": 200, "test": 100}
 LEARNING = {"learning_rate": {"low": 1e-3, "high": 1e3}, "loss": {"choices": ["softmax", "sigmoid"]}}
@@ -85,6 +87,17 @@ def request_of(options: dict, epsilon: str = "1", **changes) -> CellRequest:
 def tuned(options: dict, space: dict = LEARNING, **tuning) -> dict:
     """Options with a search (its defaults are filled in later)."""
     return options | {"tuning": {"space": space, "trials": 12} | tuning}
+
+
+def trained(request: CellRequest, inputs: CellInputs, folder: Path) -> None:
+    """Train a cell and score it, all files in one folder."""
+    names = {"model": "model.safetensors", "run": "run.json", "scores": "scores.parquet", "ledger": "ledger.json"}
+    if method_schema(request.options["method"])["x-curve"]:
+        names["curve"] = "curve.parquet"
+    files = {name: str(folder / file) for name, file in names.items()}
+    train_cell(request, inputs, files)
+    asked = {"metrics": list(request.metrics), "intervals": 0, "smallest_group": 20, "small_groups": "merge"}
+    score_cell(files["run"], [files["scores"]], asked, "", str(folder / "metrics.json"))
 
 
 def inputs_of(root: Path, **changes) -> CellInputs:

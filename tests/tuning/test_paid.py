@@ -214,7 +214,7 @@ def test_the_number_of_trials_is_geometric_and_told_to_nobody(toy_features, monk
 def test_the_best_noisy_score_is_released_with_its_own_curve(toy_features, rows):
     request = repeats("inf", trials=6)
     test = type("Table", (), {"features": rows["test"][0], "labels": rows["test"][1]})
-    monitor = Monitor(0, test, ["top1"], ["a", "b", "c"])
+    monitor = Monitor(0, test, ["a", "b", "c"])
     for seed in range(4):
         monitor.rows.clear()
         tuning, problem, plan, fit, source = fitted(request, features_only(toy_features), seed, monitor=monitor)

@@ -14,10 +14,9 @@ from dpstudy.privacy.spending import Spending
 from dpstudy.study import training
 from dpstudy.study.inputs import CellInputs
 from dpstudy.study.rank import help_to_train
-from dpstudy.study.training import train_cell
 from dpstudy.study.tuned import CHOSEN_BEFOREHAND
 from dpstudy.tuning.trials import Trial, write_trials
-from tests.tuning.conftest import FIRST_ORDER, LEARNING, request_of, tuned, write_split
+from tests.tuning.conftest import FIRST_ORDER, LEARNING, request_of, trained, tuned, write_split
 
 CAVEAT = (
     "The hyper-parameters were chosen by 4 trials on a validation split of the private records; that search was not "
@@ -37,11 +36,8 @@ def folders(rows, tmp_path_factory):
 
 
 def train(request, inputs, folder):
-    names = {"model": "model.safetensors", "metrics": "metrics.json", "ledger": "ledger.json", "curve": "curve.parquet"}
-    if request.options["method"] == "least_squares":
-        del names["curve"]
-    train_cell(request, inputs, {name: str(folder / file) for name, file in names.items()})
-    return tuple(json.loads((folder / names[name]).read_text()) for name in ("metrics", "ledger"))
+    trained(request, inputs, folder)
+    return tuple(json.loads((folder / f"{name}.json").read_text()) for name in ("metrics", "ledger"))
 
 
 def of_both(root) -> CellInputs:
@@ -239,6 +235,6 @@ def test_seeds_are_trained_anew_only_where_they_can_differ(folders, tmp_path, mo
         assert len(trained) == count, name
         assert [row["seed"] for row in metrics["seeds"]] == [4, 5, 6]
         curve = parquet.read_table(tmp_path / name / "curve.parquet").to_pydict()
-        assert [curve["seed"].count(seed) for seed in (4, 5, 6)] == [5, 5, 5]
-        same = len({tuple(curve["value"][place : place + 5]) for place in (0, 5, 10)}) == 1
+        assert [curve["seed"].count(seed) for seed in (4, 5, 6)] == [10, 10, 10]  # two metrics at five steps
+        same = len({tuple(curve["value"][place : place + 10]) for place in (0, 10, 20)}) == 1
         assert same == (count == 1), name

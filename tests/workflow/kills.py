@@ -39,11 +39,12 @@ OUTPUTS = {
     "sum_share": "private/statistics/*/*/*/*/*/share-*.safetensors",
     "add_shares": "private/statistics/*/*/*/*/*.safetensors",
     "tune_entry": "tuning/*/*/*/*/trials.parquet",
-    "train_closed_form": "cells/*/*/ls/*/metrics.json",
-    "train_stepped": "cells/*/*/sgd/*/metrics.json",
-    "train_claimed": "cells/*/*/smoothing/*/metrics.json",
-    "train_seed": "runs/*/*/net/*/*/metrics.json",
-    "gather_cell": "cells/*/*/net/*/metrics.json",
+    "train_closed_form": "cells/*/*/ls/*/run.json",
+    "train_stepped": "cells/*/*/sgd/*/run.json",
+    "train_claimed": "cells/*/*/smoothing/*/run.json",
+    "train_seed": "runs/*/*/net/*/*/run.json",
+    "gather_cell": "cells/*/*/net/*/run.json",
+    "score_cell": "cells/*/*/*/*/metrics.json",
     "audit_cell": "audit/*/*/ls/*/audit.json",
     "audit_black_box": "audit/*/*/net/*/black-box.json",
     "certify_cells": "privacy/certificates/*.json",
@@ -199,7 +200,7 @@ def as_measured(results: dict[str, bytes]) -> dict[str, object]:
     """`results_of` a study without times that were measured: of trainings and trials, and in the report's end."""
     found: dict[str, object] = dict(results)
     for name, content in results.items():
-        if name.endswith("metrics.json"):
+        if name.endswith(("run.json", "metrics.json")):
             found[name] = metrics = json.loads(content)
             for row in metrics["seeds"]:
                 del row["seconds"]

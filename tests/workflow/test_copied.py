@@ -5,7 +5,7 @@ import os
 import shutil
 
 from tests.workflow.conftest import TINY, make_folder
-from tests.workflow.test_reruns import AFTER_CELLS, cells
+from tests.workflow.test_reruns import AFTER_CELLS, WITHOUT_PRIVACY, cells, scored, trainings
 
 FEATURES = [
     ("extract_manifest", "results/features/digits/pixels/test/manifest.json"),
@@ -69,9 +69,14 @@ def test_without_any_records_everything_is_made_anew(finished, tmp_path):
 
 
 def test_a_file_without_a_record_is_made_anew_with_what_depends_on_it(study):
-    forget(study, "results/cells/digits/cnn/ls/eps=1/metrics.json")
+    forget(study, "results/cells/digits/cnn/ls/eps=1/run.json")
     assert study.planned() == sorted(cells("ls", ["1"], ["cnn"]) + AFTER_CELLS)
     assert study.planned() == sorted(cells("ls", ["1"], ["cnn"]) + AFTER_CELLS), "a dry run makes nothing current"
+
+
+def test_metrics_without_a_record_are_made_of_the_scores(study):
+    forget(study, "results/cells/digits/cnn/ls/eps=1/metrics.json")
+    assert study.planned() == sorted(scored(trainings("ls", ["1"], ["cnn"])) + WITHOUT_PRIVACY)
 
 
 def test_records_of_an_earlier_version_are_taken_over(study):

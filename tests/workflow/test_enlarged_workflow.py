@@ -89,7 +89,7 @@ def test_another_sentence_reruns_the_cells_of_its_data_set_alone(enlarged):
     enlarged.write_config(config)
     after = enlarged.planned()
     enlarged.write_config(shrunk())
-    assert set(after) - set(before) == {("train_stepped", f"{CELL}/metrics.json")}
+    assert set(after) - set(before) == {("train_stepped", f"{CELL}/run.json")}
 
 
 def test_an_edit_of_the_extra_reader_reads_that_data_set_anew(enlarged):

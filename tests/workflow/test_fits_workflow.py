@@ -50,8 +50,9 @@ def downstream(features):
     extracted = [("extract_shard", f"{folder}/{split}/part-00000.parquet") for split in ("train", "test")]
     described = [("extract_manifest", f"{folder}/{split}/manifest.json") for split in ("train", "test")]
     sums = f"results/private/statistics/digits/{features}/train/clip=1.0/shared.safetensors"
-    cell = f"results/cells/digits/{features}/ls/eps=1/metrics.json"
-    return [*extracted, *described, ("sum_statistics", sums), ("train_closed_form", cell)]
+    cell = f"results/cells/digits/{features}/ls/eps=1"
+    made = [("train_closed_form", f"{cell}/run.json"), ("score_cell", f"{cell}/metrics.json")]
+    return [*extracted, *described, ("sum_statistics", sums), *made]
 
 
 def changed_fit(name, **options):

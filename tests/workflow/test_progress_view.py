@@ -42,7 +42,7 @@ def test_a_cell_that_fails_is_named_below_the_view_with_its_log_and_the_remedy(s
     study.write_config(config)
     status, written = run_in_terminal(study, f"results/cells/{CELL}/metrics.json")
     assert status == 1
-    assert "study tiny: 0 of 1 cells done, jobs to run: 1" in written
+    assert "study tiny: 0 of 1 cells done, jobs to run: 2" in written
     assert "0 of 1, 1 running" in written
     assert f"failed: train_stepped {CELL}: epsilon 1 at delta 0.0001 cannot be reached" in written
     assert written.index("\x1b[?25l") < written.rindex("\x1b[?25h")  # the cursor is hidden, and shown again

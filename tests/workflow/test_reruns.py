@@ -20,9 +20,18 @@ AFTER_CELLS = [
 ]
 
 
-def cells(entry, epsilons=("1", "inf"), features=("cnn", "pixels")):
+def trainings(entry, epsilons=("1", "inf"), features=("cnn", "pixels")):
     rule = {"ls": "train_closed_form", "sgd": "train_stepped"}[entry]
-    return [(rule, f"results/cells/digits/{f}/{entry}/eps={e}/metrics.json") for f in features for e in epsilons]
+    return [(rule, f"results/cells/digits/{f}/{entry}/eps={e}/run.json") for f in features for e in epsilons]
+
+
+def scored(trainings):
+    return [("score_cell", output.replace("run.json", "metrics.json")) for _, output in trainings]
+
+
+def cells(*args, **kwargs):
+    trained = trainings(*args, **kwargs)
+    return trained + scored(trained)
 
 
 def changed(**changes):
@@ -62,6 +71,48 @@ def test_the_page_has_the_graph_of_the_run(study):
     assert between["summarise_cells", "draw_figure"] == 1 and between["train_stepped", "certify_cells"] == 4
     assert between["prepare_shard", "prepare_manifest"] >= 4 and not any("all" in edge for edge in edges)
     assert "<h3>Rules</h3>" in study.read("report/index.html").decode()
+
+
+EVERY = trainings("ls") + trainings("sgd")
+WITHOUT_PRIVACY = [job for job in AFTER_CELLS if job[0] not in ("certify_cells", "total_privacy")]
+
+
+def test_another_metric_scores_anew_and_trains_and_certifies_nothing(study):
+    study.write_config(changed(evaluation={"metrics": ["top1", "auc"], "intervals": 20, "per_label": True}))
+    assert study.planned() == sorted(scored(EVERY) + WITHOUT_PRIVACY)
+
+
+def test_code_that_judges_scores_reruns_no_training(study):
+    edit_module(study, "evaluation/groups.py", old=True)
+    planned = set(study.planned())
+    assert set(scored(EVERY)) < planned
+    assert not {rule for rule, _ in planned} & {"train_closed_form", "train_stepped", "certify_cells", "total_privacy"}
+
+
+def test_training_accuracies_are_of_the_training_that_is_then_anew(study):
+    study.write_config(changed(evaluation={"metrics": ["top1", "train_top1"]}))
+    assert set(EVERY) < set(study.planned())
+
+
+def test_metrics_that_were_taken_away_are_made_of_the_scores(study):
+    (study.path / "results/cells/digits/cnn/ls/eps=1/metrics.json").unlink()
+    assert study.planned() == sorted(scored(trainings("ls", ["1"], ["cnn"])) + WITHOUT_PRIVACY)
+
+
+def test_scores_that_are_not_kept_are_not_missed_until_another_metric_asks(study):
+    config = changed(evaluation={"metrics": ["top1"], "keep_scores": False}, epsilons=["1"], features={"pixels": {}})
+    config["features"]["pixels"] = {"extractor": "pixels"}
+    study.write_config(config)
+    shutil.rmtree(study.path / "results/cells")
+    result = study.snakemake("results/summary.csv")
+    assert result.returncode == 0, result.stderr
+    assert not list((study.path / "results/cells").rglob("scores.parquet"))
+    assert study.planned("results/summary.csv") == []
+    config["evaluation"]["metrics"] = ["top1", "auc"]
+    study.write_config(config)
+    assert [job for job in study.planned() if job[0].startswith("train")] == sorted(
+        trainings("ls", ["1"], ["pixels"]) + trainings("sgd", ["1"], ["pixels"])
+    )
 
 
 def test_a_closed_form_hyperparameter_reruns_no_pass_over_the_data(study):
@@ -168,7 +219,7 @@ def test_a_study_given_on_the_command_line_replaces_the_default(study):
     del config["backbones"], config["public"]
     study.write_config(config, "other.yaml")
     trained = [job for job in study.planned("--configfile", "other.yaml") if job[0].startswith("train")]
-    assert trained == sorted(cells("ls", ["2"], ["pixels"]) + cells("sgd", ["2"], ["pixels"]))
+    assert trained == sorted(trainings("ls", ["2"], ["pixels"]) + trainings("sgd", ["2"], ["pixels"]))
 
 
 def test_a_changed_delta_reruns_the_cells_and_no_reading_of_data(study):
@@ -184,10 +235,10 @@ def test_part_of_a_study_makes_no_other_cell(study):
     shutil.rmtree(study.path / "results/cells")
     part = ["--config", "only=part"]
     outputs = [output for rule, output in study.planned(*part) if rule.startswith("train")]
-    assert outputs == [output for _, output in cells("ls", features=["pixels"])]
+    assert outputs == [output for _, output in trainings("ls", features=["pixels"])]
     result = study.snakemake(*part)
     assert result.returncode == 0, result.stderr
     assert study.planned(*part) == [] and study.read("tables/part.csv").count(b"pixels") >= 2
     assert study.read("summary.csv").count(b"\n") == 1 + len(outputs) * len(TINY["seeds"])
     missing = [output for rule, output in study.planned() if rule.startswith("train")]
-    assert sorted(missing + outputs) == sorted(output for entry in ("ls", "sgd") for _, output in cells(entry))
+    assert sorted(missing + outputs) == sorted(output for entry in ("ls", "sgd") for _, output in trainings(entry))

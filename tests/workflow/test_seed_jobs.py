@@ -4,9 +4,11 @@ import copy
 import json
 import shutil
 
+import numpy as np
 import psutil
 import pytest
 
+from dpstudy.evaluation.score_file import read_scores
 from dpstudy.files import read_json, read_table
 from tests.workflow.conftest import TINY, StudyFolder, make_folder
 from tests.workflow.kills import Run, wait_until, workers_of
@@ -63,14 +65,18 @@ def without_seconds(path) -> dict:
 
 def test_the_cell_is_its_seeds_together(whole):
     cell, runs = whole.path / "results/cells" / CELL, whole.path / "results/runs" / CELL
-    metrics = read_json(cell / "metrics.json")
-    own = [read_json(runs / f"seed={seed}" / "metrics.json")["seeds"][0] for seed in (0, 1)]
-    assert metrics["seeds"] == own and own[0]["top1"] != own[1]["top1"]
-    assert metrics["mean"]["top1"] == pytest.approx((own[0]["top1"] + own[1]["top1"]) / 2)
+    run, metrics = (read_json(cell / f"{name}.json") for name in ("run", "metrics"))
+    assert run["seeds"] == [read_json(runs / f"seed={seed}" / "run.json")["seeds"][0] for seed in (0, 1)]
+    for row, seed in zip(metrics["seeds"], (0, 1), strict=True):
+        (given,) = read_scores(runs / f"seed={seed}" / "scores.parquet")
+        assert given.seed == row["seed"] == seed
+        assert row["top1"] == pytest.approx(100 * np.mean(given.scores.argmax(1) == given.labels))
+    first, second = (row["top1"] for row in metrics["seeds"])
+    assert first != second and metrics["mean"]["top1"] == pytest.approx((first + second) / 2)
     for name in SEEDLESS:
         assert (cell / name).read_bytes() == (runs / "seed=0" / name).read_bytes()
     curve = read_table(cell / "curve.parquet").to_pydict()
-    assert curve["seed"] == [0, 0, 0, 1, 1, 1] and curve["step"] == 2 * [2, 4, 6]
+    assert curve["seed"] == 9 * [0] + 9 * [1] and curve["step"] == 2 * [2, 2, 2, 4, 4, 4, 6, 6, 6]
     assert not list(runs.rglob("checkpoint*"))
     ledger = json.loads((cell / "ledger.json").read_text())
     assert [(event["name"], event["count"]) for event in ledger["events"]] == [("gradient", 6)]
@@ -84,8 +90,11 @@ def test_a_new_seed_trains_alone(whole, tmp_path):
     assert study.planned() == []
     study.write_config(STUDY | {"seeds": [0, 1, 5]})
     planned = study.planned()
-    assert [output for rule, output in planned if rule == "train_seed"] == [f"results/runs/{CELL}/seed=5/metrics.json"]
-    assert ("gather_cell", f"results/cells/{CELL}/metrics.json") in planned
+    assert [output for rule, output in planned if rule == "train_seed"] == [f"results/runs/{CELL}/seed=5/run.json"]
+    assert {
+        ("gather_cell", f"results/cells/{CELL}/run.json"),
+        ("score_cell", f"results/cells/{CELL}/metrics.json"),
+    } < set(planned)
     study.write_config(STUDY | {"seeds": [1]})
     assert [rule for rule, _ in study.planned() if rule.startswith(("train", "gather"))] == ["gather_cell"]
 
@@ -96,12 +105,12 @@ def test_a_killed_seed_goes_on_from_its_checkpoint(whole, tmp_path):
     checkpoint = study.path / "results/runs" / CELL / "seed=0" / "checkpoint.safetensors"
     wait_until(checkpoint.exists, run)
     run.kill_all()
-    assert checkpoint.exists() and not (checkpoint.parent / "metrics.json").exists()
+    assert checkpoint.exists() and not (checkpoint.parent / "run.json").exists()
     assert Run(study).wait() == 0
     assert "goes on after step" in (study.path / f"results/logs/train_seed/{CELL}/seed=0.log").read_text()
     for folder in (f"cells/{CELL}", f"runs/{CELL}/seed=0", f"runs/{CELL}/seed=1"):
         one, other = (base.path / "results" / folder for base in (study, whole))
-        assert without_seconds(one / "metrics.json") == without_seconds(other / "metrics.json")
+        assert without_seconds(one / "run.json") == without_seconds(other / "run.json")
         for name in (*SEEDLESS, "curve.parquet"):
             assert (one / name).read_bytes() == (other / name).read_bytes(), f"{folder}/{name}"
 
@@ -112,7 +121,7 @@ def test_a_killed_worker_of_a_shared_training_is_told_and_it_goes_on_from_its_ch
     config["methods"]["wrn"] |= {"devices": 2, "batch_size": "full"}  # whose noise each process finds at once
     config["datasets"]["digits"]["splits"]["records"] = 120
     whole, study = made(tmp_path / "whole", config), made(tmp_path / "study", config)
-    wanted = f"results/runs/{CELL}/seed=0/metrics.json"
+    wanted = f"results/runs/{CELL}/seed=0/run.json"
     assert Run(whole, wanted).wait() == 0
     checkpoint = study.path / "results/runs" / CELL / "seed=0" / "checkpoint.safetensors"
     run = Run(study, wanted)
@@ -123,7 +132,7 @@ def test_a_killed_worker_of_a_shared_training_is_told_and_it_goes_on_from_its_ch
     sentence = "dpstudy: one of the 2 processes that share this job was ended by SIGKILL"
     assert sentence in run.said() and "Traceback" not in run.said()
     assert sentence.removeprefix("dpstudy: ") in (study.path / f"results/logs/train_seed/{CELL}/seed=0.log").read_text()
-    assert checkpoint.exists() and not (checkpoint.parent / "metrics.json").exists()
+    assert checkpoint.exists() and not (checkpoint.parent / "run.json").exists()
     again = Run(study, wanted)
     wait_until(lambda: len(workers_of(again, RANK)) == 2, again)
     workers = workers_of(again, RANK)

@@ -37,7 +37,7 @@ def test_a_shared_pass_gives_the_same_model_and_ledger(whole):
     targets = [f"{cell}/metrics.json" for cell in CELLS]
     planned = [rule for rule, _ in whole.planned(*targets)]
     # nothing is clipped at an infinite epsilon: those are other sums
-    assert planned == 2 * ["add_shares"] + 4 * ["sum_share"] + 2 * ["train_closed_form"]
+    assert planned == 2 * ["add_shares"] + 2 * ["score_cell"] + 4 * ["sum_share"] + 2 * ["train_closed_form"]
     result = whole.snakemake(*targets)
     assert result.returncode == 0, result.stdout + result.stderr
     for cell in CELLS:

@@ -63,7 +63,8 @@ def clinic(tmp_path_factory):
     study = make_folder(tmp_path_factory.mktemp("clinic") / "study")
     write_clinic(study.path / "data" / "clinic")
     study.write_config(CONFIG)
-    result = study.snakemake(*(CELLS.format(entry) for entry in ("least-squares", "dp-sgd")))
+    wanted = [CELLS.format(entry) for entry in ("least-squares", "dp-sgd")]
+    result = study.snakemake(*wanted, *(path.replace("ledger", "metrics") for path in wanted))
     assert result.returncode == 0, result.stdout + result.stderr
     return study
 
@@ -95,6 +96,21 @@ def test_metrics_have_groups_labels_and_intervals(clinic):
     for name in "fm":
         assert row["groups"][f"sex={name}"]["n"] == (test.groups["sex"] == name).sum()
     assert row["groups"]["label=a"]["n"] + row["groups"]["label=b"]["n"] == len(test)
+
+
+def test_another_metric_of_a_paid_model_trains_and_spends_nothing(clinic):
+    target = CELLS.format("least-squares").replace("ledger", "metrics")
+    paid = {name: clinic.read(name) for name in ("privacy/spent.jsonl", target.removeprefix("results/"))}
+    asked = CONFIG["evaluation"] | {"metrics": ["top1", "auc", "balanced_accuracy"], "smallest_group": 1000}
+    clinic.write_config(CONFIG | {"evaluation": asked})
+    assert [rule for rule, _ in clinic.planned(target)] == ["score_cell"]
+    result = clinic.snakemake(target)
+    (row,) = json.loads(clinic.read(target.removeprefix("results/")))["seeds"]
+    assert result.returncode == 0 and {"balanced_accuracy", "auc_low"} < row.keys() and "groups" not in row
+    clinic.write_config(CONFIG)
+    again = clinic.snakemake(target)
+    assert again.returncode == 0
+    assert paid == {name: clinic.read(name) for name in paid}, "the same scores, judged as they were"
 
 
 def test_a_bundle_predicts_and_is_not_made_of_a_cell_that_is_not_for_release(clinic):
@@ -130,7 +146,7 @@ def test_a_bundle_has_no_other_cell_trained(clinic):
     planned = clinic.planned("results/release/clinic/pixels/least-squares/eps=4")
     clinic.write_config(CONFIG)
     trained = [target for rule, target in planned if rule.startswith("train_")]
-    assert trained == ["results/cells/clinic/pixels/least-squares/eps=4/metrics.json"]
+    assert trained == ["results/cells/clinic/pixels/least-squares/eps=4/run.json"]
     assert planned[-1][0] == "write_bundle" and "certify_cells" not in {rule for rule, _ in planned}
 
 

@@ -52,7 +52,8 @@ RULES = {
 
 
 def trains(entry, *epsilons):
-    return [(RULES[entry], f"results/cells/digits/pixels/{entry}/eps={e}/metrics.json") for e in epsilons]
+    cells = [f"results/cells/digits/pixels/{entry}/eps={e}" for e in epsilons]
+    return [(RULES[entry], f"{cell}/run.json") for cell in cells] + [("score_cell", f"{c}/metrics.json") for c in cells]
 
 
 def searches(entry, *epsilons):

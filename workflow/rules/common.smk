@@ -35,7 +35,7 @@ from dpstudy.study.code import closure
 from dpstudy.study.origins import UNMATCHED, publics_trained_on
 from dpstudy.study.outside import inherited_choices, is_chosen, is_planted, outside_ledger
 from dpstudy.study.paid_models import Due, guard
-from dpstudy.study.provenance import cell_fingerprint, config_hash, library_hash, list_code
+from dpstudy.study.provenance import cell_fingerprint, config_hash, evaluation_fingerprint, library_hash, list_code
 from dpstudy.study.public_points import reads_public
 from dpstudy.study.records import RECORDS, keep_records, outdate, unrecorded
 from dpstudy.study.schema import method_schema

@@ -1,9 +1,34 @@
-# What the cells of the study add up to: results and privacy spent.
+# How well each cell does, and what the cells of the study add up to: results and privacy spent.
+
+
+# From the scores that its models gave where they were trained: another metric or group trains nothing, and spends nothing.
+rule score_cell:
+    input:
+        run=f"results/cells/{CELL}/run.json",
+        scores=score_files,
+        code=code("score_cell.py"),
+    output:
+        metrics=f"results/cells/{CELL}/metrics.json",
+    log:
+        f"results/logs/score_cell/{CELL}.log",
+    benchmark:
+        f"results/benchmarks/score_cell/{CELL}.tsv"
+    conda:
+        "../../envs/study.yaml"
+    threads: 1
+    resources:
+        mem_mb=peak(scoring_memory),
+        runtime=grown(60),
+    params:
+        evaluation=asked_of_scores(),
+        library=library("score_cell.py"),
+    script:
+        "../scripts/score_cell.py"
 
 
 rule certify_cells:
     input:
-        metrics=lambda wildcards: files_of(wildcards.dataset, "metrics.json"),
+        runs=lambda wildcards: files_of(wildcards.dataset, "run.json"),
         ledgers=lambda wildcards: files_of(wildcards.dataset, "ledger.json"),
         code=code("certify_cells.py"),
     output:
@@ -54,7 +79,7 @@ rule summarise_cells:
 
 rule total_privacy:
     input:
-        metrics=cell_files("metrics.json"),
+        runs=cell_files("run.json"),
         ledgers=cell_files("ledger.json"),
         code=code("total_privacy.py"),
     output:

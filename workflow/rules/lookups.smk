@@ -289,9 +289,32 @@ def run_files(wildcards):
     """What the jobs of a cell's seeds made."""
     return [
         f"{RUN}/{name}".format(**wildcards, seed=seed)
-        for name in ("metrics.json", "ledger.json", "curve.parquet", "model.safetensors")
+        for name in ("run.json", "ledger.json", "curve.parquet", "model.safetensors")
         for seed in STUDY["seeds"]
     ]
+
+
+def score_files(wildcards):
+    """What the models of a cell gave on the test split: of all seeds, or of each where each is a job."""
+    if wildcards.entry in entries_where(curve=True, per_seed=True):
+        return [f"{RUN}/scores.parquet".format(**wildcards, seed=seed) for seed in STUDY["seeds"]]
+    return [f"results/cells/{CELL}/scores.parquet".format(**wildcards)]
+
+
+def kept_scores(path):
+    """The same as an output, which goes as soon as metrics are made of it where a study does not keep it."""
+    return path if STUDY["evaluation"]["keep_scores"] else temp(path)
+
+
+def asked_of_scores():
+    """What scores are made to tell."""
+    return {key: value for key, value in STUDY["evaluation"].items() if key != "keep_scores"}
+
+
+@functools.cache
+def evaluation_hash():
+    """A hash of the same, and of the code that answers."""
+    return evaluation_fingerprint(asked_of_scores(), library("score_cell.py"))
 
 
 def axes():

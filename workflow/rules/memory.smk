@@ -198,6 +198,20 @@ def solving_memory(wildcards, input):
     return streaming_memory(1350, 8, HELD_MB)(wildcards, input)
 
 
+def with_scores(megabytes, seeds=len(STUDY["seeds"])):
+    """The same, and what the models of so many seeds make of the test records, which is held twice while it is written."""
+
+    def more(wildcards, input):
+        manifest = content_of(input.test[0])
+        try:
+            values = manifest["rows"] * len(manifest["classes"])
+        except (KeyError, TypeError):
+            values = 0
+        return int(megabytes(wildcards, input) + 8e-6 * seeds * values)
+
+    return more
+
+
 def without_torch(wildcards, input):
     """Whether a training computes with NumPy (dpstudy.arrays)."""
     return options_of(wildcards)["method"] not in WITH_TORCH and not gpu() and input.size_mb <= HELD_MB
@@ -248,6 +262,16 @@ def is_sampled(options):
         return False
     searched = options.get("tuning", {}).get("space", {})
     return options.get("batch_size", "full") != "full" or "batch_size" in searched
+
+
+def scoring_memory(wildcards, input):
+    """mem_mb of what scores are worth: areas take scikit-learn, intervals weigh each test record in each sample."""
+    values = sum(map(os.path.getsize, input.scores)) / 4 / len(STUDY["seeds"])
+    try:
+        records = values / content_of(input.run)["classes"]
+    except (KeyError, TypeError):
+        records = values
+    return int(240 + 8 * input.size_mb + 40e-6 * STUDY["evaluation"]["intervals"] * records)
 
 
 def audit_memory(wildcards, input):

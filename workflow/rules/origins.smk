@@ -30,7 +30,7 @@ def origin_of(cell):
 
 def whole_fingerprint(cell):
     """The config hash of a cell with all its seeds."""
-    told = (cell.options(STUDY), dataset_facts(cell.dataset), STUDY["seeds"], STUDY["noise"], STUDY["evaluation"])
+    told = (cell.options(STUDY), dataset_facts(cell.dataset), STUDY["seeds"], STUDY["noise"], scored_on_training())
     return cell_fingerprint(*told, origin_of(cell))
 
 
@@ -58,6 +58,7 @@ def expected_makers():
         cell.path: {
             "config": whole_fingerprint(cell),
             "library": library_hash(method_code(cell.options(STUDY))),
+            "evaluation": evaluation_hash(),
             "data": data_of(cell),
         }
         for cell in CELLS

@@ -7,7 +7,7 @@ def lasting_files():
     found = {
         "private/statistics": "*.safetensors",
         "tuning": "trials.parquet",
-        "runs": "metrics.json",
+        "runs": "run.json",
         "audit": "*.json",
         "claims": "*.json",
         "tables": "all.*",
@@ -21,6 +21,7 @@ def lasting_files():
         *(path for name in STUDY["fits"] for path in fit_files({"fit": name})),
         *(path for pair in pairs for split in splits_of(pair[0]) for path in feature_files(*pair, split)),
         *(str(path) for folder, name in found.items() for path in Path("results", folder).rglob(name)),
+        *cell_files("run.json"),
         *cell_files("metrics.json"),
         *final_targets(),
     ]

@@ -5,6 +5,7 @@
 rule write_bundle:
     input:
         metrics=f"results/cells/{CELL}/metrics.json",
+        run=f"results/cells/{CELL}/run.json",
         ledger=f"results/cells/{CELL}/ledger.json",
         model=f"results/cells/{CELL}/model.safetensors",
         images="results/data/{dataset}/test/manifest.json",

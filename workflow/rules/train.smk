@@ -12,7 +12,8 @@ rule train_closed_form:
         choosing=choosing_data,
         code=cell_code,
     output:
-        metrics=f"results/cells/{CELL}/metrics.json",
+        run=f"results/cells/{CELL}/run.json",
+        scores=kept_scores(f"results/cells/{CELL}/scores.parquet"),
         ledger=f"results/cells/{CELL}/ledger.json",
         model=f"results/cells/{CELL}/model.safetensors",
     log:
@@ -25,7 +26,7 @@ rule train_closed_form:
         "../../envs/study.yaml"
     threads: 1
     resources:
-        mem_mb=peak(solving_memory),
+        mem_mb=peak(with_scores(solving_memory)),
         runtime=grown(120),
     params:
         options=options_of,
@@ -35,8 +36,7 @@ rule train_closed_form:
         origin=origin_of,
         seeds=STUDY["seeds"],
         noise=STUDY["noise"],
-        metrics=STUDY["evaluation"]["metrics"],
-        evaluation=STUDY["evaluation"],
+        on_training=scored_on_training(),
         not_accounted=not_accounted,
     script:
         "../scripts/train_cell.py"
@@ -44,7 +44,8 @@ rule train_closed_form:
 
 use rule train_closed_form as train_stepped with:
     output:
-        metrics=f"results/cells/{CELL}/metrics.json",
+        run=f"results/cells/{CELL}/run.json",
+        scores=kept_scores(f"results/cells/{CELL}/scores.parquet"),
         ledger=f"results/cells/{CELL}/ledger.json",
         model=f"results/cells/{CELL}/model.safetensors",
         curve=f"results/cells/{CELL}/curve.parquet",
@@ -55,7 +56,7 @@ use rule train_closed_form as train_stepped with:
     wildcard_constraints:
         entry=alternatives(entries_where(curve=True, per_seed=False, audited=False)),
     resources:
-        mem_mb=peak(stepped_memory),
+        mem_mb=peak(with_scores(stepped_memory)),
         runtime=grown(240),
         gpu=gpu(),
 
@@ -63,7 +64,8 @@ use rule train_closed_form as train_stepped with:
 # Entries whose guarantee is claimed and not proved: no cell without an attack on the claim.
 use rule train_stepped as train_claimed with:
     output:
-        metrics=f"results/cells/{CELL}/metrics.json",
+        run=f"results/cells/{CELL}/run.json",
+        scores=kept_scores(f"results/cells/{CELL}/scores.parquet"),
         ledger=f"results/cells/{CELL}/ledger.json",
         model=f"results/cells/{CELL}/model.safetensors",
         curve=f"results/cells/{CELL}/curve.parquet",
@@ -75,7 +77,7 @@ use rule train_stepped as train_claimed with:
     wildcard_constraints:
         entry=alternatives(entries_where(curve=True, audited=True)),
     resources:
-        mem_mb=peak(memory(with_gpu(1100), 4)),
+        mem_mb=peak(with_scores(memory(with_gpu(1100), 4))),
         runtime=grown(240),
         gpu=gpu(),
 
@@ -84,7 +86,8 @@ use rule train_stepped as train_claimed with:
 # others alone.
 use rule train_closed_form as train_seed with:
     output:
-        metrics=f"{RUN}/metrics.json",
+        run=f"{RUN}/run.json",
+        scores=f"{RUN}/scores.parquet",
         ledger=f"{RUN}/ledger.json",
         model=f"{RUN}/model.safetensors",
         curve=f"{RUN}/curve.parquet",
@@ -107,8 +110,7 @@ use rule train_closed_form as train_seed with:
         origin=origin_of,
         seeds=lambda wildcards: [int(wildcards.seed)],
         noise=STUDY["noise"],
-        metrics=STUDY["evaluation"]["metrics"],
-        evaluation=STUDY["evaluation"],
+        on_training=scored_on_training(),
         not_accounted=not_accounted,
         checkpoint=lambda wildcards: f"{RUN}/checkpoint.safetensors".format(**wildcards),
 
@@ -118,7 +120,7 @@ rule gather_cell:
         runs=run_files,
         code=code("gather_cell.py"),
     output:
-        metrics=f"results/cells/{CELL}/metrics.json",
+        run=f"results/cells/{CELL}/run.json",
         ledger=f"results/cells/{CELL}/ledger.json",
         model=f"results/cells/{CELL}/model.safetensors",
         curve=f"results/cells/{CELL}/curve.parquet",

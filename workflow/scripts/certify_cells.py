@@ -7,7 +7,7 @@ if __name__ == "__main__":
     with job(snakemake.log[0]):
         files = snakemake.input
         cells = [
-            {"name": name, "ledger": ledger, "metrics": metrics}
-            for name, ledger, metrics in zip(snakemake.params.cells, files.ledgers, files.metrics, strict=True)
+            {"name": name, "ledger": ledger, "run": run}
+            for name, ledger, run in zip(snakemake.params.cells, files.ledgers, files.runs, strict=True)
         ]
         write_certificates(cells, snakemake.output[0])

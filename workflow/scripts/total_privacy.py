@@ -8,8 +8,8 @@ if __name__ == "__main__":
     with job(snakemake.log[0]):
         files = snakemake.input
         cells = [
-            {"dataset": dataset, "ledger": ledger, "metrics": metrics}
-            for dataset, ledger, metrics in zip(snakemake.params.datasets, files.ledgers, files.metrics, strict=True)
+            {"dataset": dataset, "ledger": ledger, "run": run}
+            for dataset, ledger, run in zip(snakemake.params.datasets, files.ledgers, files.runs, strict=True)
         ]
         records = {name: records_of(snakemake.config, name) for name in snakemake.params.deltas}
         write_totals(cells, snakemake.params.deltas, snakemake.output[0], "results/privacy/spent.jsonl", records)

@@ -1,4 +1,4 @@
-"""Train one cell for all its seeds: model, metrics, ledger and, for stepped methods, the curve."""
+"""Train one cell for all its seeds: model, scores, ledger and, for stepped methods, the curve."""
 
 import os
 
@@ -18,11 +18,11 @@ if __name__ == "__main__":
             params,
             files.code,
             seeds=params.seeds,
-            metrics=params.metrics,
+            metrics=(),
             origin=params.origin,
             not_accounted=params.not_accounted,
             checkpoint=getattr(params, "checkpoint", None),
-            evaluation=params.evaluation,
+            on_training=params.on_training,
             spent="results/privacy/spent.jsonl",
             # Not parameters of the rule: to allow it, or to move the data, would then train every cell again.
             spend_again=snakemake.config.get("release", {}).get("spend_again", False),

@@ -3,7 +3,7 @@
 import re
 
 LOG = re.compile(r"results/logs/([^/]+)/(.+)\.log$")
-CELL = re.compile(r"results/(cells|runs)/((?:[^/]+/){3}eps=[^/]+)/(.*)metrics\.json")
+CELL = re.compile(r"results/(cells|runs)/((?:[^/]+/){3}eps=[^/]+)/(.*)(run|metrics)\.json")
 VARYING = ("epsilon", "seed", "shard", "share", "clip")  # wildcards that change little of how long a job takes
 
 
@@ -35,14 +35,14 @@ def kind_of(rule: str, wildcards: dict[str, str]) -> tuple[str, str]:
 
 
 def cell_of(outputs: list[str]) -> tuple[str, bool]:
-    """The cell that a job with these outputs trains or gathers, "" for none, and whether the job finishes it.
+    """The cell that a job with these outputs trains, gathers or scores, "" for none, and whether the job finishes it.
 
-    >>> cell_of(["results/runs/mnist/pixels/cnn/eps=1/seed=0/metrics.json"])
+    >>> cell_of(["results/runs/mnist/pixels/cnn/eps=1/seed=0/run.json"])
     ('mnist/pixels/cnn/eps=1', False)
     """
     for output in outputs:
         if found := CELL.match(output):
-            return found[2], found[1] == "cells"
+            return found[2], found[4] == "metrics"
     return "", False
 
 

@@ -28,7 +28,7 @@ class Job:
 
     name: str
     kind: tuple[str, str]  # jobs of a kind take about as long
-    cell: str  # that it trains or gathers, if any
+    cell: str  # that it trains, gathers or scores, if any
     ends_cell: bool
     logs: list[str]
     started: float
@@ -134,7 +134,7 @@ class Study:
         return [_without_place(text.strip())]
 
     def cells_running(self) -> int:
-        """Cells that some job trains or gathers just now."""
+        """Cells that some job trains, gathers or scores just now."""
         return len({job.cell for job in self.running.values()} - {""})
 
     def cells_failed(self) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.on_training import ON_TRAINING
+from dpstudy.evaluation.score_file import check_scores
 
 # Name -> what a table or an axis calls it. The order is that of the columns and rows of every output.
 METRICS = {
@@ -134,12 +135,7 @@ def _check(scores: np.ndarray, labels: np.ndarray, metrics: list[str], classes: 
         raise StudyError(f"evaluation: scores have shape {scores.shape}, but ({n}, {m}) is needed for {m} classes")
     if labels.shape not in ((n,), (n, m)):
         raise StudyError(f"evaluation: labels have shape {labels.shape}, but ({n},) or ({n}, {m}) is needed")
-    broken = ~np.isfinite(scores).all(axis=1)
-    if broken.any():
-        raise StudyError(
-            f"evaluation: row {np.argmax(broken)} has a score that is NaN or infinite ({broken.sum()} of {n} rows do); "
-            "lower the learning rate or the clipping norm of this entry"
-        )
+    check_scores(scores)
     largest = m - 1 if labels.ndim == 1 else 1
     outside = (labels < 0) | (labels > largest)
     if outside.any():

@@ -12,7 +12,7 @@ def certified(cells: Sequence[dict]) -> dict[str, dict]:
     """Certify cells anew: cell -> what `recertify` finds.
 
     Args:
-        cells: {"name", "ledger" (path), "metrics" (path)} of each.
+        cells: {"name", "ledger" (path), "run" (path)} of each.
 
     Raises:
         StudyError: a ledger does not stand. No table, and no bundle, is built then: a wrong privacy claim is worse than
@@ -20,7 +20,7 @@ def certified(cells: Sequence[dict]) -> dict[str, dict]:
     """
     found = {}
     for cell in cells:
-        drawn = [seed["releases"] for seed in read_json(cell["metrics"])["seeds"]]
+        drawn = [seed["releases"] for seed in read_json(cell["run"])["seeds"]]
         found[cell["name"]] = recertify(read_json(cell["ledger"]), drawn)
     wrong = {name: one["faults"] for name, one in found.items() if one["faults"]}
     for name, faults in wrong.items():

@@ -1,4 +1,4 @@
-"""What a trained cell writes: its metrics, its ledger, its curve, and the attack on a claim."""
+"""What a trained cell writes: what its run was, its ledger, its curve, and the attack on a claim."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class CellTask:
     Attributes:
         method: its module, or what stands for it where tuning is paid for.
         parameters: of the method; None where tuning is paid for, which has settings of its own.
-        hyper: hyper-parameters, as metrics.json has them.
+        hyper: hyper-parameters, as run.json has them.
         classes: names.
         multi_label: a record may have several.
         made_by: hashes of what made the cell.
@@ -42,9 +42,10 @@ class CellTask:
 
 @dataclass
 class Outcome:
-    """What the seeds gave: a row of metrics.json each, the points of the curve, and the first seed's model."""
+    """What the seeds gave: a row of run.json each, scores of the test split, the curve, and the first seed's model."""
 
     rows: list[dict] = field(default_factory=list)
+    scores: dict[int, np.ndarray] = field(default_factory=dict)  # seed -> (n, m)
     curve: list[tuple] = field(default_factory=list)
     first_model: Any = None  # each method has a class of its own
     repeatable: bool = False  # no randomness was used: every seed gives the same
@@ -53,19 +54,18 @@ class Outcome:
         """Enter `seed` with what the first seed gave."""
         first = self.rows[0]["seed"]
         self.rows.append(self.rows[0] | {"seed": seed, "seconds": 0.0})
+        self.scores[seed] = self.scores[first]
         self.curve.extend((seed, *row[1:]) for row in list(self.curve) if row[0] == first)
 
 
-def metrics_of(task: CellTask, tuning: dict, outcome: Outcome) -> dict:
-    """metrics.json of a cell.
+def run_of(task: CellTask, tuning: dict, outcome: Outcome) -> dict:
+    """run.json of a cell: all of metrics.json but its scores.
 
     Args:
         tuning: what its search found; empty: it had none.
     """
-    from dpstudy.evaluation.aggregate import aggregate
-
-    request, (mean, median, std) = task.request, aggregate(outcome.rows)
-    metrics = {
+    request = task.request
+    run = {
         "dataset": request.cell.dataset,
         "features": request.cell.features,
         "entry": request.cell.entry,
@@ -74,14 +74,11 @@ def metrics_of(task: CellTask, tuning: dict, outcome: Outcome) -> dict:
         "classes": task.problem.classes,
         "parameters": outcome.first_model.parameters,
         "seeds": outcome.rows,
-        "mean": mean,
-        "median": median,
-        "std": std,
         "hyperparameters": {**task.hyper, **task.plan.facts},
         "tuned_on": tuned_on(request.options, tuning),
         "made_by": task.made_by,
     }
-    return metrics | {"tuning": tuning} if tuning else metrics
+    return run | {"tuning": tuning} if tuning else run
 
 
 def ledger_of(task: CellTask, tuning: dict) -> dict:
@@ -121,7 +118,7 @@ def why_none(request: CellRequest, problem: Problem) -> str | None:
     return "Neither clipping nor noise was applied: there is no guarantee."
 
 
-def check_documents(metrics: dict, ledger: dict, outputs: Mapping[str, str]) -> None:
+def check_documents(run: dict, ledger: dict, outputs: Mapping[str, str]) -> None:
     """Hold both against their schemas, before anything is written.
 
     Raises:
@@ -129,7 +126,7 @@ def check_documents(metrics: dict, ledger: dict, outputs: Mapping[str, str]) -> 
     """
     from dpstudy.study.schema import check
 
-    check(metrics, "metrics", outputs["metrics"])
+    check(run, "run", outputs["run"])
     check(ledger, "ledger", outputs["ledger"])
 
 
@@ -162,7 +159,7 @@ def write_curve(path: str, task: CellTask, rows: Sequence[tuple]) -> None:
     if plan.events and not unproved(plan.events):
         delta = task.problem.budget.delta
         spent = {step: certify(task.method.spent(plan, step), delta).epsilon for step in steps}
-    columns = list(zip(*rows, strict=True))
+    columns = list(zip(*rows, strict=True)) or [()] * 5  # no point: no metric fits the labels, as scoring will say
     table = pa.table(
         {
             "seed": numbers(columns[0], np.int64),

@@ -4,57 +4,52 @@ import shutil
 from collections.abc import Sequence
 
 from dpstudy.errors import StudyError
-from dpstudy.evaluation.aggregate import aggregate
 from dpstudy.files import atomic, read_json, read_table, write_json, write_table
 from dpstudy.study.schema import check
 
-_OF_A_SEED = ("seeds", "mean", "median", "std", "made_by")
+_OF_A_SEED = ("seeds", "made_by")
 
 
 def gather_cell(runs: Sequence[str], seeds: Sequence[int], fingerprint: str, outputs: dict[str, str]) -> None:
-    """Write the metrics, ledger, curve and model (the first seed's) of a cell.
+    """Write the run, ledger, curve and model (the first seed's) of a cell; scores stay with each seed.
 
     Args:
-        runs: folders, one a seed, each with metrics.json, ledger.json, curve.parquet and model.safetensors of a cell of
-            one seed.
+        runs: folders, one a seed, each with run.json, ledger.json, curve.parquet and model.safetensors of a cell of one
+            seed.
         seeds: which seed each is of.
         fingerprint: of the cell's config with all its seeds.
-        outputs: paths under the keys metrics, ledger, curve and model.
+        outputs: paths under the keys run, ledger, curve and model.
 
     Raises:
         StudyError: the runs differ in more than their seeds: they do not belong together.
     """
     import pyarrow as pa
 
-    found = [read_json(f"{run}/metrics.json") for run in runs]
+    found = [read_json(f"{run}/run.json") for run in runs]
     ledgers = [read_json(f"{run}/ledger.json") for run in runs]
-    for run, seed, metrics, ledger in zip(runs, seeds, found, ledgers, strict=True):
-        if [row["seed"] for row in metrics["seeds"]] != [seed]:
-            raise StudyError(f"{run}/metrics.json: is not of seed {seed}; delete the folder and run the study again")
-        if _shared(metrics) != _shared(found[0]) or ledger != ledgers[0]:
+    for folder, seed, run, ledger in zip(runs, seeds, found, ledgers, strict=True):
+        if [row["seed"] for row in run["seeds"]] != [seed]:
+            raise StudyError(f"{folder}/run.json: is not of seed {seed}; delete the folder and run the study again")
+        if _shared(run) != _shared(found[0]) or ledger != ledgers[0]:
             raise StudyError(
-                f"{run}: was made by another config, code or data than {runs[0]}; delete both folders and run the "
+                f"{folder}: was made by another config, code or data than {runs[0]}; delete both folders and run the "
                 "study again"
             )
-    rows = [row for metrics in found for row in metrics["seeds"]]
-    metrics = found[0] | {"seeds": rows, "made_by": found[0]["made_by"] | {"config": fingerprint}}
-    if "chosen" in metrics.get("tuning", {}):
-        metrics["tuning"] = metrics["tuning"] | {"chosen": [one for run in found for one in run["tuning"]["chosen"]]}
-    metrics |= dict(zip(("mean", "median", "std"), aggregate(rows), strict=True))
-    check(metrics, "metrics", outputs["metrics"])
+    rows = [row for run in found for row in run["seeds"]]
+    whole = found[0] | {"seeds": rows, "made_by": found[0]["made_by"] | {"config": fingerprint}}
+    if "chosen" in whole.get("tuning", {}):
+        whole["tuning"] = whole["tuning"] | {"chosen": [one for run in found for one in run["tuning"]["chosen"]]}
+    check(whole, "run", outputs["run"])
     curve = pa.concat_tables([read_table(f"{run}/curve.parquet") for run in runs])
     with atomic(outputs["model"]) as temporary:
         shutil.copyfile(f"{runs[0]}/model.safetensors", temporary)
     write_table(outputs["curve"], curve)
     write_json(outputs["ledger"], ledgers[0])
-    write_json(outputs["metrics"], metrics)
+    write_json(outputs["run"], whole)
 
 
-def _shared(metrics: dict) -> dict:
+def _shared(run: dict) -> dict:
     """What the seeds of a cell have in common."""
-    made_by = {key: value for key, value in metrics["made_by"].items() if key != "config"}
-    tuning = {key: value for key, value in metrics.get("tuning", {}).items() if key != "chosen"}
-    return {key: value for key, value in metrics.items() if key not in _OF_A_SEED} | {
-        "made_by": made_by,
-        "tuning": tuning,
-    }
+    made_by = {key: value for key, value in run["made_by"].items() if key != "config"}
+    tuning = {key: value for key, value in run.get("tuning", {}).items() if key != "chosen"}
+    return {key: value for key, value in run.items() if key not in _OF_A_SEED} | {"made_by": made_by, "tuning": tuning}

@@ -1,7 +1,7 @@
 """What a cell is made from: its public settings, the folders it reads, and the problem that they pose."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,12 +35,12 @@ class CellRequest:
             the ledger, where there is anything.
         seeds: to train.
         noise: "seeded" or "secure".
-        metrics: to report; a search maximises the first.
+        metrics: a search maximises the first; a training scores nothing.
         not_accounted: what the study does outside the ledger, a sentence each.
         code: source files that the cell runs on.
         library: their hash when the study was laid out.
         checkpoint: where a single seed keeps its checkpoint, or None.
-        evaluation: the config's, with intervals and groups; empty: metrics alone.
+        on_training: tell how models do on their training records too, without noise.
         spent: where trainings with secure noise are written down, or None.
         spend_again: a cell that stands there may be trained once more.
         ceiling: the most epsilon that all trainings on the same records may spend together, or None.
@@ -58,7 +58,7 @@ class CellRequest:
     code: Sequence[str]
     library: str
     checkpoint: str | None = None
-    evaluation: dict = field(default_factory=dict)
+    on_training: bool = False
     spent: str | None = None
     spend_again: bool = False
     ceiling: str | None = None

@@ -3,11 +3,27 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.features.shards import FeatureTable
 from dpstudy.methods.problem import Plan
 from dpstudy.privacy.ledger import check_spent
 from dpstudy.privacy.noise import NoiseSource
+
+
+def metrics_of_curves(labels: np.ndarray, classes: int) -> list[str]:
+    """What every curve has, whatever a study reports: another metric under `evaluation` trains nothing again.
+
+    Areas take a sort for each class, at each point; so they are for several labels a record and for two classes.
+
+    Args:
+        labels: (n,) class indices, or (n, m) zeros and ones; areas need a label that some bear and some do not.
+    """
+    accuracies = [] if labels.ndim == 2 else ["top1", "top5", "balanced_accuracy"]
+    bearers = labels.sum(axis=0) if labels.ndim == 2 else np.bincount(labels)[-1:] if classes == 2 else np.zeros(1)
+    told = np.any((bearers > 0) & (bearers < len(labels)))
+    return accuracies + (["auc", "average_precision"] if told else [])
 
 
 @dataclass(frozen=True)
@@ -21,7 +37,6 @@ class Monitor:
 
     seed: int
     test: FeatureTable
-    metrics: Sequence[str]
     classes: Sequence[str]
     rows: list[tuple] = field(default_factory=list)
     check: Callable[[int], None] | None = None
@@ -29,7 +44,8 @@ class Monitor:
     def __call__(self, step: int, model) -> None:
         if self.check:
             self.check(step)
-        scores = evaluate(model.scores(self.test.features), self.test.labels, list(self.metrics), list(self.classes))
+        given, labels = model.scores(self.test.features), self.test.labels
+        scores = evaluate(given, labels, metrics_of_curves(labels, len(self.classes)), list(self.classes))
         self.rows.extend((self.seed, step, "test", name, value) for name, value in scores.items())
 
     def anew(self, check: Callable[[int], None] | None = None) -> "Monitor":

@@ -21,15 +21,21 @@ def config_hash(options: Mapping) -> str:
 
 
 def cell_fingerprint(
-    options: Mapping, dataset: Mapping, seeds: Sequence[int], noise: str, evaluation: Mapping, origin: str
+    options: Mapping, dataset: Mapping, seeds: Sequence[int], noise: str, on_training: bool, origin: str
 ) -> str:
-    """The config hash of a cell: all that its result depends on besides data and code.
+    """The config hash of a cell: all that its training depends on besides data and code.
 
     Args:
+        on_training: models are scored on their training records too.
         origin: a hash of how the config makes what the cell reads.
     """
-    told = {"options": options, "dataset": dataset, "seeds": list(seeds), "noise": noise, "evaluation": evaluation}
+    told = {"options": options, "dataset": dataset, "seeds": list(seeds), "noise": noise, "on_training": on_training}
     return config_hash(told | {"origin": origin})
+
+
+def evaluation_fingerprint(asked: Mapping, library: str) -> str:
+    """The hash of how a cell's scores became metrics: what was asked, and the code that answered."""
+    return config_hash({"asked": asked, "library": library})
 
 
 _listed: dict[str, tuple[str, ...]] = {}  # what this process has written or seen

@@ -21,7 +21,7 @@ def write_totals(
     protected single records are no bound for persons: there they are counted apart, as `by_record`.
 
     Args:
-        cells: {"dataset", "ledger" (path), "metrics" (path)} of each cell.
+        cells: {"dataset", "ledger" (path), "run" (path)} of each cell.
         deltas: data set -> its delta.
         path: of the JSON to write; records of the book that no cell of this study learns from stand under "others".
         spent: where trainings with secure noise are written down.
@@ -31,7 +31,7 @@ def write_totals(
     datasets, mine = {}, set()
     for name, delta in deltas.items():
         own = [cell for cell in cells if cell["dataset"] == name]
-        ledgers = [(read_json(cell["ledger"]), len(read_json(cell["metrics"])["seeds"])) for cell in own]
+        ledgers = [(read_json(cell["ledger"]), len(read_json(cell["run"])["seeds"])) for cell in own]
         past = [place for place, entry in enumerate(book) if about(entry, name, known.get(name))]
         if ledgers:
             mine.update(past)

@@ -10,9 +10,8 @@ from pathlib import Path
 from dpstudy import methods
 from dpstudy.allocator import keep_freed_memory
 from dpstudy.errors import StudyError
-from dpstudy.evaluation.judge import judge
-from dpstudy.evaluation.metrics import evaluate
-from dpstudy.evaluation.on_training import ON_TRAINING, accuracy_on
+from dpstudy.evaluation.on_training import accuracy_on
+from dpstudy.evaluation.score_file import check_scores, write_scores
 from dpstudy.features.shards import FeatureTable
 from dpstudy.files import write_json
 from dpstudy.methods.problem import Fit, Plan, Problem, check_fit, check_plan
@@ -25,7 +24,7 @@ from dpstudy.study.documents import (
     Outcome,
     check_documents,
     ledger_of,
-    metrics_of,
+    run_of,
     why_none,
     write_audit,
     write_curve,
@@ -40,14 +39,14 @@ _log = logging.getLogger("dpstudy")
 
 
 def made_by(request: CellRequest, data: dict[str, str]) -> dict:
-    """What made this cell; the summary compares it with today's config and library."""
+    """What trained this cell; the summary compares it with today's config and library."""
     return {
         "config": cell_fingerprint(
             request.options,
             request.dataset,
             request.seeds,
             request.noise,
-            dict(request.evaluation) | {"metrics": list(request.metrics)},
+            request.on_training,
             request.origin,
         ),
         "library": request.library,
@@ -69,11 +68,13 @@ def settled(request: CellRequest, inputs: CellInputs) -> tuple[dict, Choice | No
 
 
 def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]) -> None:
-    """Train every seed, evaluate on the test split, and write model, metrics, ledger and (if asked for) curve.
+    """Train every seed, have it score the test split, and write model, run, scores, ledger and (if asked for) curve.
+
+    What the scores are worth is for `dpstudy.study.scoring` to say: another metric trains nothing again.
 
     Args:
-        outputs: paths under the keys model, metrics, ledger, curve for stepped methods, and audit for those that attack
-            what they claim.
+        outputs: paths under the keys model, run, scores, ledger, curve for stepped methods, and audit for those that
+            attack what they claim.
 
     Raises:
         StudyError: an unreachable epsilon, delta not below 1/n on own data, labels out of range, divergence; the
@@ -114,7 +115,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
         source = request.noise_source("audit", 0, request.seeds[0])
         attacks = method.audit(Fit(outcome.first_model), data, parameters, problem, plan, source)
         write_audit(outputs["audit"], attacks, request.cell.epsilon)
-    _write(task, paid.summary if paid else choice.summary if choice else {}, outcome, outputs)
+    _write(task, paid.summary if paid else choice.summary if choice else {}, outcome, test, outputs)
     if request.checkpoint:
         Path(request.checkpoint).unlink(missing_ok=True)
 
@@ -166,7 +167,7 @@ def _train_seed(
         extra["keeper"] = keeper
     if stepped:
         rows = keeper.curve if keeper else curve
-        extra["monitor"] = Monitor(seed, test, request.metrics, task.classes, rows, holds_spent(method, plan, source))
+        extra["monitor"] = Monitor(seed, test, task.classes, rows, holds_spent(method, plan, source))
     fitted = method.fit(data, parameters, problem, plan, source, **extra)
     check_fit(fitted, request.options["method"], problem)
     check_run(plan.events, source, problem.n)
@@ -174,31 +175,26 @@ def _train_seed(
         curve.extend(keeper.curve)
     seconds = keeper.seconds if keeper else getattr(method, "seconds", None) or time.monotonic() - started
     given = fitted.model.scores(test.features)
-    scores = evaluate(given, test.labels, list(request.metrics), task.classes)
-    if ON_TRAINING in request.metrics:
-        scores |= accuracy_on(fitted.model, inputs.training_tables())
-    more = {}
-    if request.evaluation:
-        options = dict(request.evaluation) | {"metrics": request.metrics}
-        more = judge(given, test.labels, task.classes, options, test.groups, test.subjects)
+    check_scores(given)
+    outcome.scores[seed] = given
+    known = accuracy_on(fitted.model, inputs.training_tables()) if request.on_training else {}
     counts = {"seconds": round(seconds, 3), "releases": dict(source.drawn)}
-    outcome.rows.append({"seed": seed, "split": "test", **scores, **more, **counts})
+    outcome.rows.append({"seed": seed, "split": "test", **known, **counts})
     _log.info("seed %s: trained in %.1f s", seed, seconds)
     if outcome.first_model is None:
         outcome.first_model, outcome.repeatable = fitted.model, source.untouched
 
 
-def _write(task: CellTask, tuning: dict, outcome: Outcome, outputs: dict[str, str]) -> None:
+def _write(task: CellTask, tuning: dict, outcome: Outcome, test: FeatureTable, outputs: dict[str, str]) -> None:
     """The cell's files, once what they say was checked and what was spent is written down."""
-    request, metrics, ledger = task.request, metrics_of(task, tuning, outcome), ledger_of(task, tuning)
-    check_documents(metrics, ledger, outputs)
+    request, run, ledger = task.request, run_of(task, tuning, outcome), ledger_of(task, tuning)
+    check_documents(run, ledger, outputs)
     if request.spending and task.plan.events:
         with _forgotten_beyond_budget(request):
             request.spending.record(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
-    for row in outcome.rows:
-        _log.info("seed %s: %s", row["seed"], {name: row[name] for name in metrics["mean"]})
     outcome.first_model.save(outputs["model"])
+    write_scores(outputs["scores"], test, outcome.scores, task.classes)
     if "curve" in outputs:
         write_curve(outputs["curve"], task, outcome.curve)
     write_json(outputs["ledger"], ledger)
-    write_json(outputs["metrics"], metrics)
+    write_json(outputs["run"], run)

@@ -1,0 +1,63 @@
+"""Scores as they are kept: what was written is read, by its owner alone, and what is no file of scores is told."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dpstudy.errors import StudyError
+from dpstudy.evaluation.score_file import check_scores, read_scores, write_scores
+from dpstudy.features.shards import FeatureTable
+from dpstudy.files import read_table, write_table
+
+
+def table(n=7, several=False, **more):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=(n, 3)).astype(np.int8) if several else rng.integers(3, size=n).astype(np.int32)
+    return FeatureTable(
+        np.array([f"r{i}" for i in range(n)]), rng.normal(size=(n, 4)).astype(np.float32), labels, **more
+    )
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_was_written_is_read_seed_by_seed(tmp_path, several, dtype):
+    names = np.array(list("abcabca"), dtype=object)
+    test = table(several=several, subjects=names, groups={"sex": names[::-1]})
+    rng = np.random.default_rng(1)
+    scores = {seed: rng.normal(size=(7, 3)).astype(dtype) for seed in (5, 0, 2)}
+    path = tmp_path / "scores.parquet"
+    write_scores(path, test, scores, ["x", "y", "z"])
+    assert path.stat().st_mode & 0o077 == 0, "labels of the test records may be private"
+    found = list(read_scores(path))
+    assert [given.seed for given in found] == [5, 0, 2]
+    for given in found:
+        assert given.scores.dtype == dtype and given.labels.dtype == test.labels.dtype
+        np.testing.assert_array_equal(given.scores, scores[given.seed])
+        np.testing.assert_array_equal(given.labels, test.labels)
+        assert given.subjects.tolist() == list("abcabca") and given.groups["sex"].tolist() == list("acbacba")
+        assert given.classes == ("x", "y", "z")
+    assert read_table(path)["id"].to_pylist() == 3 * test.ids.tolist()
+
+
+def test_without_persons_and_groups(tmp_path):
+    write_scores(tmp_path / "s.parquet", table(), {0: np.zeros((7, 3), np.float32)}, ["x", "y", "z"])
+    (given,) = read_scores(tmp_path / "s.parquet")
+    assert given.subjects is None and given.groups == {}
+
+
+def test_a_file_that_lacks_a_column_is_named(tmp_path):
+    path = tmp_path / "scores.parquet"
+    write_table(path, pa.table({"seed": [0], "id": ["a"], "label": [1]}))
+    with pytest.raises(StudyError, match=r"scores\.parquet: no column 'scores'; delete it"):
+        list(read_scores(path))
+    with pytest.raises(StudyError, match="no such file"):
+        list(read_scores(tmp_path / "none.parquet"))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_scores_that_say_nothing_are_refused(value):
+    scores = np.zeros((4, 3))
+    check_scores(scores)
+    scores[2, 1] = value
+    with pytest.raises(StudyError, match=r"row 2 has a score that is NaN or infinite \(1 of 4 rows do\)"):
+        check_scores(scores)

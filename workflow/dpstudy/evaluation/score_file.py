@@ -1,0 +1,140 @@
+"""What a cell's models gave on its test split: a row a seed and test record, kept so that another metric, interval or
+subgroup asks no model again.
+
+The file holds labels and groups of the test records; where these are private, so is it.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpstudy.columns import numbers, strings
+from dpstudy.errors import StudyError
+from dpstudy.files import read_table, write_table
+
+if TYPE_CHECKING:
+    from dpstudy.features.shards import FeatureTable
+
+_GROUP = "group_"
+_COLUMNS = ("seed", "id", "scores")
+
+
+@dataclass(frozen=True)
+class SeedScores:
+    """One seed's scores of n test records in m classes.
+
+    Attributes:
+        scores: (n, m) as the model gave them; the larger, the likelier.
+        labels: (n,) int32 class indices, or (n, m) int8 of 0 and 1.
+        subjects: (n,) strings, or None.
+        groups: name -> (n,) strings.
+        classes: names, in label order.
+    """
+
+    seed: int
+    scores: np.ndarray
+    labels: np.ndarray
+    subjects: np.ndarray | None
+    groups: dict[str, np.ndarray]
+    classes: tuple[str, ...]
+
+
+def check_scores(scores: np.ndarray) -> None:
+    """Refuse scores that say nothing.
+
+    Args:
+        scores: (n, m).
+
+    Raises:
+        StudyError: one is NaN or infinite.
+    """
+    broken = ~np.isfinite(scores).all(axis=1)
+    if broken.any():
+        raise StudyError(
+            f"evaluation: row {np.argmax(broken)} has a score that is NaN or infinite ({broken.sum()} of {len(broken)} "
+            "rows do); lower the learning rate or the clipping norm of this entry"
+        )
+
+
+def write_scores(
+    path: str | os.PathLike, test: "FeatureTable", scores: Mapping[int, np.ndarray], classes: list[str]
+) -> None:
+    """Write what each seed's model gave, for its owner's eyes alone.
+
+    Args:
+        test: the split that was scored.
+        scores: seed -> (n, m) of its rows.
+        classes: the m names.
+    """
+    import pyarrow as pa
+
+    seeds, n, given = list(scores), len(test), np.concatenate([np.asarray(rows) for rows in scores.values()])
+    columns = {
+        "seed": numbers(np.repeat(np.array(seeds, np.int64), n), np.int64),
+        "id": _repeated(strings(test.ids), len(seeds)),
+        "scores": _lists(given, given.dtype.type),
+    }
+    if test.labels.ndim == 2:
+        columns["labels"] = _repeated(_lists(test.labels, np.int8), len(seeds))
+    else:
+        columns["label"] = _repeated(numbers(test.labels, np.int32), len(seeds))
+    if test.subjects is not None:
+        columns["subject"] = _repeated(strings(test.subjects), len(seeds))
+    for name, values in test.groups.items():
+        columns[_GROUP + name] = _repeated(strings(values), len(seeds))
+    table = pa.table(columns).replace_schema_metadata({"classes": json.dumps(list(classes))})
+    write_table(path, table, private=True)
+
+
+def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
+    """What `write_scores` wrote, seed by seed in its order.
+
+    Raises:
+        StudyError: the file is missing, damaged, or lacks a column.
+    """
+    table = read_table(path)
+    names = table.column_names
+    label = "labels" if "labels" in names else "label"
+    if missing := [name for name in (*_COLUMNS, label) if name not in names]:
+        raise StudyError(f"{path}: no column {missing[0]!r}; delete it and run the study again")
+    classes = tuple(json.loads(table.schema.metadata[b"classes"]))
+    seeds = np.array(table["seed"].to_pylist(), np.int64)
+    starts = [0, *(np.flatnonzero(np.diff(seeds)) + 1).tolist(), len(seeds)] if len(seeds) else []
+    for start, end in zip(starts, starts[1:], strict=False):
+        part = table.slice(start, end - start)
+        yield SeedScores(
+            seed=int(seeds[start]),
+            scores=_matrix(part, "scores", len(classes)),
+            labels=_matrix(part, label, len(classes)) if label == "labels" else np.from_dlpack(_array(part, label)),
+            subjects=_texts(part, "subject") if "subject" in names else None,
+            groups={name.removeprefix(_GROUP): _texts(part, name) for name in names if name.startswith(_GROUP)},
+            classes=classes,
+        )
+
+
+def _lists(values: np.ndarray, dtype: type):
+    import pyarrow as pa
+
+    return pa.FixedSizeListArray.from_arrays(numbers(values.reshape(-1), dtype), values.shape[1])
+
+
+def _repeated(array, times: int):
+    import pyarrow as pa
+
+    return pa.chunked_array([array] * times)
+
+
+def _array(table, name: str):
+    return table[name].combine_chunks()
+
+
+def _matrix(table, name: str, m: int) -> np.ndarray:
+    return np.from_dlpack(_array(table, name).flatten()).reshape(len(table), m)
+
+
+def _texts(table, name: str) -> np.ndarray:
+    return np.array(table[name].to_pylist(), dtype=object)

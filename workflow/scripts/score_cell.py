@@ -1,0 +1,9 @@
+"""Say what the scores of a cell's models are worth."""
+
+from dpstudy.job import job
+from dpstudy.study.scoring import score_cell
+
+if __name__ == "__main__":
+    with job(snakemake.log[0]):
+        params, files = snakemake.params, snakemake.input
+        score_cell(files.run, list(files.scores), params.evaluation, params.library, snakemake.output.metrics)
