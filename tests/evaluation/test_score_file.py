@@ -1,11 +1,12 @@
-"""Scores as they are kept: what was written is read, by its owner alone, and what is no file of scores is told."""
+"""Scores as they are kept: what was written is read, and what is no file of scores is told."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from dpstudy.errors import StudyError
-from dpstudy.evaluation.score_file import check_scores, read_scores, write_scores
+from dpstudy.evaluation.finite import check_scores
+from dpstudy.evaluation.score_file import read_scores, score_table
 from dpstudy.features.shards import FeatureTable
 from dpstudy.files import read_table, write_table
 
@@ -26,8 +27,7 @@ def test_what_was_written_is_read_seed_by_seed(tmp_path, several, dtype):
     rng = np.random.default_rng(1)
     scores = {seed: rng.normal(size=(7, 3)).astype(dtype) for seed in (5, 0, 2)}
     path = tmp_path / "scores.parquet"
-    write_scores(path, test, scores, ["x", "y", "z"])
-    assert path.stat().st_mode & 0o077 == 0, "labels of the test records may be private"
+    write_table(path, score_table(test, scores, ["x", "y", "z"], "made"))
     found = list(read_scores(path))
     assert [given.seed for given in found] == [5, 0, 2]
     for given in found:
@@ -35,12 +35,13 @@ def test_what_was_written_is_read_seed_by_seed(tmp_path, several, dtype):
         np.testing.assert_array_equal(given.scores, scores[given.seed])
         np.testing.assert_array_equal(given.labels, test.labels)
         assert given.subjects.tolist() == list("abcabca") and given.groups["sex"].tolist() == list("acbacba")
-        assert given.classes == ("x", "y", "z")
+        assert given.classes == ("x", "y", "z") and given.origin == "made"
     assert read_table(path)["id"].to_pylist() == 3 * test.ids.tolist()
 
 
 def test_without_persons_and_groups(tmp_path):
-    write_scores(tmp_path / "s.parquet", table(), {0: np.zeros((7, 3), np.float32)}, ["x", "y", "z"])
+    scores = {0: np.zeros((7, 3), np.float32)}
+    write_table(tmp_path / "s.parquet", score_table(table(), scores, ["x", "y", "z"], ""))
     (given,) = read_scores(tmp_path / "s.parquet")
     assert given.subjects is None and given.groups == {}
 
@@ -48,7 +49,7 @@ def test_without_persons_and_groups(tmp_path):
 def test_a_file_that_lacks_a_column_is_named(tmp_path):
     path = tmp_path / "scores.parquet"
     write_table(path, pa.table({"seed": [0], "id": ["a"], "label": [1]}))
-    with pytest.raises(StudyError, match=r"scores\.parquet: no column 'scores'; delete it"):
+    with pytest.raises(StudyError, match=r"scores\.parquet: no column 'scores'; restore it, or delete it"):
         list(read_scores(path))
     with pytest.raises(StudyError, match="no such file"):
         list(read_scores(tmp_path / "none.parquet"))

@@ -33,6 +33,19 @@ def test_private_normalisation_equals_a_slow_loop(shape):
     assert scale == pytest.approx(np.repeat(variance**-0.5, repeat), rel=1e-4)
 
 
+def test_channels_of_too_little_variance_are_left_out_where_that_is_asked():
+    problem = Problem(1000, (3, 2), 4, Budget("1", 1e-5))
+    features = np.random.default_rng(0).normal(0, np.repeat([0.1, 2.0, 0.6], 2), (1000, 6)).astype(np.float32)
+    given = {"mean_clip": 10.0, "square_clip": 50.0, "noise_multiplier": 1e-6, "variance_floor": 0.25}
+    scales = {}
+    for rule in ("floor", "drop"):
+        normalisation = Normalisation(**given, low_variance=rule)
+        source = NoiseSource("seeded", "test")
+        _, scales[rule] = release(channel_sums([features], normalisation, problem), normalisation, problem, source)
+    np.testing.assert_array_equal(scales["drop"], np.where(np.arange(6) < 2, 0, scales["floor"]))
+    assert scales["floor"] == pytest.approx(np.repeat([2.0, 0.5, 1 / 0.6], 2), rel=0.1)
+
+
 @pytest.mark.parametrize("most", [3, 6])
 def test_means_of_subjects_with_several_records_are_never_above_those_of_records(most):
     """Exact where each has as many as the bound says, half where each has half as many; noise is that of the most."""

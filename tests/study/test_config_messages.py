@@ -247,6 +247,13 @@ def test_defaults_are_filled_and_the_raw_config_is_left_alone():
     assert load(config) == config
 
 
+def test_scores_of_models_that_are_paid_for_are_kept():
+    raw = copy.deepcopy(BASE) | {"evaluation": {"keep_scores": False}}
+    assert not load(raw)["evaluation"]["keep_scores"]
+    with pytest.raises(StudyError, match=r"^evaluation\.keep_scores: false and noise 'secure': .* leave it out$"):
+        load(raw | {"noise": "secure"})
+
+
 def test_a_missing_folder_names_the_key_and_the_path(monkeypatch, tmp_path):
     monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
     config = load(BASE)

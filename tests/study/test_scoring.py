@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from dpstudy.errors import StudyError
-from dpstudy.evaluation.score_file import write_scores
+from dpstudy.evaluation.score_file import score_table
 from dpstudy.features.shards import FeatureTable
-from dpstudy.files import read_json, write_json
+from dpstudy.files import read_json, write_json, write_table
 from dpstudy.study.monitor import Monitor, metrics_of_curves
+from dpstudy.study.provenance import origin_of_scores
 from dpstudy.study.schema import schema
 from dpstudy.study.scoring import score_cell
 
@@ -49,9 +50,11 @@ def cell(tmp_path, test_rows):
     rng = np.random.default_rng(1)
     scores = {seed: rng.integers(4, size=(N, 3)).astype(np.float32) for seed in (3, 1)}  # with ties
     write_json(tmp_path / "run.json", a_run(scores))
-    write_scores(tmp_path / "both.parquet", test_rows, scores, CLASSES)
+    origin = origin_of_scores(a_run([])["made_by"])
+    write_table(tmp_path / "both.parquet", score_table(test_rows, scores, CLASSES, origin))
+    write_table(tmp_path / "others.parquet", score_table(test_rows, scores, CLASSES, "other code"))
     for seed, given in scores.items():
-        write_scores(tmp_path / f"{seed}.parquet", test_rows, {seed: given}, CLASSES)
+        write_table(tmp_path / f"{seed}.parquet", score_table(test_rows, {seed: given}, CLASSES, origin))
     return str(tmp_path / "run.json"), scores
 
 
@@ -87,9 +90,13 @@ def test_what_was_asked_and_who_answered_is_told(cell, tmp_path):
     assert len(made) == 3
 
 
-def test_scores_of_other_seeds_are_refused(cell, tmp_path):
-    with pytest.raises(StudyError, match=r"1\.parquet: is not of the seeds of .*run\.json; delete both"):
-        score_cell(cell[0], [f"{tmp_path}/1.parquet"], ASKED, "lib", str(tmp_path / "metrics.json"))
+@pytest.mark.parametrize("files", [["1"], ["1", "3", "3"], ["both", "1"], ["others"]])
+def test_scores_of_other_models_are_refused(cell, tmp_path, files):
+    paths = [f"{tmp_path}/{name}.parquet" for name in files]
+    with pytest.raises(
+        StudyError, match=rf"{files[0]}\.parquet: its scores are not those of the models of .*run\.json"
+    ):
+        score_cell(cell[0], paths, ASKED, "lib", str(tmp_path / "metrics.json"))
     assert not (tmp_path / "metrics.json").exists()
 
 

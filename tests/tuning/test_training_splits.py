@@ -71,6 +71,19 @@ def test_a_curve_of_too_small_an_epsilon_ends_the_training(folders, tmp_path, mo
     assert not list(tmp_path.iterdir())
 
 
+def test_scores_that_cannot_be_kept_end_a_training_before_it_is_paid_for(folders, tmp_path, monkeypatch):
+    def broken(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(training, "score_table", broken)
+    book = tmp_path / "spent.jsonl"
+    request = request_of(FIRST_ORDER | {"learning_rate": 0.1}, noise="secure", spent=str(book))
+    with pytest.raises(MemoryError):
+        train(request, of_both(folders), tmp_path / "cell")
+    assert not book.exists() or book.read_text() == "", "nothing came of it, and nothing is owed"
+    assert not (tmp_path / "cell").exists()
+
+
 @pytest.mark.parametrize("tuned_on", ["nothing", "published grid (a paper, Table 1)"])
 def test_a_choice_made_beforehand_stands_in_the_ledger(folders, tmp_path, tuned_on):
     request = request_of(FIRST_ORDER | {"learning_rate": 0.1, "tuned_on": tuned_on}, "1")

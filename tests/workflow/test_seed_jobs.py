@@ -68,7 +68,9 @@ def test_the_cell_is_its_seeds_together(whole):
     run, metrics = (read_json(cell / f"{name}.json") for name in ("run", "metrics"))
     assert run["seeds"] == [read_json(runs / f"seed={seed}" / "run.json")["seeds"][0] for seed in (0, 1)]
     for row, seed in zip(metrics["seeds"], (0, 1), strict=True):
-        (given,) = read_scores(runs / f"seed={seed}" / "scores.parquet")
+        kept = runs / f"seed={seed}" / "scores.parquet"
+        (given,) = read_scores(kept)
+        assert kept.stat().st_mode & 0o077 == 0, "labels of test records may be private"
         assert given.seed == row["seed"] == seed
         assert row["top1"] == pytest.approx(100 * np.mean(given.scores.argmax(1) == given.labels))
     first, second = (row["top1"] for row in metrics["seeds"])

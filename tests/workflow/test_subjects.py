@@ -125,6 +125,8 @@ def test_a_bundle_predicts_and_is_not_made_of_a_cell_that_is_not_for_release(cli
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert [line.split(",")[0] for line in done.stdout.splitlines()] == ["image", *images]
+    assert (clinic.path / "results/cells/clinic/pixels/least-squares/eps=2/scores.parquet").stat().st_mode & 0o077 == 0
+    assert "scores.parquet" not in {path.name for path in folder.rglob("*")}
     closed = {path.name for path in folder.rglob("*") if path.stat().st_mode & 0o044 != 0o044}
     assert closed <= {".snakemake_timestamp"}  # all else is to be copied and given away
     (entry, _) = [json.loads(line) for line in clinic.read("privacy/spent.jsonl").decode().splitlines()]

@@ -169,6 +169,15 @@ def test_another_seed_or_table_searches_nothing(searched):
     assert [job for job in searched.planned() if job[0] == "tune_entry"] == []
 
 
+def test_a_second_metric_searches_nothing_and_another_first_one_everything(searched):
+    searched.write_config(TUNED | {"evaluation": {"metrics": ["top1", "balanced_accuracy"]}})
+    rules = {rule for rule, _ in searched.planned()}
+    assert "score_cell" in rules and not {rule for rule in rules if rule.startswith(("tune", "train"))}
+    searched.write_config(TUNED | {"evaluation": {"metrics": ["balanced_accuracy", "top1"]}})
+    every = [job for entry in ("ls", "adam") for job in searches(entry, "1", "inf")]
+    assert [job for job in searched.planned() if job[0] == "tune_entry"] == sorted(every)
+
+
 def test_a_search_runs_without_the_test_split(searched):
     """The search is made anew from damaged test shards, without complaint and to the same end."""
     before = outcome(searched, "ls/eps=1"), outcome(searched, "adam/eps=1")

@@ -28,7 +28,7 @@ rule score_cell:
 
 rule certify_cells:
     input:
-        runs=lambda wildcards: files_of(wildcards.dataset, "run.json"),
+        runs=lambda wildcards: files_of(wildcards.dataset, run_facts()),
         ledgers=lambda wildcards: files_of(wildcards.dataset, "ledger.json"),
         code=code("certify_cells.py"),
     output:
@@ -79,7 +79,7 @@ rule summarise_cells:
 
 rule total_privacy:
     input:
-        runs=cell_files("run.json"),
+        runs=cell_files(run_facts()),
         ledgers=cell_files("ledger.json"),
         code=code("total_privacy.py"),
     output:

@@ -306,6 +306,12 @@ def kept_scores(path):
     return path if STUDY["evaluation"]["keep_scores"] else temp(path)
 
 
+def run_facts():
+    """The file of a cell that tells its seeds: where scores are not kept, the one that is made of them before they go, so
+    that whoever asks for what follows from it has them judged too."""
+    return "run.json" if STUDY["evaluation"]["keep_scores"] else "metrics.json"
+
+
 def asked_of_scores():
     """What scores are made to tell."""
     return {key: value for key, value in STUDY["evaluation"].items() if key != "keep_scores"}

@@ -199,7 +199,7 @@ def solving_memory(wildcards, input):
 
 
 def with_scores(megabytes, seeds=len(STUDY["seeds"])):
-    """The same, and what the models of so many seeds make of the test records, which is held twice while it is written."""
+    """The same, and what the models of so many seeds make of the test records: held three times while it is written."""
 
     def more(wildcards, input):
         manifest = content_of(input.test[0])
@@ -207,7 +207,7 @@ def with_scores(megabytes, seeds=len(STUDY["seeds"])):
             values = manifest["rows"] * len(manifest["classes"])
         except (KeyError, TypeError):
             values = 0
-        return int(megabytes(wildcards, input) + 8e-6 * seeds * values)
+        return int(megabytes(wildcards, input) + 13e-6 * seeds * values)
 
     return more
 
@@ -266,12 +266,12 @@ def is_sampled(options):
 
 def scoring_memory(wildcards, input):
     """mem_mb of what scores are worth: areas take scikit-learn, intervals weigh each test record in each sample."""
-    values = sum(map(os.path.getsize, input.scores)) / 4 / len(STUDY["seeds"])
+    held = sum(decoded_mb((path,)) for path in input.scores)
     try:
-        records = values / content_of(input.run)["classes"]
+        records = 1e6 * held / (4 * content_of(input.run)["classes"] * len(STUDY["seeds"]))
     except (KeyError, TypeError):
-        records = values
-    return int(240 + 8 * input.size_mb + 40e-6 * STUDY["evaluation"]["intervals"] * records)
+        records = 0
+    return int(240 + 9 * held + 40e-6 * STUDY["evaluation"]["intervals"] * records)
 
 
 def audit_memory(wildcards, input):

@@ -99,7 +99,7 @@ use rule train_closed_form as train_seed with:
         entry=alternatives(entries_where(curve=True, per_seed=True)),
     threads: devices_of
     resources:
-        mem_mb=peak(lambda wildcards, input: devices_of(wildcards) * stepped_memory(wildcards, input)),
+        mem_mb=peak(lambda wildcards, input: devices_of(wildcards) * with_scores(stepped_memory, 1)(wildcards, input)),
         runtime=grown(1440),
         gpu=lambda wildcards: devices_of(wildcards) * gpu(),
     params:

@@ -1,4 +1,4 @@
-"""Train one cell for all its seeds: model, scores, ledger and, for stepped methods, the curve."""
+"""Train one cell for all its seeds: model, run, scores, ledger and, for stepped methods, curve."""
 
 import os
 

@@ -7,8 +7,8 @@ Accuracies are in percent; the area under the ROC curve and average precision ar
 import numpy as np
 
 from dpstudy.errors import StudyError
+from dpstudy.evaluation.finite import check_scores
 from dpstudy.evaluation.on_training import ON_TRAINING
-from dpstudy.evaluation.score_file import check_scores
 
 # Name -> what a table or an axis calls it. The order is that of the columns and rows of every output.
 METRICS = {

@@ -6,7 +6,7 @@ The file holds labels and groups of the test records; where these are private, s
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from dpstudy.columns import numbers, strings
 from dpstudy.errors import StudyError
-from dpstudy.files import read_table, write_table
+from dpstudy.files import read_table
 
 if TYPE_CHECKING:
     from dpstudy.features.shards import FeatureTable
@@ -33,6 +33,7 @@ class SeedScores:
         subjects: (n,) strings, or None.
         groups: name -> (n,) strings.
         classes: names, in label order.
+        origin: a hash of what made the model.
     """
 
     seed: int
@@ -41,34 +42,17 @@ class SeedScores:
     subjects: np.ndarray | None
     groups: dict[str, np.ndarray]
     classes: tuple[str, ...]
+    origin: str
 
 
-def check_scores(scores: np.ndarray) -> None:
-    """Refuse scores that say nothing.
-
-    Args:
-        scores: (n, m).
-
-    Raises:
-        StudyError: one is NaN or infinite.
-    """
-    broken = ~np.isfinite(scores).all(axis=1)
-    if broken.any():
-        raise StudyError(
-            f"evaluation: row {np.argmax(broken)} has a score that is NaN or infinite ({broken.sum()} of {len(broken)} "
-            "rows do); lower the learning rate or the clipping norm of this entry"
-        )
-
-
-def write_scores(
-    path: str | os.PathLike, test: "FeatureTable", scores: Mapping[int, np.ndarray], classes: list[str]
-) -> None:
-    """Write what each seed's model gave, for its owner's eyes alone.
+def score_table(test: "FeatureTable", scores: Mapping[int, np.ndarray], classes: Sequence[str], origin: str):
+    """The pyarrow Table of what each seed's model gave; `write_table` writes it, for its owner's eyes alone.
 
     Args:
-        test: the split that was scored.
+        test: the split that was scored; names of its records are there for who looks a record up.
         scores: seed -> (n, m) of its rows.
         classes: the m names.
+        origin: a hash of what made the models.
     """
     import pyarrow as pa
 
@@ -86,12 +70,11 @@ def write_scores(
         columns["subject"] = _repeated(strings(test.subjects), len(seeds))
     for name, values in test.groups.items():
         columns[_GROUP + name] = _repeated(strings(values), len(seeds))
-    table = pa.table(columns).replace_schema_metadata({"classes": json.dumps(list(classes))})
-    write_table(path, table, private=True)
+    return pa.table(columns).replace_schema_metadata({"classes": json.dumps(list(classes)), "origin": origin})
 
 
 def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
-    """What `write_scores` wrote, seed by seed in its order.
+    """What a file of a `score_table` holds, seed by seed in its order.
 
     Raises:
         StudyError: the file is missing, damaged, or lacks a column.
@@ -100,8 +83,9 @@ def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
     names = table.column_names
     label = "labels" if "labels" in names else "label"
     if missing := [name for name in (*_COLUMNS, label) if name not in names]:
-        raise StudyError(f"{path}: no column {missing[0]!r}; delete it and run the study again")
-    classes = tuple(json.loads(table.schema.metadata[b"classes"]))
+        raise StudyError(f"{path}: no column {missing[0]!r}; restore it, or delete it and run the study again")
+    told = table.schema.metadata or {}
+    classes, origin = tuple(json.loads(told[b"classes"])), told[b"origin"].decode()
     seeds = np.array(table["seed"].to_pylist(), np.int64)
     starts = [0, *(np.flatnonzero(np.diff(seeds)) + 1).tolist(), len(seeds)] if len(seeds) else []
     for start, end in zip(starts, starts[1:], strict=False):
@@ -113,6 +97,7 @@ def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
             subjects=_texts(part, "subject") if "subject" in names else None,
             groups={name.removeprefix(_GROUP): _texts(part, name) for name in names if name.startswith(_GROUP)},
             classes=classes,
+            origin=origin,
         )
 
 

@@ -46,6 +46,8 @@ class Normalisation:
         variance_floor: tau; also guards channels that the noise made negative. None takes the standard deviation of the
             noise on the mean squares, a public constant: below it a released variance says nothing, and dividing by its
             root would blow up the very channels that hardly vary. At least 1e-5.
+        low_variance: what becomes of a channel whose released variance is below the floor: "floor" divides it by the
+            floor's root, "drop" makes it zero, as tramer2021's released code does with those that are not positive.
         sampling_rate: q, the public probability with which a record takes part in a release; 1 takes all.
 
     Raises:
@@ -56,6 +58,7 @@ class Normalisation:
     square_clip: float
     noise_multiplier: float
     variance_floor: float | None = None
+    low_variance: str = "floor"
     sampling_rate: float = 1.0
 
     def __post_init__(self):
@@ -173,9 +176,12 @@ def release(
         square = source.released(SQUARE, square, sigma * normalisation.square_clip)
     expected = _most(problem) * normalisation.sampling_rate
     mean, square = mean / expected, square / expected
-    variance = np.maximum(square - mean**2, _floor(normalisation, problem))
+    variance, floor = square - mean**2, _floor(normalisation, problem)
+    scale = np.maximum(variance, floor) ** -0.5
+    if normalisation.low_variance == "drop":
+        scale[variance < floor] = 0
     repeat = problem.dim // len(mean)
-    return np.repeat(mean, repeat).astype(np.float32), np.repeat(variance**-0.5, repeat).astype(np.float32)
+    return np.repeat(mean, repeat).astype(np.float32), np.repeat(scale, repeat).astype(np.float32)
 
 
 def _most(problem: Problem) -> int:

@@ -159,6 +159,11 @@ def _check_sources(config: dict) -> None:
                 f"{place}: the key 'location' is missing; reader {reader!r} needs a folder under data_root"
             )
     if config["noise"] == "secure":  # seeded noise is not for release
+        if not config["evaluation"]["keep_scores"]:
+            raise StudyError(
+                "evaluation.keep_scores: false and noise 'secure': a model that was paid for could not be judged anew, "
+                "nor trained again; leave it out"
+            )
         for name, entry in config["datasets"].items():
             if entry["reader"] == "image_folder" and "classes" not in entry:
                 raise StudyError(

@@ -35,7 +35,7 @@ class CellRequest:
             the ledger, where there is anything.
         seeds: to train.
         noise: "seeded" or "secure".
-        metrics: a search maximises the first; a training scores nothing.
+        metrics: of a search, which maximises the first; a training judges no scores.
         not_accounted: what the study does outside the ledger, a sentence each.
         code: source files that the cell runs on.
         library: their hash when the study was laid out.

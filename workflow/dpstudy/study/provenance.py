@@ -33,6 +33,11 @@ def cell_fingerprint(
     return config_hash(told | {"origin": origin})
 
 
+def origin_of_scores(made_by: Mapping) -> str:
+    """A hash of what made a model, from `made_by` of its run, that a seed's own job and its cell have in common."""
+    return config_hash({key: value for key, value in made_by.items() if key != "config"})
+
+
 def evaluation_fingerprint(asked: Mapping, library: str) -> str:
     """The hash of how a cell's scores became metrics: what was asked, and the code that answered."""
     return config_hash({"asked": asked, "library": library})

@@ -1,4 +1,4 @@
-"""One of the processes that `launch` starts: the first trains, evaluates and writes a cell, the others only help.
+"""One of the processes that `launch` starts: the first trains and writes a cell, the others only help.
 
 Run by torchrun: python -m dpstudy.study.rank TASK
 """

@@ -3,6 +3,7 @@
 Models are asked once, where they are trained. What is made of it here is made anew without them, and spends nothing.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 
 from dpstudy.errors import StudyError
@@ -11,8 +12,10 @@ from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.evaluation.score_file import SeedScores, read_scores
 from dpstudy.files import read_json, write_json
-from dpstudy.study.provenance import evaluation_fingerprint
+from dpstudy.study.provenance import evaluation_fingerprint, origin_of_scores
 from dpstudy.study.schema import check
+
+_log = logging.getLogger("dpstudy")
 
 
 def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: str, output: str) -> None:
@@ -25,17 +28,24 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
         library: a hash of the code that answers.
 
     Raises:
-        StudyError: a file is missing or damaged, scores and run are not of the same seeds, or a metric does not fit the
-            labels.
+        StudyError: a file is missing or damaged, scores and run are not of the same models, or a metric does not fit
+            the labels.
     """
     content = read_json(run)
-    found = {given.seed: given for path in scores for given in read_scores(path)}
-    rows = content["seeds"]
-    if sorted(found) != sorted(row["seed"] for row in rows):
-        raise StudyError(f"{scores[0]}: is not of the seeds of {run}; delete both and run the study again")
-    rows = [
-        {"seed": row["seed"], "split": row["split"], **judged(found[row["seed"]], evaluation), **row} for row in rows
-    ]
+    found, origin = [given for path in scores for given in read_scores(path)], origin_of_scores(content["made_by"])
+    by_seed = {given.seed: given for given in found}
+    if sorted(given.seed for given in found) != sorted(row["seed"] for row in content["seeds"]) or any(
+        given.origin != origin for given in found
+    ):
+        raise StudyError(
+            f"{scores[0]}: its scores are not those of the models of {run}; restore both as the training left them, or "
+            "delete both and run the study again"
+        )
+    rows = []
+    for row in content["seeds"]:
+        told = judged(by_seed[row["seed"]], evaluation)
+        _log.info("seed %s: %s", row["seed"], {name: value for name, value in told.items() if name != "groups"})
+        rows.append({"seed": row["seed"], "split": row["split"], **told, **row})
     metrics = content | {
         "seeds": rows,
         "made_by": content["made_by"] | {"evaluation": evaluation_fingerprint(evaluation, library)},

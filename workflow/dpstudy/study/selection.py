@@ -4,6 +4,7 @@ can be told, all checked before anything runs."""
 from collections.abc import Iterable, Iterator
 
 from dpstudy.errors import StudyError
+from dpstudy.evaluation.on_training import ON_TRAINING
 from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.messages import check_known
 from dpstudy.study.schema import schema
@@ -64,7 +65,10 @@ def check_selection(place: str, spec: dict, config: dict) -> None:
     for dataset in spec.get("counterparts", {}):
         check_known(f"{place}.counterparts", dataset, counted, "data set")
     measures = spec["style"] not in _WITHOUT_METRIC
-    if measures and spec.get("metric", "top1") not in config["evaluation"]["metrics"]:
+    if spec["style"] == "curve":  # which has metrics of its own, whatever is reported
+        if spec.get("metric") == ON_TRAINING:
+            raise StudyError(f"{place}.metric: {ON_TRAINING!r} has no curve; those of the test split have one")
+    elif measures and spec.get("metric", "top1") not in config["evaluation"]["metrics"]:
         raise StudyError(
             f"{place}.metric: {spec['metric']!r} is not among evaluation.metrics {config['evaluation']['metrics']}"
         )

@@ -1,4 +1,4 @@
-"""Training one cell for all its seeds: what the rules train_closed_form and train_stepped do."""
+"""Training one cell for all its seeds: what the rules train_* do."""
 
 import contextlib
 import importlib
@@ -10,10 +10,11 @@ from pathlib import Path
 from dpstudy import methods
 from dpstudy.allocator import keep_freed_memory
 from dpstudy.errors import StudyError
+from dpstudy.evaluation.finite import check_scores
 from dpstudy.evaluation.on_training import accuracy_on
-from dpstudy.evaluation.score_file import check_scores, write_scores
+from dpstudy.evaluation.score_file import score_table
 from dpstudy.features.shards import FeatureTable
-from dpstudy.files import write_json
+from dpstudy.files import write_json, write_table
 from dpstudy.methods.problem import Fit, Plan, Problem, check_fit, check_plan
 from dpstudy.privacy.ledger import build_ledger, check_run
 from dpstudy.privacy.spending import BeyondBudgetError
@@ -31,7 +32,7 @@ from dpstudy.study.documents import (
 )
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
 from dpstudy.study.monitor import Monitor, holds_spent
-from dpstudy.study.provenance import cell_fingerprint, versions
+from dpstudy.study.provenance import cell_fingerprint, origin_of_scores, versions
 from dpstudy.study.tuned import PAID_TUNING, pays
 from dpstudy.tuning.trials import Choice, best_trial
 
@@ -189,11 +190,12 @@ def _write(task: CellTask, tuning: dict, outcome: Outcome, test: FeatureTable, o
     """The cell's files, once what they say was checked and what was spent is written down."""
     request, run, ledger = task.request, run_of(task, tuning, outcome), ledger_of(task, tuning)
     check_documents(run, ledger, outputs)
+    scores = score_table(test, outcome.scores, task.classes, origin_of_scores(task.made_by))
     if request.spending and task.plan.events:
         with _forgotten_beyond_budget(request):
             request.spending.record(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
     outcome.first_model.save(outputs["model"])
-    write_scores(outputs["scores"], test, outcome.scores, task.classes)
+    write_table(outputs["scores"], scores, private=True)
     if "curve" in outputs:
         write_curve(outputs["curve"], task, outcome.curve)
     write_json(outputs["ledger"], ledger)

@@ -86,13 +86,15 @@ def _read(where: str, panel: str, line: dict, x: str, metric: str, files) -> Cur
     cell = {key: line[key] for key in ("dataset", "features", "entry", "epsilon")}
     curve, metrics = (_path(files, cell, file) for file in ("curve.parquet", "metrics.json"))
     rate = read_json(metrics)["hyperparameters"].get("sampling_rate", 1.0)
-    values, spent = defaultdict(list), {}
+    values, spent, there = defaultdict(list), {}, set()
     for row in read_table(curve, ["step", "epsilon_spent", "metric", "value"]).to_pylist():
+        there.add(row["metric"])
         if row["metric"] == metric:
             values[row["step"]].append(row["value"])
             spent[row["step"]] = row["epsilon_spent"]
     if not values:
-        raise StudyError(f"{where}: the curve of {cell_name(**cell)} has no {metric!r}")
+        has = ", ".join(sorted(there))
+        raise StudyError(f"{where}: the curve of {cell_name(**cell)} has no {metric!r}; it has {has}")
     if x == "epsilon" and None in spent.values():
         raise StudyError(f"{where}: {cell_name(**cell)} adds no noise, so it has no epsilon to plot against")
     place = {step: {"step": step, "epoch": step * rate, "epsilon": spent[step]}[x] for step in values}
