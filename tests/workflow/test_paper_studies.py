@@ -35,6 +35,8 @@ def shrunk(config: dict) -> dict:
         if "records" in dataset.get("splits", {}):
             few = max(BATCH + 4, dataset["splits"]["records"] // 500)
             dataset["splits"]["records"] = ATTACKED if "black_box" in config else min(TRAIN, few)
+        if "left_out" in dataset.get("splits", {}):  # of so few records none would be left for validation
+            dataset["splits"] = {"validation": 0.3}
         if "extra" in dataset:
             dataset["extra"]["records"] //= EXTRA  # all sizes must differ
     for public in config.get("public", {}).values():
