@@ -29,11 +29,10 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"dpstudy: {said}\n" if said else done.stdout[-2000:] + done.stderr[-2000:])
         return done.returncode
     due = list(jobs(done.stdout + done.stderr))
-    cells: dict[str, str] = {}
-    for _, cell, reason in due:  # trained before it is scored: the first reason is its own
-        if cell:
-            cells.setdefault(cell, reason)
-    trained = {cell for rule, cell, _ in due if rule.startswith("train_")}
+    trained = {cell: reason for rule, cell, reason in due if cell and rule.startswith("train_")}
+    cells = {
+        cell: reason for _, cell, reason in due if cell
+    } | trained  # what is scored after it says no reason of its own
     stale = {cell: reason for cell, reason in cells.items() if Path(f"results/cells/{cell}/metrics.json").exists()}
     missing = [cell for cell in cells if cell not in stale]
     every, spent = cells_and_spent(arguments)
@@ -48,7 +47,7 @@ def main(arguments: list[str]) -> int:
     others = Counter(rule for rule, cell, _ in due if not cell and rule != "all")
     if others:
         print("also to run: " + ", ".join(f"{rule} {count}" for rule, count in others.items()))
-    if refused := len(spent & trained):
+    if refused := len(spent & trained.keys()):
         print(f"{refused} of the cells were trained with secure noise, and will not be again: see docs/own-data.md")
     elif due and (who := at_work()):
         print(f"{who} is at work in this folder; what it has not finished counts as missing")

@@ -51,6 +51,9 @@ def test_a_file_that_lacks_a_column_is_named(tmp_path):
     write_table(path, pa.table({"seed": [0], "id": ["a"], "label": [1]}))
     with pytest.raises(StudyError, match=r"scores\.parquet: no column 'scores'; restore it, or delete it"):
         list(read_scores(path))
+    write_table(path, pa.table({"seed": [0], "id": ["a"], "label": [1], "scores": [[0.5]]}))
+    with pytest.raises(StudyError, match=r"scores\.parquet: does not say of what models it is; restore it"):
+        list(read_scores(path))
     with pytest.raises(StudyError, match="no such file"):
         list(read_scores(tmp_path / "none.parquet"))
 

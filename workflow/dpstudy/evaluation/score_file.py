@@ -77,7 +77,7 @@ def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
     """What a file of a `score_table` holds, seed by seed in its order.
 
     Raises:
-        StudyError: the file is missing, damaged, or lacks a column.
+        StudyError: the file is missing, damaged, lacks a column, or does not say of what models it is.
     """
     table = read_table(path)
     names = table.column_names
@@ -85,6 +85,8 @@ def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
     if missing := [name for name in (*_COLUMNS, label) if name not in names]:
         raise StudyError(f"{path}: no column {missing[0]!r}; restore it, or delete it and run the study again")
     told = table.schema.metadata or {}
+    if not {b"classes", b"origin"} <= told.keys():
+        raise StudyError(f"{path}: does not say of what models it is; restore it, or delete it and run the study again")
     classes, origin = tuple(json.loads(told[b"classes"])), told[b"origin"].decode()
     seeds = np.array(table["seed"].to_pylist(), np.int64)
     starts = [0, *(np.flatnonzero(np.diff(seeds)) + 1).tolist(), len(seeds)] if len(seeds) else []

@@ -10,7 +10,7 @@ import yaml
 from dpstudy.errors import StudyError
 
 FOLDER = Path(__file__).parents[2] / "schemas"
-_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # plain values alone; in C where it is there
+_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # what yaml.safe_load reads with, in C where it is there
 
 
 @functools.cache
@@ -18,7 +18,7 @@ def schema(name: str) -> dict:
     """The schema workflow/schemas/{name}.schema.yaml; readers and extractors are those whose keys it lists."""
     path = FOLDER / f"{name}.schema.yaml"
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_SafeLoader)
+        content = _SafeLoader(path.read_text(encoding="utf-8")).get_single_data()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f": line {mark.line + 1}" if mark else ""
