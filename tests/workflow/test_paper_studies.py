@@ -33,7 +33,7 @@ def shrunk(config: dict) -> dict:
         dataset["shards"] = 1
         smaller(dataset, "size")
         if "records" in dataset.get("splits", {}):
-            few = max(BATCH + 4, dataset["splits"]["records"] // 500)
+            few = BATCH + 2 + dataset["splits"]["records"] // 700  # all sizes must differ
             dataset["splits"]["records"] = ATTACKED if "black_box" in config else min(TRAIN, few)
         if "left_out" in dataset.get("splits", {}):  # of so few records none would be left for validation
             dataset["splits"] = {"validation": 0.3}
