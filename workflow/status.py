@@ -14,7 +14,7 @@ from terminal.reasons import shorten
 
 SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), "--dry-run", "--cores", "1", "--nolock"]
 JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", re.MULTILINE)
-CELL = re.compile(r"results/(?:cells|runs)/((?:[^/]+/){3}eps=[^/]+)/(?:seed=\d+/)?(?:run|metrics)\.json")
+CELL = re.compile(r"results/(?:cells|runs)/((?:[^/]+/){3}eps=[^/]+)/(?:seed=(\d+)/)?(?:run|metrics)\.json")
 NAMED = 8  # cells that are listed one by one
 
 
@@ -29,13 +29,13 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"dpstudy: {said}\n" if said else done.stdout[-2000:] + done.stderr[-2000:])
         return done.returncode
     due = list(jobs(done.stdout + done.stderr))
-    trained = {cell: reason for rule, cell, reason in due if cell and rule.startswith("train_")}
+    trained = {cell: reason for rule, cell, _, reason in due if cell and rule.startswith("train_")}
     cells = {
-        cell: reason for _, cell, reason in due if cell
+        cell: reason for _, cell, _, reason in due if cell
     } | trained  # what is scored after it says no reason of its own
     stale = {cell: reason for cell, reason in cells.items() if Path(f"results/cells/{cell}/metrics.json").exists()}
     missing = [cell for cell in cells if cell not in stale]
-    every, spent = cells_and_spent(arguments)
+    every, seeds, spent = cells_seeds_and_spent(arguments)
     order = {cell: number for number, cell in enumerate(every)}
     missing.sort(key=lambda cell: order.get(cell, len(order)))
     print(f"cells: {len(every.keys() - cells.keys())} done, {len(stale)} stale, {len(missing)} missing")
@@ -44,10 +44,10 @@ def main(arguments: list[str]) -> int:
             print(f"  {title:8}{cell}" + (f"  ({stale[cell]})" if cell in stale else ""))
         if len(names) > NAMED:
             print(f"  {title:8}and {len(names) - NAMED:,} more")
-    others = Counter(rule for rule, cell, _ in due if not cell and rule != "all")
+    others = Counter(rule for rule, cell, _, _ in due if not cell and rule != "all")
     if others:
         print("also to run: " + ", ".join(f"{rule} {count}" for rule, count in others.items()))
-    if refused := len(spent & trained.keys()):
+    if refused := len(paid_for(due, seeds, spent)):
         print(f"{refused} of the cells were trained with secure noise, and will not be again: see docs/own-data.md")
     elif due and (who := at_work()):
         print(f"{who} is at work in this folder; what it has not finished counts as missing")
@@ -66,8 +66,9 @@ def at_work() -> str:
         return "" if locked(file.fileno()) else holder()  # closing the file gives a lock back
 
 
-def cells_and_spent(arguments: list[str]) -> tuple[dict[str, None], set[str]]:
-    """The cells of the study that the arguments name, in its order, and those secure noise must not train again."""
+def cells_seeds_and_spent(arguments: list[str]) -> tuple[dict[str, None], list[int], set[tuple[str, int]]]:
+    """The cells of the study that the arguments name, in its order, its seeds, and the (cell, seed) that secure noise
+    must not train again."""
     import yaml
 
     from dpstudy.privacy.spending import Spending
@@ -81,16 +82,33 @@ def cells_and_spent(arguments: list[str]) -> tuple[dict[str, None], set[str]]:
     with open(given.configfile, encoding="utf-8") as file:
         study = config.load(yaml.safe_load(file) | changes)
     book = Spending("results/privacy/spent.jsonl", study["release"].get("spend_again", False))
-    spent = set() if book.again else {entry["cell"] for entry in book.entries()}
-    return dict.fromkeys(cell.path for cell in cells.unfold(study)), spent
+    spent = set() if book.again else {(entry["cell"], entry["seed"]) for entry in book.entries()}
+    return dict.fromkeys(cell.path for cell in cells.unfold(study)), study["seeds"], spent
 
 
 def jobs(text: str):
-    """(rule, cell that it trains, gathers or scores or "", reason) of every job that a dry run names."""
+    """(rule, cell that it trains, gathers or scores or "", its seed or None for all, reason) of every job of a dry
+    run."""
     for rule, body in JOB.findall(text):
         fields = dict(re.findall(r"^    (\w+): (.*)$", body, re.MULTILINE))
         found = CELL.search(fields.get("output", ""))
-        yield rule, found[1] if found else "", shorten(fields.get("reason", ""))
+        cell, seed = found.groups() if found else ("", None)
+        yield rule, cell, seed and int(seed), shorten(fields.get("reason", ""))
+
+
+def paid_for(due, seeds: list[int], spent: set[tuple[str, int]]) -> set[str]:
+    """The cells that are due to be trained although secure noise trained them before.
+
+    >>> due = [("train_seed", "a", 1, ""), ("train_stepped", "b", None, ""), ("score_cell", "c", None, "")]
+    >>> sorted(paid_for(due, [0, 1], {("a", 0), ("b", 0), ("c", 0)}))  # a new seed of a leaves its others alone
+    ['b']
+    """
+    return {
+        cell
+        for rule, cell, seed, _ in due
+        if rule.startswith("train_")
+        if not spent.isdisjoint((cell, each) for each in (seeds if seed is None else [seed]))
+    }
 
 
 if __name__ == "__main__":

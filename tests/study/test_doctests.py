@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 LIBRARY = Path(__file__).parents[2] / "workflow"
-WITH_EXAMPLES = sorted(path for path in (LIBRARY / "dpstudy").rglob("*.py") if ">>>" in path.read_text())
+WITH_EXAMPLES = sorted(path for path in LIBRARY.rglob("*.py") if ">>>" in path.read_text())
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(LIBRARY)))

@@ -27,6 +27,18 @@ class Trial:
     seconds: float
     failure: str | None = None
 
+    def __str__(self) -> str:
+        """
+        >>> str(Trial({"learning_rate": 0.5, "epochs": 15}, 97.0612, 18.385))
+        '97.06 with learning_rate 0.5, epochs 15 (18.4 s)'
+        """
+        came = f"failed ({self.failure})" if self.failure else f"{self.value:.2f}"
+        tried = ", ".join(
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in self.hyperparameters.items()
+        )
+        return f"{came} with {tried} ({self.seconds:.1f} s)"
+
 
 @dataclass(frozen=True)
 class Choice:
