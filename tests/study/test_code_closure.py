@@ -17,7 +17,8 @@ from dpstudy.errors import StudyError
 from dpstudy.features import extractor_modules, shards
 from dpstudy.methods import module_name
 from dpstudy.study import schema as schemas
-from dpstudy.study.code import PACKAGE, _statements, closure
+from dpstudy.study.code import PACKAGE, closure
+from dpstudy.study.imports import statements
 from dpstudy.study.provenance import library_hash
 from dpstudy.study.schema import method_names, method_schema, schema
 
@@ -180,7 +181,7 @@ def test_every_import_statement_of_the_library_is_found_wherever_it_stands():
     for path in PACKAGE.rglob("*.py"):
         tree = ast.parse(path.read_bytes())
         wanted = {node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))}
-        assert wanted <= set(_statements(tree.body)), path
+        assert wanted <= set(statements(tree.body)), path
 
 
 def test_imports_in_every_kind_of_block_are_found():
@@ -213,7 +214,7 @@ elif t:
 while v:
     import w
 """
-    found = [node.names[0].name for node in _statements(ast.parse(text).body) if isinstance(node, ast.Import)]
+    found = [node.names[0].name for node in statements(ast.parse(text).body) if isinstance(node, ast.Import)]
     assert sorted(found) == list("acfijkmnoruw")
 
 

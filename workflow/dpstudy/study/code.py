@@ -4,13 +4,12 @@ Found by reading import statements, wherever in a file they stand. Modules chose
 readers, extractors) are given as further starting points. Of a method in another package, files of that package count.
 """
 
-import ast
 import functools
 import importlib.util
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dpstudy.errors import StudyError
+from dpstudy.study.imports import imports_of
 
 PACKAGE = Path(__file__).parents[1]
 _ROOT = PACKAGE.parent
@@ -55,19 +54,10 @@ def _imports(path: Path) -> tuple[Path, ...]:
     root = next(folder for folder in path.parents if not (folder / "__init__.py").is_file())
     *around, own = path.relative_to(root).with_suffix("").parts
     roots = {(*around, own)[0]: root, PACKAGE.name: _ROOT}
-    try:
-        tree = ast.parse(path.read_bytes(), filename=str(path))
-    except SyntaxError as error:
-        raise StudyError(f"{path}: line {error.lineno}: no Python ({error.msg})") from None
-    for node in _statements(tree.body):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            near = around[: len(around) + 1 - node.level] if node.level else []
-            module = ".".join([*near, *([node.module] if node.module else [])])
-            names = [module, *(f"{module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
+    for level, module, imported in imports_of(path):
+        near = around[: len(around) + 1 - level] if level else []
+        base = ".".join([*near, *([module] if module else [])])
+        names = [base, *(f"{base}.{name}" for name in imported)]
         for name in names:
             package = name.split(".")[0]
             file = _file_of(name, roots[package]) if package in roots else None
@@ -76,14 +66,7 @@ def _imports(path: Path) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """Each statement of a block and within; expressions, nine tenths of a tree, hold no imports."""
-    for node in block:
-        yield node
-        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            yield from _statements(getattr(node, name, ()))
-
-
+@functools.cache
 def _file_of(module: str, root: Path = _ROOT) -> Path | None:
     base = root.joinpath(*module.split("."))
     for path in (base.with_suffix(".py"), base / "__init__.py"):
@@ -109,12 +92,15 @@ def _outside(module: str) -> Path:
     return Path(spec.origin).resolve()
 
 
-def _parents(path: Path) -> Iterable[Path]:
+def _parents(path: Path) -> tuple[Path, ...]:
     """The __init__ files of the packages around a module: importing it runs them."""
-    for folder in path.parents:
-        if not (folder / "__init__.py").is_file():
-            return
-        yield folder / "__init__.py"
+    return _packages(path.parent)
+
+
+@functools.cache
+def _packages(folder: Path) -> tuple[Path, ...]:
+    own = folder / "__init__.py"
+    return (own, *_packages(folder.parent)) if own.is_file() else ()
 
 
 def _relative(path: Path, here: Path) -> str:
