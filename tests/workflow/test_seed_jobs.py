@@ -12,6 +12,7 @@ from dpstudy.evaluation.score_file import read_scores
 from dpstudy.files import read_json, read_table
 from tests.workflow.conftest import TINY, StudyFolder, make_folder
 from tests.workflow.kills import Run, wait_until, workers_of
+from tests.workflow.test_status import status
 
 CELL = "digits/images/wrn/eps=2"
 RANK = "dpstudy.study.rank"
@@ -97,6 +98,14 @@ def test_a_new_seed_trains_alone(whole, tmp_path):
         ("gather_cell", f"results/cells/{CELL}/run.json"),
         ("score_cell", f"results/cells/{CELL}/metrics.json"),
     } < set(planned)
+    book = study.path / "results/privacy/spent.jsonl"
+    book.parent.mkdir(exist_ok=True)
+    paid = [json.dumps({"dataset": "digits", "cell": CELL, "seed": seed}) + "\n" for seed in (0, 1, 5)]
+    book.write_text("".join(paid[:2]))
+    assert "runs them on this machine" in status(study)
+    book.write_text("".join(paid))
+    assert "\n1 of the cells were trained with secure noise" in status(study)
+    book.unlink()
     study.write_config(STUDY | {"seeds": [1]})
     assert [rule for rule, _ in study.planned() if rule.startswith(("train", "gather"))] == ["gather_cell"]
 

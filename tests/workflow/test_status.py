@@ -2,6 +2,7 @@
 
 import copy
 import fcntl
+import json
 import os
 import socket
 import subprocess
@@ -19,6 +20,7 @@ def status(study, *arguments):
 
 def test_a_finished_study_has_nothing_to_do(study):
     assert status(study) == "cells: 8 done, 0 stale, 0 missing\nnothing to be done\n"
+    assert json.loads((study.path / ".snakemake/dpstudy-imports.json").read_text())["imports"]  # found once
 
 
 def test_changed_and_new_cells_are_told_apart(study):

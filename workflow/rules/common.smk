@@ -32,7 +32,7 @@ from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
 from dpstudy.study import locations as study_locations
 from dpstudy.study.code import closure
-from dpstudy.study.imports import keep_imports
+from dpstudy.study.imports import read_imports
 from dpstudy.study.origins import UNMATCHED, publics_trained_on
 from dpstudy.study.outside import inherited_choices, is_chosen, is_planted, outside_ledger
 from dpstudy.study.paid_models import Due, guard
@@ -46,7 +46,7 @@ from dpstudy.tables.claims.names import roles_of
 from dpstudy.tables.pdflatex import find_latex
 
 name_workflow()
-keep_imports(Path(".snakemake/dpstudy-imports.json"))
+read_imports(Path(".snakemake/dpstudy-imports.json"))
 
 try:
     STUDY = study_config.load(config)

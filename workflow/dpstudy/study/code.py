@@ -9,7 +9,7 @@ import importlib.util
 from pathlib import Path
 
 from dpstudy.errors import StudyError
-from dpstudy.study.imports import imports_of
+from dpstudy.study.imports import imports_of, write_imports
 
 PACKAGE = Path(__file__).parents[1]
 _ROOT = PACKAGE.parent
@@ -33,6 +33,7 @@ def _named(starts: tuple[str, ...], here: Path) -> tuple[str, ...]:
     for start in starts:
         path = Path(start)
         files |= _closure_of(path.resolve() if path.suffix == ".py" else _file_of(start) or _outside(start))
+    write_imports()
     return tuple(sorted(_relative(path, here) for path in files))
 
 

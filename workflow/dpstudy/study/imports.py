@@ -4,7 +4,6 @@ To parse the library takes a third of a second, and on a cluster each job starts
 """
 
 import ast
-import atexit
 import contextlib
 import hashlib
 import json
@@ -15,7 +14,9 @@ from pathlib import Path
 from dpstudy.errors import StudyError
 from dpstudy.files import atomic
 
+_MOST = 5000  # files of earlier versions are forgotten when there are so many
 _known: dict[str, list] = {}  # by the hash of a file's content
+_kept: tuple[Path, int] | None = None  # where, and how many lie there
 
 
 def imports_of(path: Path) -> list[tuple[int, str, list[str]]]:
@@ -35,26 +36,33 @@ def imports_of(path: Path) -> list[tuple[int, str, list[str]]]:
     return _known[key]
 
 
-def keep_imports(path: Path) -> None:
-    """Know what `path` has of earlier starts, and write down there, when this process ends, what is new.
+def read_imports(path: Path) -> None:
+    """Know from now on what earlier starts left in a file, and let `write_imports` add to it.
 
     What another version of this file or of Python wrote, or nobody can read, is not used.
     """
-    version = f"{sys.version_info[:2]} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}"
-    try:
+    global _kept
+    kept: object = None
+    with contextlib.suppress(OSError, ValueError):
         kept = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
-        kept = {}
-    if kept.get("version") == version:
-        _known.update(kept["imports"])
-    atexit.register(_write, path, version, len(_known))
+    found = kept.get("imports") if isinstance(kept, dict) and kept.get("version") == _version() else None
+    if isinstance(found, dict) and len(found) < _MOST:
+        _known.update(found)
+    _kept = path.absolute(), len(_known)
 
 
-def _write(path: Path, version: str, before: int) -> None:
-    if len(_known) > before:
-        # Another process may write the same at this moment; the next start tries again.
-        with contextlib.suppress(OSError, StudyError), atomic(path) as file:
-            file.write_text(json.dumps({"version": version, "imports": _known}), encoding="utf-8")
+def write_imports() -> None:
+    """Write down what this process found and the file lacks, if `read_imports` named one."""
+    global _kept
+    if _kept is not None and len(_known) > _kept[1]:
+        # Another process may write the same at this moment, or the disk be full: it is found again next time.
+        with contextlib.suppress(OSError, StudyError), atomic(_kept[0]) as file:
+            file.write_text(json.dumps({"version": _version(), "imports": _known}), encoding="utf-8")
+        _kept = _kept[0], len(_known)
+
+
+def _version() -> str:
+    return f"{sys.version_info[:2]} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}"
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[int, str, list[str]]]:

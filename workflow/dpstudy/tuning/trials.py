@@ -31,8 +31,10 @@ class Trial:
         """
         >>> str(Trial({"learning_rate": 0.5, "epochs": 15}, 97.0612, 18.385))
         '97.06 with learning_rate 0.5, epochs 15 (18.4 s)'
+        >>> str(Trial({"steps": 9}, 0.0, 0.12, "diverged"))
+        'failed (diverged) with steps 9 (0.1 s)'
         """
-        came = f"failed ({self.failure})" if self.failure else f"{self.value:.2f}"
+        came = f"failed ({self.failure})" if self.failure else f"{self.value:.4g}"
         tried = ", ".join(
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in self.hyperparameters.items()
