@@ -206,7 +206,7 @@ def fit(
     sampler = units_of_steps(parameters, problem, data.units, source)
     copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
     note = _note(plan, problem, rate * problem.n * copies, taken, bool(plan.events) and not source.shared)
-    for step, index in enumerate(progress(sampler, " ".join(source.key), steps, note, taken), start=1):
+    for step, index in enumerate(progress(sampler, source.title, steps, note, taken), start=1):
         if step <= taken:
             continue  # drawn again, so that the batches to come are those that would have come
         run.step(index, plan, source)

@@ -80,6 +80,18 @@ class Plan:
     noise: Mapping[str, float]
     facts: Mapping[str, float | int | str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """For a log.
+
+        >>> print(Plan((), {}, {"steps": 4688, "learning_rate_applied": 0.5}))
+        releases nothing with noise; steps 4688, learning_rate_applied 0.5
+        """
+        facts = [
+            f"{name} {fact:.6g}" if isinstance(fact, float) else f"{name} {fact}" for name, fact in self.facts.items()
+        ]
+        events = [str(event) for event in self.events] or ["releases nothing with noise"]
+        return "; ".join([*events, ", ".join(facts)] if facts else events)
+
 
 @dataclass(frozen=True)
 class Fit:

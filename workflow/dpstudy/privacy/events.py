@@ -1,7 +1,7 @@
 """Privacy events: which noisy releases touched private records."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 ITERATED = "iterated-gaussian"
 LOCAL = "local-sensitivity-gaussian"
@@ -91,6 +91,19 @@ class Event:
             raise ValueError(f"event {self.name!r}: no bound is known for the best of several such runs")
         if self.secret_order and self.mechanism != ITERATED:
             raise ValueError(f"event {self.name!r}: a secret order is known to be worth something for iteration only")
+
+    def __str__(self) -> str:
+        """For a log, without what is as it usually is.
+
+        >>> print(Event("gradient", "gaussian", 1.06819928, 0.1, 4688, "poisson", 512 / 60000))
+        4688 x gradient: gaussian, noise_multiplier 1.0682, sensitivity 0.1, sampling poisson, sampling_rate 0.00853333
+        """
+        told = []
+        for own in fields(self)[2:]:
+            value = getattr(self, own.name)
+            if value != own.default and own.name != "count":
+                told.append(f"{own.name} {value:.6g}" if isinstance(value, float) else f"{own.name} {value}")
+        return f"{self.count} x {self.name}: {', '.join([self.mechanism, *told])}"
 
     def _whole_epochs(self) -> bool:
         """Whether the releases are `epochs` passes over ceil(n/B) batches."""

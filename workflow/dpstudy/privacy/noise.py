@@ -47,6 +47,14 @@ class NoiseSource:
         self.bare: set[tuple[str, int, str]] = set()  # (release, step, tensor) of noise that `released` added to no sum
         self.untouched = True  # nothing was drawn or sampled: another seed gives the same
 
+    @property
+    def title(self) -> str:
+        """Whose noise it is, for people: "digits/pixels/net/eps=2, seed 1"."""
+        if len(self.key) != 4:
+            return " ".join(self.key)
+        cell, phase, trial, seed = self.key
+        return f"{cell}, seed {seed}" if phase == "train" else f"{cell}, {phase} {trial}"
+
     def released(
         self, name: str, query: np.ndarray, std: float, step: int = 0, tensor: str = "", symmetric: bool = False
     ) -> np.ndarray:
