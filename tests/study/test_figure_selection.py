@@ -323,3 +323,12 @@ def test_printed_numbers_stand_beside_curves_over_epsilon():
 )
 def test_points_that_cannot_stand_beside_curves_are_refused(change, sentence):
     refused(with_curve(POINTS | change), sentence)
+
+
+def test_a_curve_has_the_colour_of_a_line_that_has_one_of_its_own():
+    clipped = CURVE | {"label": "no noise", "epsilon": "1", "like": "sgd"}
+    figure = {"style": "curve", "panels": [{"lines": [CURVE, clipped]}]}
+    assert load(with_curve(figure))["figures"]["f"]["panels"][0]["lines"][1]["like"] == "sgd"
+    place = "figures.f.panels[0].lines[1].like: unknown line with a colour of its own"
+    for line in (clipped | {"like": "sgdd"}, clipped | {"label": "sgd"}, clipped | {"like": "no noise"}):
+        refused(with_curve(figure | {"panels": [{"lines": [CURVE, line]}]}), f"{place} {line['like']!r}*")

@@ -91,3 +91,17 @@ def test_printed_numbers_are_points_without_a_line(files, tmp_path):
     curves.append(_cited("", changes["cited"][0], "top1"))
     line, points = draw(curves, SPEC | {"panels": panels, "x": "epsilon"}, AXES).axes[0].get_lines()
     assert points.get_linestyle() == "None" and points.get_color() == COLOURS[-1] != line.get_color()
+
+
+def test_a_line_like_another_has_its_colour_and_other_dashes(files):
+    """And without `like` each has its own colour."""
+    lines = [LOW, HIGH | {"like": "low"}]
+    curves = [_read("f", "", line, "step", "top1", files) for line in lines]
+    (panel,) = draw(curves, {"panels": [{"lines": lines}], "x": "step"}, AXES).axes
+    low, high = panel.get_lines()
+    assert low.get_color() == high.get_color() == COLOURS[AXES["entries"].index("low")]
+    assert (low.get_linestyle(), high.get_linestyle()) == ("-", "--")
+    del lines[1]["like"]
+    (panel,) = draw(curves, {"panels": [{"lines": lines}], "x": "step"}, AXES).axes
+    low, high = panel.get_lines()
+    assert low.get_color() != high.get_color() and low.get_linestyle() == high.get_linestyle() == "-"

@@ -18,6 +18,7 @@ def check_lines(place: str, spec: dict, config: dict) -> None:
     if "panels" not in spec and "lines" not in spec:
         return
     cells = {cell.path for cell in unfold(config)}
+    coloured = _coloured(spec)
     for number, line in enumerate(spec.get("lines", [])):
         for dataset in spec["datasets"]:
             path = Cell(dataset, line["features"], line["entry"], line["epsilon"]).path
@@ -31,6 +32,15 @@ def check_lines(place: str, spec: dict, config: dict) -> None:
                 raise StudyError(f"{where}: the study has no cell {path}")
             if not method_schema(config["methods"][line["entry"]]["method"]).get("x-curve"):
                 raise StudyError(f"{where}: the entry {line['entry']!r} has no steps, hence no curve")
+            if "like" in line:
+                check_known(f"{where}.like", line["like"], coloured, "line with a colour of its own")
+
+
+def _coloured(spec: dict) -> list[str]:
+    """The labels of curves that are drawn in a colour of their own."""
+    lines = [line for panel in spec.get("panels", []) for line in panel.get("lines", [])]
+    borrowed = {line.get("label", line["entry"]) for line in lines if "like" in line}
+    return [label for line in lines if (label := line.get("label", line["entry"])) not in borrowed]
 
 
 def series_cells(line: Mapping) -> list[Cell]:

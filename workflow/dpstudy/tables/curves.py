@@ -124,7 +124,7 @@ def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> 
     rows = -(-len(titles) // columns)
     figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT * rows + 0.4), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharey=spec.get("share_y", False)).flatten()
-    styles = _styles(curves, axes)
+    styles = _styles(curves, spec, axes)
     for i, (panel, title) in enumerate(zip(panels, titles, strict=False)):
         for curve in (curve for curve in curves if curve.panel == title):
             (_draw_points if curve.cited else _draw_line)(panel, curve, styles[curve.label])
@@ -144,16 +144,19 @@ def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> 
     return figure
 
 
-def _styles(curves: list[Curve], axes: Mapping[str, Sequence[str]]) -> dict[str, dict]:
-    """Label -> Matplotlib keywords; several lines of one entry differ in dashes, what is cited in markers."""
+def _styles(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> dict[str, dict]:
+    """Label -> Matplotlib keywords; several lines of one colour differ in dashes, what is cited in markers."""
+    lines = [line for panel in spec["panels"] for line in panel["lines"]]
+    likes = {line.get("label", line["entry"]): line["like"] for line in lines if "like" in line}
     entries: dict[str, str] = {}
-    for curve in (curve for curve in curves if not curve.cited):
+    for curve in (curve for curve in curves if not curve.cited and curve.label not in likes):
         entries.setdefault(curve.label, curve.cell["entry"])
-    found = colours(list(entries.values()), axes)
+    own = dict(zip(entries, colours(list(entries.values()), axes), strict=True))
+    own |= {label: own[like] for label, like in likes.items()}
     cited = dict.fromkeys(curve.label for curve in curves if curve.cited)
     return {
         label: {"color": colour, "linestyle": dash}
-        for label, colour, dash in zip(entries, found, dashes(found), strict=True)
+        for (label, colour), dash in zip(own.items(), dashes(list(own.values())), strict=True)
     } | {label: {"color": COLOURS[-1], "marker": MARKERS[number % len(MARKERS)]} for number, label in enumerate(cited)}
 
 
