@@ -31,12 +31,13 @@ _WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.7, 3
 
 @dataclass(frozen=True)
 class Curve:
-    """One line: (step, x, mean, std, number of seeds) in the order of steps."""
+    """One line: (step, x, mean, std, number of seeds) in the order of steps; `like` is the label whose colour it has."""
 
     panel: str
     label: str
     cell: Mapping[str, str]
     points: tuple[tuple[int | str, float, float, float | None, int], ...]
+    like: str = ""
 
     @property
     def cited(self) -> bool:
@@ -99,7 +100,7 @@ def _read(where: str, panel: str, line: dict, x: str, metric: str, files) -> Cur
         raise StudyError(f"{where}: {cell_name(**cell)} adds no noise, so it has no epsilon to plot against")
     place = {step: {"step": step, "epoch": step * rate, "epsilon": spent[step]}[x] for step in values}
     points = tuple((step, float(place[step]), *mean_median_std(v)[::2], len(v)) for step, v in sorted(values.items()))
-    return Curve(panel, line.get("label", line["entry"]), cell, points)
+    return Curve(panel, line.get("label", line["entry"]), cell, points, line.get("like", ""))
 
 
 def _cited(panel: str, row: dict, metric: str) -> Curve:
@@ -124,7 +125,7 @@ def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> 
     rows = -(-len(titles) // columns)
     figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT * rows + 0.4), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharey=spec.get("share_y", False)).flatten()
-    styles = _styles(curves, spec, axes)
+    styles = _styles(curves, axes)
     for i, (panel, title) in enumerate(zip(panels, titles, strict=False)):
         for curve in (curve for curve in curves if curve.panel == title):
             (_draw_points if curve.cited else _draw_line)(panel, curve, styles[curve.label])
@@ -144,10 +145,9 @@ def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> 
     return figure
 
 
-def _styles(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> dict[str, dict]:
+def _styles(curves: list[Curve], axes: Mapping[str, Sequence[str]]) -> dict[str, dict]:
     """Label -> Matplotlib keywords; several lines of one colour differ in dashes, what is cited in markers."""
-    lines = [line for panel in spec["panels"] for line in panel["lines"]]
-    likes = {line.get("label", line["entry"]): line["like"] for line in lines if "like" in line}
+    likes = {curve.label: curve.like for curve in curves if curve.like}
     entries: dict[str, str] = {}
     for curve in (curve for curve in curves if not curve.cited and curve.label not in likes):
         entries.setdefault(curve.label, curve.cell["entry"])
