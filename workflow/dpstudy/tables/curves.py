@@ -31,7 +31,7 @@ _WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.7, 3
 
 @dataclass(frozen=True)
 class Curve:
-    """One line: (step, x, mean, std, number of seeds) in the order of steps; `like` is the label whose colour it has."""
+    """One line: (step, x, mean, std, number of seeds) in the order of steps, in the colour of the label `like`."""
 
     panel: str
     label: str
