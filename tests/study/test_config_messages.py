@@ -131,7 +131,7 @@ MISTAKES = [
     ("epsilons", [], "epsilons: must not be empty"),
     ("epsilons", "1", "epsilons: '1' must be a list (*)"),
     ("seeds", [-1], "seeds[0]: -1 must be at least 0"),
-    ("seeds", ["0"], "seeds[0]: '0' must be an integer"),
+    ("seeds", ["0"], "seeds[0]: '0' must be an integer; leave out the quotes (lists in --config hold text: use a config file)"),
     ("datasets/digits/delta", 0.0001, "datasets.digits.delta: 0.0001 must be a string (a quoted number between 0 and 1*); quote it"),
     ("datasets/digits/delta", "1", "datasets.digits.delta: '1' must lie between 0 and 1"),
     ("datasets/digits/delta", "1..5", "datasets.digits.delta: '1..5' must lie between 0 and 1"),
@@ -197,7 +197,7 @@ MISTAKES = [
     # a table of the user's own, its columns and its groups
     ("datasets/own/group_columns", [{"colum": "age", "bands": [40]}], "datasets.own.group_columns[0].colum: unknown key (did you mean 'column'?); allowed here: bands, column, name"),
     ("datasets/own/group_columns", ["sex", {"column": "age"}], "datasets.own.group_columns[1]: the key 'bands' is missing (Ascending bounds*)"),
-    ("datasets/own/group_columns", [{"column": "age", "bands": ["40"]}], "datasets.own.group_columns[0].bands[0]: '40' must be a number"),
+    ("datasets/own/group_columns", [{"column": "age", "bands": ["40"]}], "datasets.own.group_columns[0].bands[0]: '40' must be a number; leave out the quotes (lists in --config hold text: use a config file)"),
     ("datasets/own/group_columns", [{"column": "age", "bands": [60, 40]}], "datasets.own.group_columns[0].bands: [60, 40] must be numbers, each larger than the one before"),
     ("datasets/own/group_columns", [7], "datasets.own.group_columns[0]: 7 is neither a string nor a mapping with 'column', 'bands', 'name'"),
     ("datasets/own/group_columns", ["age", {"column": "age", "bands": [40]}], "datasets.own.group_columns[1]: the groups are called 'age', as those of *group_columns[0] are; give one of the two another `name`"),

@@ -43,6 +43,17 @@ def test_changed_and_new_cells_are_told_apart(study):
     assert sorted(path for path in study.path.rglob("results/**/*")) == before
 
 
+def test_a_config_on_the_command_line_is_read_as_snakemake_does(study):
+    assert status(study, "--config", "epsilons=[1,inf]").startswith("cells: 8 done")
+    command = [sys.executable, "workflow/status.py", "--config", "seeds=[0]"]
+    result = subprocess.run(command, cwd=study.path, env=study.environment, capture_output=True, text=True)
+    (sentence,) = result.stderr.splitlines()
+    assert (
+        result.returncode
+        and "seeds[0]: '0' must be an integer; leave out the quotes (lists in --config hold" in sentence
+    )
+
+
 def test_a_wrong_config_is_said(study):
     config = copy.deepcopy(TINY) | {"seedz": [0]}
     study.write_config(config)

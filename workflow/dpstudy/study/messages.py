@@ -45,9 +45,8 @@ def explain(error: ValidationError, prefix: str = "") -> str:
     if error.validator == "pattern":
         return f"{place}: {_quoted(error.instance)} must be {error.schema.get('description') or 'spelled otherwise'}"
     if error.validator == "type":
-        quoted = "; quote it" if error.validator_value == "string" and isinstance(error.instance, int | float) else ""
         wanted = f"{_type(error.validator_value)}{_described(error.schema)}"
-        return f"{place}: {_quoted(error.instance)} must be {wanted}{quoted}"
+        return f"{place}: {_quoted(error.instance)} must be {wanted}{_about_quotes(error)}"
     if error.validator in _BOUNDS:
         return f"{place}: {_quoted(error.instance)} must be {_BOUNDS[error.validator]} {error.validator_value}"
     if error.validator == "uniqueItems":
@@ -117,6 +116,16 @@ def check_known(place: str, name: str, allowed: Iterable[str], what: str) -> Non
     if name not in allowed:
         listed = ", ".join(allowed) or "none is defined"
         raise StudyError(f"{place}: unknown {what} {name!r}{suggestion(name, allowed)}; there is {listed}")
+
+
+def _about_quotes(error: ValidationError) -> str:
+    """What to do about text where a number is wanted, or the other way round."""
+    if error.validator_value == "string" and isinstance(error.instance, int | float):
+        return "; quote it"
+    text = error.instance if isinstance(error.instance, str) else ""
+    if error.validator_value in ("integer", "number") and re.fullmatch(r"-?\d+(\.\d*)?", text):
+        return "; leave out the quotes (lists in --config hold text: use a config file)"
+    return ""
 
 
 def _described(node: dict) -> str:
