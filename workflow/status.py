@@ -78,9 +78,9 @@ def cells_seeds_and_spent(arguments: list[str]) -> tuple[dict[str, None], list[i
     parser.add_argument("--configfile", default="config.yaml")
     parser.add_argument("--config", nargs="*", default=[])
     given = parser.parse_known_args(arguments)[0]
-    # As Snakemake reads them: in lists and mappings numbers are text.
+    # As Snakemake reads them: numbers are text. This loader makes text, lists and mappings, and nothing else.
     given_text = (text.partition("=") for text in given.config)
-    changes = {key: yaml.load(value, yaml.BaseLoader) for key, _, value in given_text}
+    changes = {key: yaml.BaseLoader(value).get_single_data() for key, _, value in given_text}
     with open(given.configfile, encoding="utf-8") as file:
         study = config.load(yaml.safe_load(file) | changes)
     book = Spending("results/privacy/spent.jsonl", study["release"].get("spend_again", False))
