@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpstudy.arrays import to_numpy
 from dpstudy.errors import StudyError
 from dpstudy.methods import feature_covariance, private_mean
 from dpstudy.methods.feature_covariance import Parameters
@@ -162,8 +163,9 @@ def test_no_record_changes_a_release_by_more_than_its_sensitivity(rows, paramete
             data = replace(data, covariates=moved, records=moved)
         found = {"mean": [mean], "gram": [gram(data.covariates)]}
         targets = feature_covariance._release_targets(data.records, problem, noiseless(plan), source())
-        found["targets"] = [targets * problem.n]
-        found["gradient"] = [clipped_sum(data.records, point, head) for point in points]
+        found["targets"] = [to_numpy(targets) * problem.n]
+        here = data.records.place.array
+        found["gradient"] = [to_numpy(clipped_sum(data.records, here(point), head)) for point in points]
         return found
 
     before, largest = released(*rows), {event.name: 0.0 for event in plan.events}

@@ -10,6 +10,7 @@ from scipy.stats import chi2
 
 import dpstudy
 from dpstudy import methods
+from dpstudy.arrays import to_numpy
 from dpstudy.errors import StudyError
 from dpstudy.methods import kernel_projection
 from dpstudy.methods.kernel_projection import Contrast, point_gradients, projected
@@ -191,17 +192,17 @@ def test_training_moves_classes_apart():
     assert float(projected(data, start).var(0).mean()) == pytest.approx(1, rel=1e-3)
 
     def smoothed(points):
-        return torch.zeros_like(points), torch.ones(len(points))
+        return torch.zeros_like(points), torch.ones_like(points[:, 0])
 
     def accuracy(projection):
-        arrays = projection.numpy(), projected(data, projection).numpy(), np.ones(300, np.float32)
+        arrays = to_numpy(projection), to_numpy(projected(data, projection)), np.ones(300, np.float32)
         held, own = records(seed=5, n=300)
         held[:, :3] += 2 * np.eye(3, dtype=np.float32)[own]
         return (KernelModel(*arrays, labels.astype(np.int32), 3).scores(held).argmax(1) == own).mean()
 
     for part, negatives in ((None, "pooled"), (100, "pooled"), (None, "each")):
         contrast = Contrast(10.0, 12, 50, 0.1, part, negatives)
-        *_, last = kernel_projection.train(data, torch.from_numpy(labels), start, contrast, smoothed, generator)
+        *_, last = kernel_projection.train(data, data.place.array(labels), start, contrast, smoothed, generator)
         assert accuracy(last) > accuracy(start) + 0.05
 
 
@@ -237,11 +238,11 @@ def test_published_points_have_noise_of_their_own_sensitivity(reading, noised):
     total = count = 0
     for seed in range(6):
         model = method.fit(data, parameters, problem, plan, NoiseSource("secure", seed)).model
-        points = projected(data.records, torch.from_numpy(model.projection))
+        points = projected(data.records, data.records.place.array(model.projection))
         variances = parameters.bandwidths.variances(points)
-        assert model.variances == pytest.approx(variances.numpy(), rel=1e-5)
-        std = local_sensitivity(points, variances, reading).numpy() * plan.noise["points"]
-        total += (((model.points - points.numpy()) / std[:, None]) ** 2).sum()
+        assert model.variances == pytest.approx(to_numpy(variances), rel=1e-5)
+        std = to_numpy(local_sensitivity(points, variances, reading)) * plan.noise["points"]
+        total += (((model.points - to_numpy(points)) / std[:, None]) ** 2).sum()
         count += model.points.size
     assert chi2.ppf(1e-6, count) < total < chi2.ppf(1 - 1e-6, count)
 

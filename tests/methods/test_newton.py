@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from dpstudy.arrays import to_numpy
 from dpstudy.errors import StudyError
 from dpstudy.methods import newton, records
 from dpstudy.methods.gradients import Head
@@ -224,10 +225,11 @@ def test_no_record_changes_a_newton_release_by_more_than_its_sensitivity(rows, p
         silent = replace(plan, noise=dict.fromkeys(plan.noise, 0.0))
         found = {"gradient": [], "hessian": []}
         for step, point in enumerate(points, start=1):
+            point = data.records.place.array(point)
             found["gradient"].append(newton._gradient(data, point, head, step))
             blocks = newton._noisy_hessians(data, point, parameters, silent, source(), step)
             scale = CLASSES if parameters.preconditioner == "shared" else 1
-            found["hessian"].append(np.array([block * scale for _, block in blocks]))
+            found["hessian"].append(np.array([to_numpy(block) * scale for _, block in blocks]))
         return found
 
     def adversarial():

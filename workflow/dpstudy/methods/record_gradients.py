@@ -22,7 +22,7 @@ from dpstudy.methods.network_memory import LARGEST_IMAGES, LIMIT_BYTES
 
 LOSSES = ("softmax", "sigmoid")
 PRECISIONS = ("float32", "bfloat16")
-_ON_A_GPU = 512  # images of a micro-batch, at most
+_ON_A_GPU = 4096  # images of a micro-batch, at most
 _MEASURED_EVERY = 64  # calls
 _MARGIN = 8  # roundings
 _SHARE_OF_GPU = 0.5  # of its free memory
