@@ -139,9 +139,13 @@ def batch_sizes(evidence: Evidence) -> Finding:
                 if a.epochs >= _EARLY * run.curve[-1].epochs
             ]
     parts = [
-        Part.not_below(f"No more than {_IDENTICAL:g} point below the smallest batch", triples, _IDENTICAL),
         Part.not_below(
-            f"No more than {_IDENTICAL:g} point above it", [(name, b, a) for name, a, b in triples], _IDENTICAL
+            f"No more than {_IDENTICAL:g} point below the smallest batch, from {_EARLY:.0%} of training on",
+            triples,
+            _IDENTICAL,
+        ),
+        Part.not_below(
+            f"No more than {_IDENTICAL:g} point above it, likewise", [(name, b, a) for name, a, b in triples], _IDENTICAL
         ),
     ]
     return on_cells(parts, "The study has no training curves of several batch sizes in the role cnn-batches")
