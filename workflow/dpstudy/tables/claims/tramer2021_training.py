@@ -145,7 +145,9 @@ def batch_sizes(evidence: Evidence) -> Finding:
             _IDENTICAL,
         ),
         Part.not_below(
-            f"No more than {_IDENTICAL:g} point above it, likewise", [(name, b, a) for name, a, b in triples], _IDENTICAL
+            f"No more than {_IDENTICAL:g} point above it, likewise",
+            [(name, b, a) for name, a, b in triples],
+            _IDENTICAL,
         ),
     ]
     return on_cells(parts, "The study has no training curves of several batch sizes in the role cnn-batches")
