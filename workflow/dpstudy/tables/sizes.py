@@ -127,4 +127,9 @@ def draw(spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]
 
 
 def _size(n: int) -> str:
-    return f"{n // 1000}K" if n >= 1000 and n % 1000 == 0 else str(n)
+    """A tick's label.
+
+    >>> [_size(n) for n in (815, 2500, 2512, 10_000)]
+    ['815', '2.5K', '2512', '10K']
+    """
+    return f"{n / 1000:g}K" if n >= 1000 and n % 100 == 0 else str(n)
