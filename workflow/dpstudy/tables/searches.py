@@ -76,7 +76,8 @@ def search_sheet(name: str, spec: dict, results: Results) -> Sheet:
         block = [row for row in rows if row.dataset == dataset]
         blocks.append(tuple(_line(row, dataset if i == 0 else "") for i, row in enumerate(block)))
     notes = [
-        "Ours: accuracy (%) on the validation split, which is all that a search sees; published: on the test split."
+        "Ours: accuracy (%) on the validation split, which is all that a search sees; published: on the test split. No "
+        "ledger covers a search that is not paid for, nor what it shows of validation records."
     ]
     if failed := sum(row.failed for row in rows):
         notes.append(f"{failed} trials failed and are left out.")

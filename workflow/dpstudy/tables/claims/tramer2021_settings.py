@@ -189,7 +189,7 @@ def iteration_noise(evidence: Evidence) -> Finding:
     text += "Below 0.2 no noise of DP-SGD is enough, because the Renyi orders in use end at 63. The paper states no "
     text += "adjacency for iteration: replace-one, equal batches and the best order are what gives its crossing"
     ours, certified = _noise_levels(_CERTIFIED, "certified")
-    here = f"Certified, one record added, removed or emptied in both: {ours}"
+    here = f"Certified, one record added, removed or emptied, iteration for 99 % of the records: {ours}"
     return decided(certified, COMPUTED, text, here)
 
 
