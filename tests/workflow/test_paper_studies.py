@@ -78,7 +78,7 @@ def shrunk(config: dict) -> dict:
             tuning["trials"] = 2
             if "choices" in tuning["space"].get("batch_size", {}):  # of so few records no larger one can be made
                 tuning["space"]["batch_size"] = {"choices": [BATCH]}
-        if tuning.get("sampler") == "grid":
+        if tuning.get("sampler", "grid") == "grid" and "space" in tuning:  # an override may name the space alone
             tuning["space"] = {name: {"choices": fewest(name, of["choices"])} for name, of in tuning["space"].items()}
     return config
 
