@@ -168,9 +168,8 @@ def test_grey_images_have_no_colours_to_scale(public, tmp_path):
 
 
 def test_two_processes_train_what_one_does(public, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        torch.cuda, "is_available", lambda: False
-    )  # with a GPU for one of them, they would round differently
+    # with a GPU for one of them, they would round differently
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     options = TINY | {"augmentation": "none", "moving_average": 0.5, "clip_norm": 0.1}
     one, _ = made(public, tmp_path / "one", options)
