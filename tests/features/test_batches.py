@@ -78,6 +78,7 @@ def test_dropped_rows_are_found_out_in_the_first_pass_alone(make_split, tmp_path
         np.testing.assert_array_equal(labels, table.labels[keep])
     assert columns == [["label", "id"]] * 3 + [["label"]] * 3
     assert source.rows == 20, "how many are kept is private"
+    assert source.places().tolist() == np.flatnonzero(keep).tolist()
 
 
 def test_a_share_reads_its_own_shards(make_split):
@@ -226,3 +227,4 @@ def test_subjects_are_those_of_the_rows_that_a_pass_gives(make_split, tmp_path, 
     owners = dict(zip([*table.ids, *more.ids], [*table.subjects, *more.subjects], strict=True))
     assert source.subjects().tolist() == [owners[name] for name in kept] and len(features) == len(kept)
     assert len(set(source.subjects())) > 3
+    assert source.places().tolist() == list(range(0, len(table) + len(more), kept_share))

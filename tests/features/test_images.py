@@ -58,6 +58,10 @@ def test_dropped_rows_are_left_out(folder, tmp_path):
     write_table(tmp_path / "kept.parquet", pa.table(kept))
     assert list(images.load(path, [tmp_path / "kept.parquet"]).ids) == kept["id"]
     batches = images.ImageBatches([path], [tmp_path / "kept.parquet"])
+    assert batches.places().tolist() == list(range(10, 30))
+    assert images.ImageBatches([path, path]).places().tolist() == list(range(60))
+    twice = images.ImageBatches([path, path], [tmp_path / "kept.parquet"])
+    assert twice.places().tolist() == [*range(10, 30), *range(40, 60)]
     assert (batches.rows, batches.nbytes, sum(len(labels) for _, labels in batches)) == (30, 30 * 2352, 20)
 
 

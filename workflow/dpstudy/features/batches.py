@@ -90,6 +90,12 @@ class ShardBatches:
             found.append(names if shard.mask is None else names[shard.mask])
         return np.concatenate(found)
 
+    def places(self) -> np.ndarray:
+        """(rows,) the place of each record that a pass gives among all, those counted that are left out; after a first
+        pass."""
+        masks = [np.ones(shard.entry["rows"], bool) if shard.mask is None else shard.mask for shard in self._shards]
+        return np.flatnonzero(np.concatenate(masks))
+
     def __iter__(self) -> Iterator[Batch]:
         """One pass.
 

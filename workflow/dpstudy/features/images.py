@@ -6,6 +6,7 @@ Their layout is that of features: a record's channels one after the other, (C, H
 import math
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from dpstudy.data import shards as data
 from dpstudy.errors import StudyError
 from dpstudy.features.scaling import CONSTANTS, check_scaling
 from dpstudy.features.shards import FeatureTable, concatenate, kept_ids, only
+from dpstudy.files import read_table
 
 
 def read_manifest(folder: str | os.PathLike) -> dict:
@@ -100,6 +102,23 @@ class ImageBatches:
         if len(found) < len(tables):
             raise StudyError(f"{self._folders[0]}: no column 'subject'; delete the folder and run the study again")
         return np.concatenate(found)
+
+    def places(self) -> np.ndarray:
+        """(rows,) the place of each record that a pass gives among all, those counted that are left out.
+
+        Raises:
+            StudyError: a file is missing or damaged.
+        """
+        if not self._kept:
+            return np.arange(self.rows)
+        stays: list[bool] = []
+        for folder in self._folders:
+            manifest = read_manifest(folder)
+            keep = kept_ids(self._kept, manifest)
+            for entry in manifest["shards"]:
+                names = read_table(Path(folder) / entry["file"], ["id"]).column("id").to_pylist()
+                stays += [name in keep for name in names]
+        return np.flatnonzero(stays)
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """One pass.

@@ -30,7 +30,7 @@ from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records, RowMap
 from dpstudy.methods.releases import released_array
-from dpstudy.methods.units import single_records
+from dpstudy.methods.units import Units, single_records, units_of
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.iteration import for_a_share
@@ -92,9 +92,10 @@ class Parameters:
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records, and their private sums for the normalisation (or None)."""
+    """Private records, their places in the order, and their private sums for the normalisation (or None)."""
 
     records: Records
+    units: Units
     sums: ChannelSums | None
 
 
@@ -110,9 +111,9 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     rate, batches = parameters.batch_size / problem.n, math.ceil(problem.n / parameters.batch_size)
     steps = parameters.epochs * batches
     facts = {"steps": steps, "sampling_rate": rate, "learning_rate_applied": parameters.step_size}
+    single_records("iterated_sgd", problem, "iteration")
     if not problem.noised:
         return Plan((), {GRADIENT: 0.0}, facts)
-    single_records("iterated_sgd", problem, "iteration")
     largest = 4 / parameters.clipping_norm**2
     if parameters.step_size > largest:
         raise StudyError(
@@ -137,7 +138,8 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in, to pick batches from."""
     records = Records.read(batches, problem.classes, problem.positives, picked=True)
-    return TrainingSet(records, private_normalisation.shared_sums(records, parameters.normalisation, problem))
+    units = units_of(batches, records.rows, problem, needed=True, placed=True)
+    return TrainingSet(records, units, private_normalisation.shared_sums(records, parameters.normalisation, problem))
 
 
 def prepared_by(parameters: Parameters) -> None:
@@ -162,8 +164,7 @@ def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan,
     order = source.sampling("order").permutation(problem.n)
     slots = np.split(order, range(parameters.batch_size, problem.n, parameters.batch_size))
     for step in range(1, parameters.epochs * len(slots) + 1):
-        index = slots[(step - 1) % len(slots)]
-        gradient = clipped_sum(records, weights, head, index[index < records.rows])
+        gradient = clipped_sum(records, weights, head, data.units.at(slots[(step - 1) % len(slots)]))
         if plan.events:
             gradient = released_array(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
         add_scaled(weights, gradient, -parameters.step_size / parameters.batch_size)

@@ -168,7 +168,8 @@ def prepare(
     # Full batches too: copies are drawn for micro-batches of one size, and ranks ask for records of their own.
     records = Records.read(own, problem.classes, problem.positives, picked=True, tensors=True)
     rows = own.rows if dealt else records.rows
-    units = units_of(batches, rows, problem, needed=parameters.batch_size != "full")
+    drawn, placed = parameters.batch_size != "full", parameters.sampling == "shuffle"
+    units = units_of(batches, rows, problem, drawn, placed)
     sums = private_normalisation.shared_sums(records, parameters.normalisation, problem)
     scaled = constants(scaling, problem.shape) if scaling else None
     return TrainingSet(records, rows, units, dealt, sums, start=public, scaled=scaled)

@@ -21,14 +21,16 @@ def batches(
     slots: int | None = None,
     largest: int | None = None,
     took: Callable[[int, int], None] | None = None,
+    at: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Iterator[np.ndarray | None]:
     """Yield `steps` index arrays; None stands for all rows (rate 1, which needs no generator).
 
     "poisson" takes each row independently with probability `rate` (a batch may be empty), tells `took` how many of how
     many it took, and leaves a random subset of `largest` rows where there are more. "shuffle" cuts a fresh permutation
     of `slots` places (default: rows) into batches of round(slots x rate), dropping the remainder, so that a row takes
-    part at most once an epoch. With slots the public n, records that de-duplication dropped keep their empty places:
-    the number of batches in an epoch is what the accounting says, whatever was dropped.
+    part at most once an epoch, and yields the rows `at` the places of each (default: the first places are the rows').
+    With slots the public n, records that de-duplication dropped keep their empty places: the number of batches in an
+    epoch is what the accounting says, whatever was dropped, and who is in which batch does not depend on others.
 
     Raises:
         ValueError: a rate below 1 without a generator.
@@ -49,7 +51,7 @@ def batches(
     else:
         places = rows if slots is None else slots
         for index in _shuffled(places, max(1, round(places * rate)), steps, generator):
-            yield index[index < rows]
+            yield index[index < rows] if at is None else at(index)
 
 
 def _shuffled(rows: int, size: int, steps: int, generator: AnyGenerator) -> Iterator[np.ndarray]:
@@ -78,5 +80,6 @@ def units_of_steps(
         problem.n,
         schedule.largest_batch,
         partial(source.took, GRADIENT),
+        units.at,
     )
     return map(units.rows, drawn)

@@ -199,6 +199,10 @@ class TrainingRows:
         """(rows,) whose each record of a pass is, after a first pass; for units of several records."""
         return self._source.subjects()
 
+    def places(self) -> np.ndarray:
+        """(rows,) the place of each record of a pass among all, those left out counted; after a first pass."""
+        return self._source.places()
+
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         try:
             yield from self._source
