@@ -41,7 +41,7 @@ from dpstudy.study.public_points import reads_public
 from dpstudy.study.records import RECORDS, keep_records, outdate, unrecorded
 from dpstudy.study.schema import method_schema
 from dpstudy.study.selected_cells import series_cells
-from dpstudy.study.tuned import PAID_TUNING, pays
+from dpstudy.study.tuned import PAID_TUNING, pays, unpaid_searches
 from dpstudy.tables.claims.names import roles_of
 from dpstudy.tables.pdflatex import find_latex
 

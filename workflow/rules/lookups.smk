@@ -323,6 +323,12 @@ def evaluation_hash():
     return evaluation_fingerprint(asked_of_scores(), library("score_cell.py"))
 
 
+@functools.cache
+def searched():
+    """The entries whose search nobody pays for."""
+    return unpaid_searches(STUDY)
+
+
 def axes():
     """The study's names, in its order."""
     return {
@@ -334,6 +340,7 @@ def axes():
             name for name, entry in STUDY["methods"].items() if method_schema(entry["method"]).get("x-audited")
         ],
         "beyond": study_cells.beyond_target(STUDY),
+        "searched": searched(),
     }
 
 

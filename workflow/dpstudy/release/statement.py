@@ -28,7 +28,7 @@ _CHOICE = (
 _CHANGE = {
     "add-remove-one": "adding or removing {unit}",
     "replace-one": "replacing {unit}",
-    "zero-out": "blanking {unit}",
+    "zero-out": "leaving the place of {unit} empty, so that it contributes nothing,",
 }
 
 

@@ -77,7 +77,7 @@ def _check_cell(cell: Cell, config: dict) -> None:
     if options["sampling"] != "poisson":
         raise StudyError(
             f"black_box.entries: {cell.entry!r} has sampling {options['sampling']!r}, whose guarantee is about "
-            "blanking a record, and the attack adds one; give an entry with sampling: poisson"
+            "leaving a record's place empty, and the attack adds one; give an entry with sampling: poisson"
         )
     if options["shared_noise"]:
         raise StudyError(f"black_box.entries: {cell.entry!r} shares its noise, so there is no guarantee to attack")

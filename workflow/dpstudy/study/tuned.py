@@ -1,7 +1,7 @@
 """What an entry's search may ask for, given its method and the data sets of its cells; whether it is paid for."""
 
 from dpstudy.errors import StudyError
-from dpstudy.study.cells import Cell
+from dpstudy.study.cells import Cell, unfold
 from dpstudy.study.schema import method_schema
 
 PAID_TUNING = "dpstudy.tuning.paid"  # named and not imported: cells that pay for nothing do not depend on it
@@ -19,6 +19,14 @@ CHOSEN_BEFOREHAND = (
 def pays(options: dict) -> bool:
     """Whether a cell's tuning is part of its training, and of its ledger."""
     return options.get("tuning", {}).get("pay", "nothing") != "nothing"
+
+
+def unpaid_searches(config: dict) -> list[str]:
+    """The method entries, in the config's order, of which private cells have hyper-parameters from a search that nobody
+    pays for."""
+    private = ((cell, cell.options(config)) for cell in unfold(config) if cell.epsilon != "inf")
+    found = {cell.entry for cell, options in private if "tuning" in options and not pays(options)}
+    return [name for name in config["methods"] if name in found]
 
 
 def tuned_on(options: dict, tuning: dict) -> str:

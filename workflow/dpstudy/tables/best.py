@@ -9,6 +9,7 @@ from dpstudy.tables.latex import printed
 from dpstudy.tables.layout import Cell, Row, Table, datasets_of, lay_out
 from dpstudy.tables.numbers import over_seeds, signed
 from dpstudy.tables.published import Published, combine, find_all
+from dpstudy.tables.remarks import remarks
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet
 
@@ -140,7 +141,7 @@ def _notes(table: Table, lines: list[Line]) -> list[str]:
     cited = dict.fromkeys(found.previous.source for found in lines if found.previous)
     if cited:
         sentences.append(f"Previous: state of the art before that, {'; '.join(cited)}.")
-    return sentences
+    return sentences + remarks(table)
 
 
 def _csv_row(found: Line, table: Table) -> tuple:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from dpstudy.evaluation.metrics import METRICS
+from dpstudy.tables.remarks import searched_in_figure
 
 _DRAWN = {  # style of a figure -> what it shows, and how
     "curve": ("along training", "mean over seeds, bands are one standard deviation"),
@@ -29,7 +30,8 @@ def figure_captions(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, st
     style, metric = spec.get("style", "epsilons"), METRICS[spec.get("metric", "top1")]
     if style in _DRAWN:
         drawn, detail = _DRAWN[style]
-        return f"{metric} {drawn}; {detail}.{_cited(spec)}", f"{metric} {drawn}; {numbers}."
+        unpaid = "" if style == "search" else searched_in_figure(spec, axes)
+        return f"{metric} {drawn}; {detail}.{_cited(spec)}{unpaid}", f"{metric} {drawn}; {numbers}."
     if style == "noise":
         caption = "noise on a sum of gradients, in units of the bound on a record's gradient."
         return caption, f"noise multipliers; {numbers}."
@@ -48,8 +50,9 @@ def figure_captions(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, st
         enumerated(spec.get("features", axes["features"])),
         enumerated(spec.get("entries", axes["entries"])),
     )
+    more = _cited(spec) + searched_in_figure(spec, axes)
     return (
-        f"{metric} against the target ε; mean over seeds, bars are one standard deviation.{_cited(spec)}",
+        f"{metric} against the target ε; mean over seeds, bars are one standard deviation.{more}",
         f"{metric} against the privacy budget epsilon for {entries} on {kinds}; {numbers}.",
     )
 

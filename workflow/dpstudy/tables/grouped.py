@@ -13,6 +13,7 @@ from dpstudy.tables.layout import Cell, Row, Table, lay_out
 from dpstudy.tables.leading import leader
 from dpstudy.tables.markup import escape, line, minipage
 from dpstudy.tables.numbers import over_seeds, signed
+from dpstudy.tables.remarks import remarks
 from dpstudy.tables.results import Results
 
 CSV_HEADER = (
@@ -157,7 +158,7 @@ def notes(table: Table) -> list[str]:
         lambda cell: cell.ours is not None and not cell.keeps_target,
         rf"{_NO_CLAIM} No proved guarantee at this $\varepsilon$; not compared.",
     )
-    return sentences
+    return sentences + [escape(sentence) for sentence in remarks(table)]
 
 
 def _bold(best: set[Cell], with_intervals: bool) -> str:

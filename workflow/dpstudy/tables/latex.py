@@ -11,6 +11,7 @@ from dpstudy.tables.layout import Cell, Column, Table, lay_out
 from dpstudy.tables.markup import escape, line, minipage
 from dpstudy.tables.numbers import interval_text, over_seeds, signed, upper_bound
 from dpstudy.tables.published import Published
+from dpstudy.tables.remarks import remarks
 from dpstudy.tables.results import Results
 
 CSV_HEADER = (
@@ -144,7 +145,7 @@ def notes(table: Table, beside: str = "; in brackets ours minus published") -> l
         sentences.append(f"Cited there: {'; '.join(works)}.")
     if table.has_bounds:
         sentences.append("Where only a bound is published, the paper prints the cell as at most 20 %.")
-    return sentences
+    return sentences + remarks(table)
 
 
 def marks(table: Table) -> dict[str, str]:

@@ -25,7 +25,8 @@ class Cell:
 
     `ceiling` is the highest accuracy that the cell's noise allows (`dpstudy.tables.ceiling`), in percent; `interval`
     has the ends of the 95 % interval of its mean (`intervals.joined`), `over_records` those over test records alone
-    (mean ends over seeds), and `audited` is a lower bound on epsilon.
+    (mean ends over seeds), `audited` is a lower bound on epsilon, and `searched` is whether its hyper-parameters come
+    from a search that is not in the ledger.
     """
 
     dataset: str
@@ -42,6 +43,8 @@ class Cell:
     interval: tuple[float, float] | None = None
     over_records: tuple[float, float] | None = None
     audited: float | None = None
+    adjacency: str | None = None
+    searched: bool = False
 
     @property
     def name(self) -> str:
@@ -300,7 +303,8 @@ def cell_at(
     ceiling = results.ceiling(name) if metric == "top1" else None
     over_records = results.interval(name, metric)
     more = ceiling, joined(runs, over_records, metric), over_records, results.audited(name)
-    return Cell(*key, ledger["epsilon"], ledger["guarantee"], ours, std, len(runs), published, *more)
+    kind = ledger["adjacency"], results.searched(name)
+    return Cell(*key, ledger["epsilon"], ledger["guarantee"], ours, std, len(runs), published, *more, *kind)
 
 
 def _column(epsilon: str, cells: list[Cell]) -> Column:

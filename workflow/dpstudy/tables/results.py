@@ -82,6 +82,15 @@ class Results:
         """
         return mean_interval(self._document(self.metrics, cell, "metrics.json")["seeds"], metric)
 
+    def searched(self, cell: str) -> bool:
+        """Whether a cell's hyper-parameters were chosen by a search that its ledger does not pay for.
+
+        Raises:
+            StudyError: the cell has no metrics.json.
+        """
+        tuning = self._document(self.metrics, cell, "metrics.json").get("tuning", {})
+        return bool(tuning) and "pay" not in tuning
+
     def audited(self, cell: str) -> float | None:
         """The highest lower bound on epsilon that attacks on a cell's releases gave; None where nobody attacked."""
         return highest(read_json(self.audits[cell])["audits"]) if cell in self.audits else None

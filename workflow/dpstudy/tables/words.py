@@ -13,7 +13,7 @@ GUARANTEES = {
 _ADJACENCY = {
     "add-remove-one": "adding or removing one {unit}",
     "replace-one": "replacing one {unit}",
-    "zero-out": "blanking one {unit}",
+    "zero-out": "leaving the place of one {unit} empty",
 }
 _UNITS = {"record": "record", "subject": "subject (all records of one person)"}
 RELEASES = {  # what the releases of the methods here are, for those who do not know their names

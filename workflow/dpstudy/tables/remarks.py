@@ -1,0 +1,64 @@
+"""What a reader of a table or figure must know of its cells beside their ε: searches that nobody paid for, and another
+adjacency than that of adding or removing."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from dpstudy.tables.layout import Cell, Row, Table
+
+_UNPAID = "searched on validation records of the private data, which no ledger accounts for"
+_ADJACENCIES = {
+    "zero-out": "ε is about leaving one place empty (zero-out), not about adding or removing",
+    "replace-one": "ε is about replacing (replace-one), not about adding or removing",
+}
+
+
+def remarks(table: Table) -> list[str]:
+    """Sentences, without markup, that name the rows they are about where not all are meant."""
+    rows = [row for row in table.rows if _any(row, lambda cell: True)]
+    found = [_said(rows, lambda cell: cell.searched, f"Hyper-parameters were {_UNPAID}")]
+    for adjacency, text in _ADJACENCIES.items():
+        found.append(_said(rows, partial(_is, adjacency), text))
+    return [sentence for sentence in found if sentence]
+
+
+def _is(adjacency: str, cell: Cell) -> bool:
+    return cell.adjacency == adjacency
+
+
+def _any(row: Row, true_of: Callable[[Cell], bool]) -> bool:
+    """Whether it is true of a cell of the row whose ε means something."""
+    return any(cell.certified is not None and true_of(cell) for cell in row.cells)
+
+
+def _said(rows: list[Row], true_of: Callable[[Cell], bool], sentence: str) -> str:
+    about = [row for row in rows if _any(row, true_of)]
+    if not about:
+        return ""
+    labels = "; ".join(dict.fromkeys(row.label for row in about))
+    return f"{sentence}." if len(about) == len(rows) else f"{sentence}: {labels}."
+
+
+def searched_in_figure(spec: Mapping, axes: Mapping) -> str:
+    """A sentence about the entries of a figure whose hyper-parameters were searched, with a space before it; or "".
+
+    Args:
+        spec: the figure's value in the config.
+        axes: the study's names; `searched` (none where absent): the entries whose search nobody pays for.
+    """
+    drawn = set(_entries(spec)) or set(axes["entries"])
+    found = [entry for entry in axes.get("searched", ()) if entry in drawn]
+    return f" The hyper-parameters of {', '.join(found)} were {_UNPAID}." if found else ""
+
+
+def _entries(value: Any, key: str = "") -> Iterator[str]:
+    """The names of entries anywhere in a figure's value."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _entries(part, name)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _entries(part, key)
+    elif key in ("entry", "entries"):
+        yield value
