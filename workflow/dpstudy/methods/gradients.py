@@ -20,6 +20,7 @@ from dpstudy.models.linear import LinearModel
 LOSSES = ("softmax", "sigmoid")
 CLIPPINGS = ("norm", "automatic")
 _AUTOMATIC = 0.01  # gamma of AUTO-S, in the units of a gradient
+_ROUNDED = 1 - 1e-6  # of C: what rounding adds to a norm in float32 keeps below the rest
 _SHORTEST = 1e-18  # float32 loses the squares of shorter residuals: a length is never taken to be less
 
 
@@ -111,8 +112,9 @@ def _factors(lengths: Array, norms: Array, head: Head) -> Array:
     if math.isinf(head.clipping_norm):
         return xp.where(xp.isnan(norms), 0.0, 1.0)
     size = (norms**2 + 1) ** 0.5 if head.learned else norms
+    bound = _ROUNDED * head.clipping_norm
     if head.clipping == "automatic":
-        factors = head.clipping_norm / (lengths * size + _AUTOMATIC)
+        factors = bound / (lengths * size + _AUTOMATIC)
     else:
-        factors = (head.clipping_norm / (lengths * size)).clip(None, 1.0)
+        factors = (bound / (lengths * size)).clip(None, 1.0)
     return xp.where(xp.isnan(factors), 0.0, factors)
