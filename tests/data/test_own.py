@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpstudy.data.own import is_confidential
+from dpstudy.data.own import is_confidential, own_reader
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,10 @@ from dpstudy.data.own import is_confidential
 )
 def test_what_is_confidential(noise, dataset, confidential):
     assert is_confidential({"noise": noise, "datasets": {"toy": {"reader": "cifar"}, "d": dataset}}) == confidential
+
+
+def test_files_whose_test_records_are_private_are_somebodys_own_in_whatever_format():
+    """Then delta must be below 1/n, and nothing looks at training records."""
+    assert own_reader({"reader": "cifar"}) is None
+    assert own_reader({"reader": "cifar", "test_split": "private"}) == "cifar"
+    assert own_reader({"reader": "image_table", "test_split": "public"}) == "image_table"

@@ -275,7 +275,8 @@ def test_layers_without_a_bound_are_refused(layer, words):
         RecordGradients(nn.Sequential(nn.Conv2d(2, 3, 3), layer, nn.Flatten(), nn.Linear(3, CLASSES)))
 
 
-def test_a_layer_that_is_used_twice_is_refused():
+@pytest.mark.parametrize("compile", [False, True])
+def test_a_layer_that_is_used_twice_is_refused(compile):
     class Twice(nn.Module):
         def __init__(self):
             super().__init__()
@@ -284,7 +285,7 @@ def test_a_layer_that_is_used_twice_is_refused():
         def forward(self, x):
             return self.out(self.inner(self.inner(x)))
 
-    engine = RecordGradients(Twice())
+    engine = RecordGradients(Twice(), compile=compile)
     with pytest.raises(StudyError, match="'inner' is used twice"):
         engine.clipped_sum(torch.randn(3, 6), torch.zeros(3, dtype=torch.long), "softmax", 1.0)
 

@@ -1,7 +1,9 @@
 """Augmented copies of images: random crops of the mirrored-out picture, and flips (de2022 section 3.1, appendix C.2).
 
-Each picture is a function of its own record and of public randomness, and a record's copies stand together, so that
-their gradients can be averaged before the record is clipped.
+Each picture is a function of its own record and of randomness that is drawn alike and independently for each, and as
+secret as that of the batches: it goes by a record's place in its batch, so that whoever knew it would see one record
+more change the others' copies. A record's copies stand together, so that their gradients can be averaged before the
+record is clipped.
 """
 
 from dataclasses import dataclass

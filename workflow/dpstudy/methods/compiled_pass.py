@@ -3,6 +3,8 @@
 import torch
 from torch import nn
 
+from dpstudy.errors import StudyError
+
 BACKEND = "inductor"
 
 
@@ -33,6 +35,8 @@ class CompiledPass:
             self._inputs[name] = inputs[0]  # backward passes need it too: no network changes it later
             if name in self._taps:
                 return output + self._taps[name]
+            if name in self._outputs:
+                raise StudyError(f"network layer {name!r} is used twice in one pass; no rule covers shared weights")
             self._outputs[name] = output  # the first pass, which is not compiled, finds shapes and types
             return None
 

@@ -293,9 +293,10 @@ def _first_sum(data: TrainingSet, weights: Array, head: Head) -> Array:
 
 def _release_targets(records: Records, problem: Problem, plan: Plan, source: NoiseSource) -> Array:
     """(m, d) noisy class sums divided by n, centred over classes: sensitivity sqrt(k) for k positives."""
-    total = records.place.zeros(records.classes, records.dim)
+    total = records.place.zeros(records.classes, records.dim, dtype="float64")
     for block in records.blocks():
         total += block.one_hot(records.classes).T @ block.features
+    total = records.place.array(total, "float32")
     if problem.noised:
         total = released_array(source, TARGETS, total, plan.noise[TARGETS])
     return (total - total.mean(0)) / problem.n

@@ -2,7 +2,8 @@
 
 The gradient of record i is the outer product of its residual r_i (m values) and x_i (or (x_i, 1) with a learned bias),
 so its norm is |r_i| |x_i| (or |r_i| sqrt(1 + |x_i|^2)): a pass is two matrix products (tramer2021 section 2;
-mehta2023 Algorithm 1).
+mehta2023 Algorithm 1). Products of blocks are float32, their sum is float64: with one record more all blocks are cut
+elsewhere, and what a float32 sum over a million records rounds off would then differ by more than the record does.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def clipped_sum(records: Records, weights: Array, head: Head, index: Array | Non
     Raises:
         RuntimeError: some that were measured again contribute more (bounds.py).
     """
-    total, dim = records.place.zeros(*weights.shape), records.dim
+    total, dim = records.place.zeros(*weights.shape, dtype="float64"), records.dim
     for block in records.blocks(index=index):
         with np.errstate(all="ignore"):  # of a record whose scores overflow, or from 0/0: it contributes zero
             residual = residuals(block, weights, head)
@@ -94,7 +95,7 @@ def clipped_sum(records: Records, weights: Array, head: Head, index: Array | Non
         total[:, :dim] += residual @ block.features
         if head.learned:
             total[:, dim] += residual.sum(1)
-    return total
+    return records.place.array(total, "float32")
 
 
 def _hold(residual: Array, block: Block, head: Head) -> None:

@@ -1,7 +1,7 @@
 """Class-diagonal Hessian blocks of a linear head: private sums over records, some classes at a time.
 
 The block of class j is sum_i w_ij x_i x_i^T with w = p (1 - p), p the class's probability: no per-example Hessian is
-formed. Each w lies in [0, 1/4].
+formed. Each w lies in [0, 1/4]. As in `clipped_sum` products of blocks are float32 and their sum is float64.
 """
 
 from __future__ import annotations
@@ -49,17 +49,19 @@ def _curvatures(block: Block, weights: Array, loss: str, classes: range) -> Arra
 def _weighted_grams(records: Records, count: int, curvature: Callable[[Block], Array]) -> np.ndarray:
     """(count, d, d) sums of w x x^T, for the (count, rows) weights w that `curvature` gives each block."""
     if records.place.device == "cuda":
-        total = records.place.zeros(count, records.dim, records.dim)
+        total = records.place.zeros(count, records.dim, records.dim, dtype="float64")
         for block in records.blocks():
             for index, weight in enumerate(curvature(block)):
                 total[index] += (block.features * weight[:, None]).T @ block.features
-        return to_numpy(total)
-    found = np.zeros((count, records.dim, records.dim), np.float32)
+        return to_numpy(total).astype(np.float32)
+    found = np.zeros((count, records.dim, records.dim))
+    product = np.zeros((records.dim, records.dim), np.float32)
     for block in records.blocks():
         for matrix, root in zip(found, curvature(block) ** 0.5, strict=True):
             scaled = to_numpy(block.features * root[:, None])
             # both transposed: what BLAS calls column-major; only one triangle is computed, in place
-            ssyrk(1.0, scaled.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+            ssyrk(1.0, scaled.T, beta=0.0, c=product.T, lower=1, overwrite_c=1)
+            matrix += product
     for matrix in found:
         mirror(matrix)
-    return found
+    return found.astype(np.float32)

@@ -244,7 +244,7 @@ def _noisy_hessians(data: TrainingSet, weights, parameters: Parameters, plan: Pl
         private = _at_zero(data, 1 - 1 / classes) if step == 1 else shared_hessian(data.records, weights)
         yield slice(0, classes), noised(private, "") / classes
         return
-    size = max(1, _BLOCK_BYTES // (4 * dim * dim))
+    size = max(1, _BLOCK_BYTES // (12 * dim * dim))  # sums in float64, and what they are rounded to
     for start in range(0, classes, size):
         part = range(start, min(classes, start + size))
         block: Iterable[np.ndarray]

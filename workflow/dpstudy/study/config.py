@@ -20,6 +20,7 @@ from dpstudy.study.new_methods import check_method
 from dpstudy.study.origins import check_backbone, check_backbones, check_origin, check_start
 from dpstudy.study.public_points import check_public_points
 from dpstudy.study.schema import fill_defaults, method_names, method_schema, schema
+from dpstudy.study.secure import check_budget, check_secure
 from dpstudy.study.selection import axes_of as _axes
 from dpstudy.study.selection import check_selection
 from dpstudy.study.tuned import check_tuned
@@ -55,6 +56,7 @@ def load(raw: dict) -> dict:
     check_dedup(config)
     _check_numbers(config)
     _check_overrides(config)
+    check_budget(config)
     if not unfold(config):
         raise StudyError("the study has no cell: no method entry reads what any feature set offers")
     check_public_points(config)
@@ -158,18 +160,7 @@ def _check_sources(config: dict) -> None:
             raise StudyError(
                 f"{place}: the key 'location' is missing; reader {reader!r} needs a folder under data_root"
             )
-    if config["noise"] == "secure":  # seeded noise is not for release
-        if not config["evaluation"]["keep_scores"]:
-            raise StudyError(
-                "evaluation.keep_scores: false and noise 'secure': a model that was paid for could not be judged anew, "
-                "nor trained again; leave it out"
-            )
-        for name, entry in config["datasets"].items():
-            if entry["reader"] == "image_folder" and "classes" not in entry:
-                raise StudyError(
-                    f"datasets.{name}: the key 'classes' is missing; name the classes, in label order: read off the "
-                    "folders, they would depend on private records"
-                )
+    check_secure(config)
 
 
 def _check_references(config: dict) -> None:

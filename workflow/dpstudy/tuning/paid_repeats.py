@@ -164,6 +164,7 @@ class Tuning(PaidTuning):
         try:
             with failures_of_the_trial():
                 data = self.prepared.of(trained, self._problem)
+                started = time.monotonic()  # what the first trial alone prepares would tell whether it won
                 trained_model = self.method.fit(data, trained, self._problem, plan, source, **extra).model
                 right = self.score(trained_model)
                 model = trained_model
