@@ -194,6 +194,9 @@ def test_total_of_full_batch_cells_composes_exactly_over_seeds():
         "accountant": "exact Gaussian DP",
         "unbounded": 0,
         "epsilon_of_proved": result["epsilon"],
+        "adjacencies": ["add-remove-one"],
+        "noise": ["secure"],
+        "not_accounted": [],
     }
 
 

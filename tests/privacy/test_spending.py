@@ -11,14 +11,16 @@ import pytest
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json
 from dpstudy.privacy import gaussian
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
+from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.spending import Spending, about
 from dpstudy.study.locations import records_of
 from dpstudy.study.paid_models import Due, guard
 from dpstudy.study.totals import write_totals
-from dpstudy.tables.words import spent_in_words
+from dpstudy.tables.words import spent_in_words, total_in_words
 from tests.tuning.conftest import FIRST_ORDER, request_of
 
 LEDGER = build_ledger([Event("gram", "gaussian", 7.0, 1.0)], Budget("1", 1e-5), n=1000, unit="record", noise="secure")
@@ -104,6 +106,39 @@ def test_the_total_knows_what_is_gone(tmp_path):
     write_totals([cell], {"a": "1e-5", "b": "1e-5"}, str(tmp_path / "total.json"), str(tmp_path / "spent.jsonl"))
     found = read_json(tmp_path / "total.json")["datasets"]["a"]
     assert found["cells"] == 1 and found["spent"]["seeds"] == 3 and found["spent"]["epsilon"] > found["epsilon"] > 0
+
+
+def test_entries_that_read_the_same_records_are_added_up_too(tmp_path):
+    """Each under its own name would be told half of what both tell of a record."""
+    documents = {"record": LEDGER, "subject": LEDGER | {"unit": "subject", "not_accounted": ["A thing."]}}
+    cells = []
+    for name, unit in (("a", "record"), ("b", "record"), ("c", "subject"), ("elsewhere", "record")):
+        (tmp_path / f"{name}.json").write_text(json.dumps(documents[unit]))
+        (tmp_path / f"{name}-run.json").write_text(json.dumps({"seeds": [{}]}))
+        cells.append({"dataset": name, "ledger": tmp_path / f"{name}.json", "run": tmp_path / f"{name}-run.json"})
+    known = dict.fromkeys("abc", "r1") | {"elsewhere": "r2"}
+    write_totals(cells, dict.fromkeys(known, "1e-5"), str(tmp_path / "total.json"), None, known)
+    found = read_json(tmp_path / "total.json")["datasets"]
+    assert "together" not in found["elsewhere"] and found["elsewhere"]["epsilon"] == found["a"]["epsilon"]
+    both = found["a"]["together"]
+    assert (both["with"], both["seeds"], both["not_accounted"]) == (["b", "c"], 3, ["A thing."])
+    mu = math.sqrt(3) / 7.0
+    assert both["epsilon"] == pytest.approx(certify([Event("", "gaussian", 1 / mu, 1.0)], 1e-5).epsilon)
+    assert found["c"]["together"]["seeds"] == 1 and found["c"]["together"]["by_record"] == 2
+    assert found["c"]["unit"] == "subject" and found["a"]["unit"] == "record"
+    said = total_in_words(found["c"])
+    assert "With a, b, which may have the same records: 1 cells" in said and "2 more protect single records" in said
+    assert "Not accounted for: what total.json names." in said
+
+
+def test_a_sum_says_what_its_ledgers_say_beside_epsilon():
+    ledgers = [(LEDGER | {"noise": "seeded", "not_accounted": ["x", "y"]}, 1), (LEDGER | {"adjacency": "zero-out"}, 2)]
+    found = total(ledgers, 1e-5)
+    assert found["adjacencies"] == ["add-remove-one", "zero-out"] and found["noise"] == ["seeded", "secure"]
+    said = total_in_words(found)
+    assert "leaving one place empty (zero-out)" in said and "seeded: not for release" in said
+    assert "Not accounted for: 2 things, which total.json names." in said
+    assert total_in_words(total([(LEDGER, 1)], 1e-5)).endswith("exact Gaussian DP).")
 
 
 def test_a_total_does_not_outlive_what_was_spent_since(tmp_path):

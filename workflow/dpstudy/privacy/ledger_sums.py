@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dpstudy.privacy.accounting import certify
@@ -18,9 +18,10 @@ def total(ledgers: Sequence[tuple[dict, int]], delta: float) -> dict:
         delta: of the data set.
 
     Returns:
-        {"delta", "cells", "seeds", "epsilon", "accountant", "unbounded"}: epsilon is None where a cell without a
-        proved guarantee makes the total infinite; "unbounded" counts such cells and "epsilon_of_proved" composes
-        the others.
+        {"delta", "cells", "seeds", "epsilon", "accountant", "unbounded", "epsilon_of_proved", "adjacencies", "noise",
+        "not_accounted"}: epsilon is None where a cell without a proved guarantee makes the total infinite; "unbounded"
+        counts such cells and "epsilon_of_proved" composes the others. The last three are all that their ledgers say;
+        where one is of "zero-out", so is the sum.
     """
     proved = [(ledger, seeds) for ledger, seeds in ledgers if ledger["guarantee"] == "proved"]
     unbounded = len(ledgers) - len(proved)
@@ -33,7 +34,15 @@ def total(ledgers: Sequence[tuple[dict, int]], delta: float) -> dict:
         "accountant": accountant,
         "unbounded": unbounded,
         "epsilon_of_proved": _finite(epsilon),
+        "adjacencies": _all(ledger["adjacency"] for ledger, _ in proved),
+        "noise": _all(ledger["noise"] for ledger, _ in proved),
+        "not_accounted": _all(sentence for ledger, _ in proved for sentence in ledger["not_accounted"]),
     }
+
+
+def _all(values: Iterable[str]) -> list[str]:
+    """Each once, in the order of the first."""
+    return list(dict.fromkeys(values))
 
 
 def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, str]:

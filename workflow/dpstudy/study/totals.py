@@ -17,6 +17,9 @@ def write_totals(
 ) -> None:
     """Add up the ledgers of a study's cells, per private data set, and what secure noise has spent on it so far.
 
+    Data sets of the study that have records in common, as entries that read one folder in two ways, are added up too:
+    each has the sum under "together", with the names of the others.
+
     Trainings count for a data set whatever it was called when they were run, if its records are the same. Those that
     protected single records are no bound for persons: there they are counted apart, as `by_record`.
 
@@ -29,19 +32,37 @@ def write_totals(
     """
     book, known = list(Spending(spent).entries()) if spent else [], records or {}
     datasets, mine = {}, set()
+    read: dict[str, list[tuple[dict, int]]] = {name: [] for name in deltas}
+    for cell in cells:
+        read[cell["dataset"]].append((read_json(cell["ledger"]), len(read_json(cell["run"])["seeds"])))
     for name, delta in deltas.items():
-        own = [cell for cell in cells if cell["dataset"] == name]
-        ledgers = [(read_json(cell["ledger"]), len(read_json(cell["run"])["seeds"])) for cell in own]
+        ledgers = read[name]
         past = [place for place, entry in enumerate(book) if about(entry, name, known.get(name))]
         if ledgers:
             mine.update(past)
             unit = ledgers[0][0]["unit"]
-            datasets[name] = total(ledgers, float(delta)) | _spent([book[place] for place in past], float(delta), unit)
+            entries = [book[place] for place in past]
+            alike = [other for other in read if other != name and read[other] and _alike(other, name, known)]
+            datasets[name] = total(ledgers, float(delta)) | {"unit": unit} | _spent(entries, float(delta), unit)
+            if alike:
+                every = [*ledgers, *(found for other in alike for found in read[other])]
+                datasets[name]["together"] = {"with": alike} | _counted(every, float(delta), unit)
     others = defaultdict(list)
     for place, entry in enumerate(book):
         if place not in mine:
             others[entry["dataset"]].append(entry)
     write_json(path, {"datasets": datasets, "others": {name: _alone(entries) for name, entries in others.items()}})
+
+
+def _alike(other: str, name: str, known: Mapping[str, str]) -> bool:
+    """Whether two data sets of a study may have records in common."""
+    return about({"dataset": other, "records": known.get(other)}, name, known.get(name))
+
+
+def _counted(ledgers: Sequence[tuple[dict, int]], delta: float, unit: str) -> dict:
+    """The total of those that bound what the unit loses, and how many more do not."""
+    counted = [(ledger, seeds) for ledger, seeds in ledgers if unit == "record" or ledger["unit"] == unit]
+    return total(counted, delta) | ({"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {})
 
 
 def _spent(entries: Iterable[dict], delta: float, unit: str) -> dict:

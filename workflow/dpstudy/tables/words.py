@@ -169,18 +169,38 @@ def total_in_words(total: Mapping) -> str:
     """What one data set would spend if every seed of every cell were published, as a sentence.
 
     Args:
-        total: {"delta", "cells", "seeds", "epsilon", "accountant", "unbounded", "epsilon_of_proved"}.
+        total: what `ledger_sums.total` gives, and "together", where other data sets have the same records.
     """
+    if "together" in total:
+        alone, together = {key: value for key, value in total.items() if key != "together"}, total["together"]
+        more = f" {together['by_record']} more protect single records only." if "by_record" in together else ""
+        names = ", ".join(together["with"])
+        return (
+            f"{total_in_words(alone)} With {names}, which may have the same records: {total_in_words(together)}{more}"
+        )
     runs = f"{total['cells']} cells, {total['seeds']} trained models"
     bound = total["epsilon_of_proved"]
     proved = "unknown" if bound is None else f"at most {upper_bound(bound)}" if bound > 0 else "0"
     accountant = f"δ = {_delta(total['delta'])}, {_accountant(total['accountant'])}"
+    beside = _beside(total)
     if not total["unbounded"]:
-        return f"{runs}: ε is {proved} in total ({accountant})."
+        return f"{runs}: ε is {proved} in total ({accountant}).{beside}"
     return (
         f"{runs}: unbounded, since {total['unbounded']} of the cells have no proved guarantee; "
-        f"without those, ε is {proved} ({accountant})."
+        f"without those, ε is {proved} ({accountant}).{beside}"
     )
+
+
+def _beside(total: Mapping) -> str:
+    """What a sum of ε does not say by itself, in sentences that each begin with a space."""
+    sentences = []
+    if "zero-out" in total.get("adjacencies", ()):
+        sentences.append("It is about leaving one place empty (zero-out).")
+    if "seeded" in total.get("noise", ()):
+        sentences.append("Some noise is seeded: not for release.")
+    if count := len(total.get("not_accounted", ())):
+        sentences.append(f"Not accounted for: {'what' if count == 1 else f'{count} things, which'} total.json names.")
+    return "".join(f" {sentence}" for sentence in sentences)
 
 
 def spent_in_words(spent: dict | None, by_record: int = 0) -> str:
