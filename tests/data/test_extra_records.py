@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpstudy.data import shards
-from dpstudy.data.names import CHOSEN, caveats
+from dpstudy.data.names import CHOSEN, NUMBERED, caveats
 from dpstudy.data.prepare import prepare_manifest, prepare_shard
 from dpstudy.data.readers import open_reader
 
@@ -122,3 +122,19 @@ def test_what_a_ledger_must_say_of_a_data_set():
     assert caveats({}) == [] and caveats({"splits": {"left_out": 0.5}, "extra": {}}) == []
     assert caveats({"not_accounted": ["Labels leak."], "extra": {"records": 5}}) == ["Labels leak.", CHOSEN]
     assert caveats({"splits": {"records": 5}}) == [CHOSEN]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"reader": "arrays", "splits": {"validation": 0.1}}, True),
+        ({"reader": "arrays", "splits": {"validation": 0}}, False),
+        ({"reader": "labels", "unit": "subject"}, True),
+        ({"reader": "labels", "beyond": "truncate", "positives": 2}, True),
+        ({"reader": "image_table", "mosaic": "all.png", "splits": {"test": 0.3}}, True),
+        ({"reader": "image_table", "path_column": "path", "splits": {"test": 0.3}, "unit": "subject"}, False),
+        ({"reader": "idx", "splits": {"validation": 0.1}}, False),
+    ],
+)
+def test_ledgers_say_where_numbers_decide_about_somebodys_own_records(options, said):
+    assert (NUMBERED in caveats(options)) == said

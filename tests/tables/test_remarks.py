@@ -105,3 +105,18 @@ def test_which_entries_of_a_study_are_searched_and_do_not_pay():
         "seeds": [0],
     }
     assert unpaid_searches(load(config)) == ["free", "overridden"]
+
+
+def test_scores_of_private_test_records_are_told_in_tables_and_figures(study):
+    said = "Scores on mnist are statistics of private test records, which no ledger accounts for."
+    assert said not in notes(lay_out("t", SPEC, study.results))
+    study.axes = study.axes | {"private_tests": ["mnist", "another"]}
+    assert said in notes(lay_out("t", SPEC, study.results))
+    assert said in to_latex(lay_out("t", SPEC, study.results))
+    axes = {"datasets": ["mnist", "open"], "features": ["f"], "entries": ["a"], "private_tests": ["mnist"]}
+    for spec, told in (({}, True), ({"dataset": "open"}, False), ({"datasets": ["open", "mnist"]}, True)):
+        assert (said in figure_captions(spec, axes, "below")[0]) == told
+    lines = {"style": "curve", "panels": [{"lines": [{"dataset": "open", "entry": "a"}]}]}
+    assert said not in figure_captions(lines, axes, "below")[0]
+    by_group = {"style": "disparity", "dataset": "mnist", "column": "sex"}
+    assert said in figure_captions(by_group, axes, "below")[0]

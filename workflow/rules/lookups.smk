@@ -341,6 +341,7 @@ def axes():
         ],
         "beyond": study_cells.beyond_target(STUDY),
         "searched": searched(),
+        "private_tests": [name for name, dataset in STUDY["datasets"].items() if not test_is_public(dataset)],
     }
 
 

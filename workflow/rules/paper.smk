@@ -29,7 +29,7 @@ rule write_paper:
         axes=axes(),
         tables=list(STUDY["tables"]),
         figures=STUDY["figures"],
-        private_tests=[name for name, dataset in STUDY["datasets"].items() if not test_is_public(dataset)],
+        private_tests=axes()["private_tests"],
     script:
         "../scripts/write_paper.py"
 

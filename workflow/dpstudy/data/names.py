@@ -14,6 +14,12 @@ TRUNCATED = (
     "record alone, which spends nothing."
 )
 
+NUMBERED = (
+    "Records that have neither a path nor an id go by their number: it decides their split, and which of a person's "
+    "records, or of a record's labels, are kept. The guarantee takes a neighbouring data set to leave a gap there; where "
+    "a row is deleted and the others are numbered anew, these change places too."
+)
+
 
 class Fractions(NamedTuple):
     """A config's `splits`; test is None where it is not given. Records left out belong to no split.
@@ -78,9 +84,19 @@ def splits_of(options: dict, private: bool) -> dict:
 def caveats(options: dict) -> list[str]:
     """What the ledger of a cell must say of how its data set came about, a sentence each.
 
-    The config's own sentences (`not_accounted`), one where a fixed number of records was chosen, and one where labels
-    were dropped.
+    The config's own sentences (`not_accounted`), one where a fixed number of records was chosen, one where labels
+    were dropped, and one where numbers decide about a user's own records.
     """
     chosen = "records" in options.get("splits", {}) or "records" in options.get("extra", {})
     cut = [TRUNCATED.format(options["positives"])] if options.get("beyond") == "truncate" else []
-    return [*options.get("not_accounted", []), *([CHOSEN] if chosen else []), *cut]
+    numbered = [NUMBERED] if _goes_by_numbers(options) else []
+    return [*options.get("not_accounted", []), *([CHOSEN] if chosen else []), *cut, *numbered]
+
+
+def _goes_by_numbers(options: dict) -> bool:
+    """Whether something is decided about a user's own records by names that may be numbers."""
+    splits = options.get("splits", {})
+    decided = any(splits.values()) or options.get("unit") == "subject" or options.get("beyond") == "truncate"
+    reader = options.get("reader")
+    unnamed = reader in ("arrays", "labels") or (reader == "image_table" and "path_column" not in options)
+    return unnamed and decided

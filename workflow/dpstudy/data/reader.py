@@ -67,6 +67,7 @@ class Reader(Protocol):
 def numbered_ids(prefix: str, count: int) -> np.ndarray:
     """(count,) strings such as "train-00017", for sources whose rows have no name but their place.
 
-    The place counts as a property of the record: the neighbouring data set leaves a gap and renumbers nothing.
+    The place counts as a property of the record: the neighbouring data set leaves a gap and renumbers nothing. Of a
+    user's own records ledgers say so (`names.NUMBERED`).
     """
     return np.array([f"{prefix}-{row:05d}" for row in range(count)], dtype=object)

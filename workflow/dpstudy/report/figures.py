@@ -8,7 +8,7 @@ from pathlib import Path
 from dpstudy.errors import StudyError
 from dpstudy.report.charts import describe_chart
 from dpstudy.tables.captions import figure_captions
-from dpstudy.tables.remarks import searched_in_figure
+from dpstudy.tables.remarks import figure_remarks
 from dpstudy.tables.results import Results
 
 _BY_EPSILON = "epsilons"
@@ -34,7 +34,7 @@ def describe_figure(name: str, spec: dict, results: Results, paths: Mapping[str,
     if spec.get("style", _BY_EPSILON) == _BY_EPSILON:
         chart = describe_chart(name, spec, results)
         caption = f"{title}: {chart['metric']} against the target ε; mean over seeds, bars are {chart['bars']}."
-        caption += searched_in_figure(spec, axes)
+        caption += figure_remarks(spec, axes)
         alt = f"{title}: {figure_captions(spec, axes, 'the numbers stand below')[1]}"
         return {"name": name, "caption": caption, "alt": alt, "chart": chart, "png": None}
     try:

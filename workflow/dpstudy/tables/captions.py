@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from dpstudy.evaluation.metrics import METRICS
-from dpstudy.tables.remarks import searched_in_figure
+from dpstudy.tables.remarks import figure_remarks
 
 _DRAWN = {  # style of a figure -> what it shows, and how
     "curve": ("along training", "mean over seeds, bands are one standard deviation"),
@@ -30,15 +30,18 @@ def figure_captions(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, st
     style, metric = spec.get("style", "epsilons"), METRICS[spec.get("metric", "top1")]
     if style in _DRAWN:
         drawn, detail = _DRAWN[style]
-        unpaid = "" if style == "search" else searched_in_figure(spec, axes)
-        return f"{metric} {drawn}; {detail}.{_cited(spec)}{unpaid}", f"{metric} {drawn}; {numbers}."
+        more = "" if style == "search" else figure_remarks(spec, axes)
+        return f"{metric} {drawn}; {detail}.{_cited(spec)}{more}", f"{metric} {drawn}; {numbers}."
     if style == "noise":
         caption = "noise on a sum of gradients, in units of the bound on a record's gradient."
         return caption, f"noise multipliers; {numbers}."
     if style == "disparity":
         by = spec["column"].replace("_", " ")
         detail = "mean over seeds, bars are 95 % intervals over seeds and test records where there are any"
-        return f"{metric} on the test split by {by}; {detail}.", f"{metric} by {by}; {numbers}."
+        return (
+            f"{metric} on the test split by {by}; {detail}.{figure_remarks(spec, axes)}",
+            f"{metric} by {by}; {numbers}.",
+        )
     if style == "neighbours":
         shown = f"distances from training records of {spec['dataset']} to the nearest of their class"
         caption = (
@@ -50,7 +53,7 @@ def figure_captions(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, st
         enumerated(spec.get("features", axes["features"])),
         enumerated(spec.get("entries", axes["entries"])),
     )
-    more = _cited(spec) + searched_in_figure(spec, axes)
+    more = _cited(spec) + figure_remarks(spec, axes)
     return (
         f"{metric} against the target ε; mean over seeds, bars are one standard deviation.{more}",
         f"{metric} against the privacy budget epsilon for {entries} on {kinds}; {numbers}.",

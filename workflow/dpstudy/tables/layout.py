@@ -133,7 +133,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A laid-out table."""
+    """A laid-out table; `private_tests` are those of its data sets whose test split holds private records."""
 
     name: str
     caption: str
@@ -141,6 +141,7 @@ class Table:
     statistic: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    private_tests: tuple[str, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -213,7 +214,14 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
     for cell in (cell for row in rows for cell in row.cells if cell.above_ceiling):
         _log.warning("%s: %.2f is above the ceiling of its noise, %.2f", cell.name, cell.ours, cell.ceiling)
     columns = tuple(_column(epsilon, [row.cells[i] for row in rows]) for i, epsilon in enumerate(epsilons))
-    return Table(name, spec.get("caption", ""), metric, statistic, columns, tuple(rows))
+    private = private_tests((row.dataset for row in rows), results.axes)
+    return Table(name, spec.get("caption", ""), metric, statistic, columns, tuple(rows), private)
+
+
+def private_tests(datasets: Iterable[str], axes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Those of some data sets whose test split holds private records, by the study's names (`private_tests`, none where
+    absent)."""
+    return tuple(name for name in dict.fromkeys(datasets) if name in axes.get("private_tests", ()))
 
 
 def marked(label: str, entry: str, axes: Mapping[str, Sequence[str]]) -> str:

@@ -1,11 +1,11 @@
-"""What a reader of a table or figure must know of its cells beside their ε: searches that nobody paid for, and another
-adjacency than that of adding or removing."""
+"""What a reader of a table or figure must know of its cells beside their ε: searches that nobody paid for, another
+adjacency than that of adding or removing, scores of private records."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from dpstudy.tables.layout import Cell, Row, Table
+from dpstudy.tables.layout import Cell, Row, Table, private_tests
 
 _UNPAID = "searched on validation records of the private data, which no ledger accounts for"
 _ADJACENCIES = {
@@ -20,7 +20,13 @@ def remarks(table: Table) -> list[str]:
     found = [_said(rows, lambda cell: cell.searched, f"Hyper-parameters were {_UNPAID}")]
     for adjacency, text in _ADJACENCIES.items():
         found.append(_said(rows, partial(_is, adjacency), text))
-    return [sentence for sentence in found if sentence]
+    return [sentence for sentence in (*found, private_scores(table.private_tests)) if sentence]
+
+
+def private_scores(datasets: Collection[str]) -> str:
+    """A sentence about scores on data sets whose test split holds private records; "" where there are none."""
+    names = ", ".join(datasets)
+    return f"Scores on {names} are statistics of private test records, which no ledger accounts for." if names else ""
 
 
 def _is(adjacency: str, cell: Cell) -> bool:
@@ -40,25 +46,31 @@ def _said(rows: list[Row], true_of: Callable[[Cell], bool], sentence: str) -> st
     return f"{sentence}." if len(about) == len(rows) else f"{sentence}: {labels}."
 
 
-def searched_in_figure(spec: Mapping, axes: Mapping) -> str:
-    """A sentence about the entries of a figure whose hyper-parameters were searched, with a space before it; or "".
+def figure_remarks(spec: Mapping, axes: Mapping) -> str:
+    """The same of a figure, each sentence with a space before it; or "".
 
     Args:
         spec: the figure's value in the config.
-        axes: the study's names; `searched` (none where absent): the entries whose search nobody pays for.
+        axes: the study's names; `searched` (none where absent): the entries whose search nobody pays for;
+            `private_tests`: the data sets whose test split holds private records.
     """
-    drawn = set(_entries(spec)) or set(axes["entries"])
-    found = [entry for entry in axes.get("searched", ()) if entry in drawn]
-    return f" The hyper-parameters of {', '.join(found)} were {_UNPAID}." if found else ""
+    drawn = set(_named(spec, ("entry", "entries"))) or set(axes["entries"])
+    searched = [entry for entry in axes.get("searched", ()) if entry in drawn]
+    datasets = list(_named(spec, ("dataset", "datasets"))) or axes["datasets"]
+    found = [
+        f"The hyper-parameters of {', '.join(searched)} were {_UNPAID}." if searched else "",
+        private_scores(private_tests(datasets, axes)),
+    ]
+    return "".join(f" {sentence}" for sentence in found if sentence)
 
 
-def _entries(value: Any, key: str = "") -> Iterator[str]:
-    """The names of entries anywhere in a figure's value."""
+def _named(value: Any, keys: Collection[str], key: str = "") -> Iterator[str]:
+    """The names under some keys anywhere in a figure's value."""
     if isinstance(value, Mapping):
         for name, part in value.items():
-            yield from _entries(part, name)
+            yield from _named(part, keys, name)
     elif isinstance(value, list):
         for part in value:
-            yield from _entries(part, key)
-    elif key in ("entry", "entries"):
+            yield from _named(part, keys, key)
+    elif key in keys:
         yield value

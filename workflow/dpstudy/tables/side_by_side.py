@@ -6,7 +6,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import values_by_cell
 from dpstudy.tables.latex import CSV_HEADER, MEANINGS, csv_row, notes
-from dpstudy.tables.layout import Cell, Row, Table, cell_at, check_names
+from dpstudy.tables.layout import Cell, Row, Table, cell_at, check_names, private_tests
 from dpstudy.tables.numbers import interval_text, upper_bound
 from dpstudy.tables.published import combine
 from dpstudy.tables.results import Results
@@ -61,7 +61,8 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
         rows.append(Row(dataset, "", row["entry"], label, cells))
     if all(cell.ours is None for row in rows for cell in row.cells):
         raise StudyError(f"{where}: the study has none of its cells, or {metric!r} in none of them")
-    return Table(name, spec.get("caption", ""), metric, statistic, (), tuple(rows))
+    private = private_tests([dataset], results.axes)
+    return Table(name, spec.get("caption", ""), metric, statistic, (), tuple(rows), private)
 
 
 def _sheet(table: Table, spec: dict) -> Sheet:
