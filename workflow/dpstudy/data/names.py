@@ -16,8 +16,8 @@ TRUNCATED = (
 
 NUMBERED = (
     "Records that have neither a path nor an id go by their number: it decides their split, and which of a person's "
-    "records, or of a record's labels, are kept. The guarantee takes a neighbouring data set to leave a gap there; where "
-    "a row is deleted and the others are numbered anew, these change places too."
+    "records, or of a record's labels, are kept. The guarantee takes a neighbouring data set to leave a gap there; "
+    "where a row is deleted and the others are numbered anew, these change places too."
 )
 
 

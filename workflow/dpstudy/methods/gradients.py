@@ -15,13 +15,12 @@ import numpy as np
 
 from dpstudy.arrays import Array, place_of, scores_of, sigmoid, softmax, subtract_targets, to_numpy
 from dpstudy.methods.bounds import LOOKED_AT, due, hold
-from dpstudy.methods.records import Block, Records
+from dpstudy.methods.records import ROUNDED, Block, Records
 from dpstudy.models.linear import LinearModel
 
 LOSSES = ("softmax", "sigmoid")
 CLIPPINGS = ("norm", "automatic")
 _AUTOMATIC = 0.01  # gamma of AUTO-S, in the units of a gradient
-_ROUNDED = 1 - 1e-6  # of C: what rounding adds to a norm in float32 keeps below the rest
 _SHORTEST = 1e-18  # float32 loses the squares of shorter residuals: a length is never taken to be less
 
 
@@ -113,7 +112,7 @@ def _factors(lengths: Array, norms: Array, head: Head) -> Array:
     if math.isinf(head.clipping_norm):
         return xp.where(xp.isnan(norms), 0.0, 1.0)
     size = (norms**2 + 1) ** 0.5 if head.learned else norms
-    bound = _ROUNDED * head.clipping_norm
+    bound = ROUNDED * head.clipping_norm
     if head.clipping == "automatic":
         factors = bound / (lengths * size + _AUTOMATIC)
     else:

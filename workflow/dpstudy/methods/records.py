@@ -19,6 +19,7 @@ from dpstudy.methods.bounds import LOOKED_AT, due, hold
 from dpstudy.methods.clipping import LARGEST_NORM, SMALLEST_NORM, checked_labels
 from dpstudy.methods.row_file import RowFile
 
+ROUNDED = 1 - 1e-6  # of a bound: what rounding adds to a norm in float32 keeps below the rest
 _KEPT = (np.float16, np.uint8)  # types that features are held in; all others become float32
 HOLD_BYTES = 1 << 30  # features that take more than this, as stored, are read anew for each pass
 PICK_BYTES = 1 << 32  # and where single records are picked from them, put into a file of rows
@@ -70,7 +71,7 @@ class RowMap:
         if dead.any():
             x = xp.where(dead[:, None], 0.0, x)
         if self.unit:
-            factor = xp.where(dead, 0.0, _to_unit(norm))
+            factor = xp.where(dead, 0.0, ROUNDED * _to_unit(norm))
             x = x * factor[:, None]
             norm = where.array(factor > 0, "float32")
         elif math.isfinite(self.clip):
@@ -83,7 +84,7 @@ class RowMap:
 
 def _clipping(norm: Array, bound: float) -> Array:
     """Rounded towards zero: a norm never exceeds the bound by more than float32's rounding of a product."""
-    return place_of(norm).xp.where(norm > bound, bound / norm * (1 - 1e-6), 1.0)
+    return place_of(norm).xp.where(norm > bound, ROUNDED * bound / norm, 1.0)
 
 
 def _to_unit(norm: Array) -> Array:
