@@ -3,13 +3,15 @@
 import copy
 import math
 import secrets
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from dp_accounting.rdp import compute_epsilon
 from scipy.stats import norm
 
 from dpstudy.privacy import gaussian, selection
-from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.accounting import RDP_ORDERS, certify, rdp_curve
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.events import EXPONENTIAL, Event
@@ -198,6 +200,17 @@ def test_a_total_adds_up_what_touches_the_same_part():
     assert max(total([(chosen, 3)], DELTA)["epsilon"], repeated["epsilon"]) < both["epsilon"]
     apart = sum(total([(ledger, seeds)], DELTA)["epsilon"] for ledger, seeds in ((chosen, 3), (repeated, 2)))
     assert both["epsilon"] < apart and both["accountant"] == "RDP (dp-accounting)"
+
+
+def test_a_unit_may_be_in_another_part_for_another_entry_of_the_same_records():
+    """In train where one chooses among settings, in validation where the other repeats: neither part's sum has that."""
+    chosen, repeated = ledger_of(GRAM, CHOICE), ledger_of(STEPS, SCORE)
+    ledgers = [(chosen, 2), (repeated, 1)]
+    same, any_parts = (total(ledgers, DELTA, same_parts=same)["epsilon"] for same in (True, False))
+    touched = [replace(GRAM, part=None)] * 2, [replace(SCORE, part=None)]
+    mixed = sum(np.array(rdp_curve(events, RDP_ORDERS)) for events in touched)
+    assert compute_epsilon(RDP_ORDERS, mixed, DELTA)[0] <= any_parts and same <= any_parts
+    assert any_parts < sum(total([one], DELTA)["epsilon"] for one in ledgers)
 
 
 def test_events_that_make_no_sense_are_refused():

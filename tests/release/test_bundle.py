@@ -175,7 +175,7 @@ def test_the_statement_says_who_is_protected_and_how_well(cell, tmp_path):
     write_bundle("toy", origin_of(cell), [], str(tmp_path / "bundle"))
     text = (tmp_path / "bundle" / "PRIVACY.md").read_text()
     assert "one record (an image), among 120 that were learned from" in text
-    assert "- The number of records of the training split, 120, those included that may" in text
+    assert "- The number of records that are learned from, 120, and of each of their splits, those included that may" in text
     assert ": it is exact, and counts as public." in text
     assert "ε = 4." in text and "at most e^ε = 54.6" in text and "right at most 98.3 % of the time" in text
     assert "gram (how features go together): gaussian mechanism" in text and "This cell was not attacked." in text

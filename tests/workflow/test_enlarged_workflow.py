@@ -23,7 +23,7 @@ SAID = "What the entry says of its settings."
 def shrunk():
     """The study's data sets of 50,000 and 100,000 records with its linear model, a few steps on full batches."""
     config = copy.deepcopy(STUDY)
-    datasets = {name: config["datasets"][name] | {"shards": 1} for name in ("cifar10", DATASET)}
+    datasets = {name: config["datasets"][name] | {"shards": 1, "test_split": "public"} for name in ("cifar10", DATASET)}
     datasets[DATASET]["extra"]["records"] = EXTRA
     lines = [config["figures"]["tramer2021-figure-4"]["lines"][0]]
     return config | {

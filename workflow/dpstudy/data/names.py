@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from dpstudy.errors import StudyError
+from dpstudy.study.schema import schema
 
 CHOSEN = (
     "A fixed number of training records was chosen from more, by the lowest hashes of their ids: the guarantee is for "
@@ -97,6 +98,5 @@ def _goes_by_numbers(options: dict) -> bool:
     """Whether something is decided about a user's own records by names that may be numbers."""
     splits = options.get("splits", {})
     decided = any(splits.values()) or options.get("unit") == "subject" or options.get("beyond") == "truncate"
-    reader = options.get("reader")
-    unnamed = reader in ("arrays", "labels") or (reader == "image_table" and "path_column" not in options)
-    return unnamed and decided
+    numbered = options.get("reader") in schema("config")["$defs"]["source"]["x-numbered"]
+    return numbered and "path_column" not in options and decided

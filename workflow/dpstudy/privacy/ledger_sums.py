@@ -5,17 +5,21 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.events import EXPONENTIAL, PARTS, Event, known_to_renyi, unamplified
 from dpstudy.privacy.ledger_events import from_ledger
 
 
-def total(ledgers: Sequence[tuple[dict, int]], delta: float) -> dict:
+def total(ledgers: Sequence[tuple[dict, int]], delta: float, same_parts: bool = True) -> dict:
     """What would be spent on one data set if every seed of every cell were published.
 
     Args:
         ledgers: (ledger, number of seeds) of each cell.
         delta: of the data set.
+        same_parts: whether a unit is in the train or in the validation split for all of them, as for the cells of one
+            entry of a config; else it is taken to be where it loses most, for each.
 
     Returns:
         {"delta", "cells", "seeds", "epsilon", "accountant", "unbounded", "epsilon_of_proved", "adjacencies", "noise",
@@ -25,7 +29,7 @@ def total(ledgers: Sequence[tuple[dict, int]], delta: float) -> dict:
     """
     proved = [(ledger, seeds) for ledger, seeds in ledgers if ledger["guarantee"] == "proved"]
     unbounded = len(ledgers) - len(proved)
-    epsilon, accountant = _composed(proved, delta) if proved else (0.0, "none")
+    epsilon, accountant = _composed(proved, delta, same_parts) if proved else (0.0, "none")
     return {
         "delta": delta,
         "cells": len(ledgers),
@@ -45,7 +49,7 @@ def _all(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
-def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, str]:
+def _composed(proved: Sequence[tuple[dict, int]], delta: float, same_parts: bool) -> tuple[float, str]:
     """Exact Gaussian composition of the full-batch releases; with subsampled ones or selections, RDP of everything."""
     from dpstudy.privacy.accounting import rdp_epsilon
 
@@ -54,7 +58,7 @@ def _composed(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, 
         for event in _nameless(ledger):
             events[event] += seeds
     if any(event.part or event.trials or event.mechanism == EXPONENTIAL for event in events):
-        return _composed_with_selections(proved, delta)
+        return _composed_with_selections(proved, delta, same_parts)
     if unamplified(events):
         return certify(tuple(events.elements()), delta).epsilon, "exact Gaussian DP"
     if any(event.sampling == "shuffle" for event in events):
@@ -70,8 +74,8 @@ def _nameless(ledger: dict) -> tuple[Event, ...]:
     return tuple(replace(event, name="", sensitivity=1.0) for event in from_ledger(ledger["events"]))
 
 
-def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float) -> tuple[float, str]:
-    """RDP, for the units of each part of the records: a unit is in the same part for all cells of a data set."""
+def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float, same_parts: bool) -> tuple[float, str]:
+    """RDP, for the units of each part of the records, or of the worse part of each run at each order."""
     from dp_accounting.rdp import compute_epsilon
 
     from dpstudy.privacy.accounting import RDP_ORDERS, rdp_curve
@@ -81,14 +85,16 @@ def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float) 
         runs[_nameless(ledger)] += seeds
     if any(event.sampling == "shuffle" or not known_to_renyi([event]) for run in runs for event in run):
         return math.inf, "none (no common bound for selections and these batches)"
-    worst = 0.0
-    for part in PARTS:
-        curve = [0.0] * len(RDP_ORDERS)
-        for run, times in runs.items():
-            touching = [replace(event, part=None) for event in run if event.part in (None, part)]
-            more = rdp_curve(touching, RDP_ORDERS)
-            curve = [value + times * extra for value, extra in zip(curve, more, strict=True)]
-        worst = max(worst, float(compute_epsilon(RDP_ORDERS, curve, delta)[0]))
+
+    def curve(run: tuple[Event, ...], part: str) -> np.ndarray:
+        touching = [replace(event, part=None) for event in run if event.part in (None, part)]
+        return np.array(rdp_curve(touching, RDP_ORDERS))
+
+    if same_parts:
+        sums = [sum(times * curve(run, part) for run, times in runs.items()) for part in PARTS]
+    else:
+        sums = [sum(times * np.maximum(*(curve(run, part) for part in PARTS)) for run, times in runs.items())]
+    worst = max(float(compute_epsilon(RDP_ORDERS, found, delta)[0]) for found in sums)
     return worst, "RDP (dp-accounting)"
 
 

@@ -140,4 +140,4 @@ def _total(ledgers: Sequence[tuple[Mapping, int]], delta: float) -> float | None
     """The epsilon of all of them together; None where one has no proved guarantee."""
     from dpstudy.privacy.ledger_sums import total
 
-    return total([(dict(ledger), seeds) for ledger, seeds in ledgers], delta)["epsilon"]
+    return total([(dict(ledger), seeds) for ledger, seeds in ledgers], delta, same_parts=False)["epsilon"]

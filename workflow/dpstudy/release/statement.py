@@ -12,8 +12,8 @@ from dpstudy.tables.words import bounds_in_words, bounds_on_epsilon, event_in_wo
 
 _UNIT = {"record": "one record (an image)", "subject": "one person, with all of that person's records"}
 _NUMBER = (
-    "The number of {many} of the training split, {n}, those included that may have been left out as copies of public "
-    "images: it is exact, and counts as public."
+    "The number of {many} that are learned from, {n}, and of each of their splits, those included that may have been "
+    "left out as copies of public images: it is exact, and counts as public."
 )
 _MANY = {"record": "records", "subject": "persons"}
 _NOTHING_LEFT_OUT = "Nothing is known to be left out of the list above."

@@ -62,14 +62,15 @@ def _alike(other: str, name: str, known: Mapping[str, str]) -> bool:
 def _counted(ledgers: Sequence[tuple[dict, int]], delta: float, unit: str) -> dict:
     """The total of those that bound what the unit loses, and how many more do not."""
     counted = [(ledger, seeds) for ledger, seeds in ledgers if unit == "record" or ledger["unit"] == unit]
-    return total(counted, delta) | ({"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {})
+    others = {"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {}
+    return total(counted, delta, same_parts=False) | others
 
 
 def _spent(entries: Iterable[dict], delta: float, unit: str) -> dict:
     """What stands in the book for the unit that is protected; who protects persons protects each record too."""
     ledgers = [entry["ledger"] for entry in entries]
     counted = [(ledger, 1) for ledger in ledgers if unit == "record" or ledger["unit"] == unit]
-    found = {"spent": total(counted, delta) if counted else None}
+    found = {"spent": total(counted, delta, same_parts=False) if counted else None}
     return found | ({"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {})
 
 
