@@ -175,7 +175,7 @@ def test_the_statement_says_who_is_protected_and_how_well(cell, tmp_path):
     write_bundle("toy", origin_of(cell), [], str(tmp_path / "bundle"))
     text = (tmp_path / "bundle" / "PRIVACY.md").read_text()
     assert "one record (an image), among 120 that were learned from" in text
-    assert "- The number of records that are learned from, 120, and of each of their splits, those included that may" in text
+    assert "- The number of records that are learned from, 120, and of each of their splits, those included" in text
     assert ": it is exact, and counts as public." in text
     assert "ε = 4." in text and "at most e^ε = 54.6" in text and "right at most 98.3 % of the time" in text
     assert "gram (how features go together): gaussian mechanism" in text and "This cell was not attacked." in text
@@ -185,7 +185,7 @@ def test_the_statement_says_who_is_protected_and_how_well(cell, tmp_path):
     of_persons = read_json(cell / "ledger.json") | {"unit": "subject"}
     told = statement(of_persons, "toy", {"exact": 3.9999999, "pld": 4.00001, "rdp": None})
     assert "exact 4, PLD 4.001." in told  # a bound is rounded up
-    assert "Who has several" not in told and "- The number of persons of the training split, 120, " in told
+    assert "Who has several" not in told and "- The number of persons that are learned from, 120, " in told
     for epsilon, factor in ((2.0, "7.39"), (9.5, "13359.8"), (20.0, "4.85166e+8"), (800.0, "2.72638e+347")):
         told = statement(of_persons | {"epsilon": epsilon}, "toy", {"exact": None})
         assert f"at most e^ε = {factor}," in told, "never below e^ε"
