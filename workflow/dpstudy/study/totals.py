@@ -59,19 +59,22 @@ def _alike(other: str, name: str, known: Mapping[str, str]) -> bool:
     return about({"dataset": other, "records": known.get(other)}, name, known.get(name))
 
 
-def _counted(ledgers: Sequence[tuple[dict, int]], delta: float, unit: str) -> dict:
-    """The total of those that bound what the unit loses, and how many more do not."""
+def _of_unit(ledgers: Sequence[tuple[dict, int]], unit: str) -> tuple[list[tuple[dict, int]], dict]:
+    """Those that bound what the unit loses (who protects persons protects each record too), and how many do not."""
     counted = [(ledger, seeds) for ledger, seeds in ledgers if unit == "record" or ledger["unit"] == unit]
-    others = {"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {}
+    return counted, {"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {}
+
+
+def _counted(ledgers: Sequence[tuple[dict, int]], delta: float, unit: str) -> dict:
+    """The total of those that bound what the unit loses, with `by_record` where there are others."""
+    counted, others = _of_unit(ledgers, unit)
     return total(counted, delta, same_parts=False) | others
 
 
 def _spent(entries: Iterable[dict], delta: float, unit: str) -> dict:
-    """What stands in the book for the unit that is protected; who protects persons protects each record too."""
-    ledgers = [entry["ledger"] for entry in entries]
-    counted = [(ledger, 1) for ledger in ledgers if unit == "record" or ledger["unit"] == unit]
-    found = {"spent": total(counted, delta, same_parts=False) if counted else None}
-    return found | ({"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {})
+    """What stands in the book for the unit that is protected, and `by_record` beside it."""
+    counted, others = _of_unit([(entry["ledger"], 1) for entry in entries], unit)
+    return {"spent": total(counted, delta, same_parts=False) if counted else None} | others
 
 
 def _alone(entries: list[dict]) -> dict:
