@@ -16,6 +16,7 @@ if not workflow.configfiles:
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/publics.smk"
+include: "workflow/rules/lookups_data.smk"
 include: "workflow/rules/lookups.smk"
 include: "workflow/rules/origins.smk"
 include: "workflow/rules/memory.smk"

@@ -6,7 +6,7 @@ from operator import itemgetter
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.files import read_json
 from dpstudy.tables.disparity import GAP, WHOLE, Score, lay_disparities
-from dpstudy.tables.layout import marked
+from dpstudy.tables.names import marked
 from dpstudy.tables.numbers import decimals
 from dpstudy.tables.results import Results
 

@@ -8,7 +8,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.privacy.adjacency import ADJACENCIES, epsilons_by_adjacency
-from dpstudy.tables.layout import check_names, datasets_of
+from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.numbers import upper_bound
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.tables.latex import printed
-from dpstudy.tables.layout import Cell, Row, Table, datasets_of, lay_out
+from dpstudy.tables.layout import Cell, Row, Table, lay_out
+from dpstudy.tables.names import datasets_of
 from dpstudy.tables.numbers import over_seeds, signed
 from dpstudy.tables.published import Published, combine, find_all
 from dpstudy.tables.remarks import remarks

@@ -12,8 +12,8 @@ from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.ceiling import published_ceiling
 from dpstudy.tables.claims.finding import number
 from dpstudy.tables.claims.gather import PRIVATE_SETS, printed_grid
-from dpstudy.tables.layout import check_names, datasets_of
 from dpstudy.tables.long_sheet import write_long_sheets
+from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet

@@ -13,7 +13,7 @@ from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json
 from dpstudy.tables.intervals import joined
-from dpstudy.tables.layout import check_names, datasets_of, marked
+from dpstudy.tables.names import check_names, datasets_of, marked
 from dpstudy.tables.numbers import usual_decimals
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet

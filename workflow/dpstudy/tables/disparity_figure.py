@@ -16,7 +16,7 @@ from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.tables.disparity import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
 from dpstudy.tables.figures import RC, save
-from dpstudy.tables.layout import marked
+from dpstudy.tables.names import marked
 from dpstudy.tables.palette import COLOURS, MARKERS
 from dpstudy.tables.results import Results
 

@@ -18,8 +18,8 @@ from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
 from dpstudy.files import atomic
-from dpstudy.tables.layout import check_names, marked
 from dpstudy.tables.lettering import give_room, keep_inside, legend_columns, legend_place
+from dpstudy.tables.names import check_names, marked
 from dpstudy.tables.palette import COLOURS, MARKERS, colours, marker
 from dpstudy.tables.published import combine, lookup
 

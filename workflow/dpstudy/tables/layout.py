@@ -5,13 +5,14 @@
 
 import logging
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.intervals import joined
+from dpstudy.tables.names import check_names, datasets_of, private_tests
 from dpstudy.tables.numbers import decimals, usual_decimals
 from dpstudy.tables.published import Published, combine, lookup
 from dpstudy.tables.results import Results
@@ -216,46 +217,6 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
     columns = tuple(_column(epsilon, [row.cells[i] for row in rows]) for i, epsilon in enumerate(epsilons))
     private = private_tests((row.dataset for row in rows), results.axes)
     return Table(name, spec.get("caption", ""), metric, statistic, columns, tuple(rows), private)
-
-
-def private_tests(datasets: Iterable[str], axes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Those of some data sets whose test split holds private records, by the study's names (`private_tests`, none where
-    absent)."""
-    return tuple(name for name in dict.fromkeys(datasets) if name in axes.get("private_tests", ()))
-
-
-def marked(label: str, entry: str, axes: Mapping[str, Sequence[str]]) -> str:
-    """The label of what an entry gives; it says so where what stands at an epsilon is not proved to have it.
-
-    Args:
-        axes: the study's names; `claimed` (none where absent): the entries whose guarantee nobody proved; `beyond`:
-            those that certify more than their target.
-    """
-    if entry in axes.get("claimed", ()):
-        return f"{label} (ε claimed)"
-    return f"{label} (certifies more than ε)" if entry in axes.get("beyond", ()) else label
-
-
-def check_names(where: str, what: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Refuse a name that the study does not have.
-
-    Raises:
-        StudyError: naming it, and the names that are known.
-    """
-    for name in names:
-        if name not in known:
-            raise StudyError(f"{where}: {what} {name!r} is not in the study; there are {', '.join(known)}")
-
-
-def datasets_of(name: str, spec: Mapping, axes: Mapping[str, list[str]], kind: str = "table") -> list[str]:
-    """The data sets of a table or figure (`kind`): its `datasets`, its `dataset`, or all.
-
-    Raises:
-        StudyError: one that the study does not have.
-    """
-    datasets = spec.get("datasets", [spec["dataset"]] if "dataset" in spec else axes["datasets"])
-    check_names(f"{kind} {name}", "data set", datasets, axes["datasets"])
-    return datasets
 
 
 def _row_specs(name: str, spec: dict, axes: Mapping, values: dict) -> Iterator[tuple[str, dict, dict]]:

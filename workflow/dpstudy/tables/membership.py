@@ -8,7 +8,7 @@ from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json
 from dpstudy.privacy.audit import rounded_down
-from dpstudy.tables.layout import check_names, datasets_of
+from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import lookup
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet

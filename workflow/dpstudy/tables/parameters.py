@@ -8,7 +8,7 @@ from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json
 from dpstudy.tables import printed_layers
-from dpstudy.tables.layout import check_names, datasets_of
+from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from dpstudy.tables.layout import Cell, Row, Table, private_tests
+from dpstudy.tables.layout import Cell, Row, Table
+from dpstudy.tables.names import private_tests
 
 _UNPAID = "searched on validation records of the private data, which no ledger accounts for"
 _ADJACENCIES = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.files import read_json
-from dpstudy.tables.layout import datasets_of
+from dpstudy.tables.names import datasets_of
 from dpstudy.tables.published import HYPERPARAMETERS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet

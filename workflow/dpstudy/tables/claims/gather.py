@@ -11,7 +11,7 @@ from dpstudy.files import read_json
 from dpstudy.tables.claims.finding import Cell, Evidence
 from dpstudy.tables.claims.grid import Grid, Place, Value
 from dpstudy.tables.claims.names import METHODS, entries_of, listed
-from dpstudy.tables.layout import check_names, datasets_of
+from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
 

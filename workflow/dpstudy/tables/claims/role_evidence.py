@@ -15,7 +15,7 @@ from dpstudy.tables.claims import anon_smoothing_printed, de2022_printed, tramer
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of
 from dpstudy.tables.claims.scores import Point, Run, Scores, Search
-from dpstudy.tables.layout import check_names
+from dpstudy.tables.names import check_names
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.searches import BY_LABEL, STATISTICS, lay_searches, pooled
