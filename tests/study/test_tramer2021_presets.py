@@ -4,14 +4,9 @@ import re
 from fractions import Fraction
 
 import pytest
-from tramer2021_settings import ROOT, SHORT, cells_of, loaded, model_of, numbers, printed
+from tramer2021_settings import ROOT, SHORT, cells_of, check_data_norm, delta_of, loaded, model_of, numbers, printed
 
 from dpstudy.study.outside import inherited_choices
-
-
-def check_data_norm(options, bounds):
-    assert options["normalisation"]["mean_clip"] == float(bounds["data_norm_C1"])
-    assert options["normalisation"]["square_clip"] == float(bounds["data_norm_C2"])
 
 
 def check_grid(options, found, stretched=1):
@@ -77,10 +72,6 @@ def test_convergence_is_shown_at_the_rates_of_table_14(study, dataset):
 
 
 SIZES = {f"cifar10-{size}k": size * 1000 for size in (10, 25, 100, 250, 550)} | {"cifar10": 50_000}
-
-
-def delta_of(config, dataset):
-    return float(Fraction(config["datasets"][dataset]["delta"]))
 
 
 @pytest.mark.parametrize("study", ["data-search", "data-extra-search"])
@@ -211,13 +202,40 @@ def test_labels_that_depend_on_other_records_are_named_wherever_they_are_used(st
         assert "footnote 6" in sentence and "trained on CIFAR-10" in sentence and "chosen" in sentence
 
 
-def test_rates_without_privacy_are_those_that_were_searched():
-    """An entry whose `tuned_on` names another study has that study's settings."""
-    here, there = loaded("data-extra")["methods"], loaded("cifar10")["methods"]
-    for entry in ("nonprivate-linear", "nonprivate-cnn"):
-        assert "tramer2021-cifar10.yaml" in here[entry]["tuned_on"]
-        for name in ("learning_rate", "learning_rate_batch", "batch_size", "epochs", "momentum"):
-            assert here[entry][name] == there[entry][name], (entry, name)
+WITHOUT_PRIVACY = {  # (data set, entry) -> the rate of tramer2021-nonprivate's grid that did best on validation images
+    ("mnist", "nonprivate-linear"): 0.03,
+    ("mnist", "nonprivate-scatter-cnn"): 0.1,
+    ("mnist", "nonprivate-cnn"): 0.1,
+    ("fashion-mnist", "nonprivate-linear"): 0.01,
+    ("fashion-mnist", "nonprivate-scatter-cnn"): 0.03,
+    ("fashion-mnist", "nonprivate-cnn"): 0.03,
+    ("cifar10", "nonprivate-linear"): 0.001,
+    ("cifar10", "nonprivate-scatter-cnn"): 0.03,
+    ("cifar10", "nonprivate-cnn"): 0.1,
+}
+ALIKE = ("method", "learning_rate_batch", "batch_size", "epochs", "momentum", "optimiser", "sanitise", "clipping_norm")
+
+
+@pytest.mark.parametrize("study", ["mnist", "fashion", "data-extra"])
+def test_rates_without_privacy_are_those_that_were_searched(study):
+    """With all else as the search had it."""
+    tried = {
+        (cell.dataset, "nonprivate-" + cell.entry.removesuffix("-dn")): options
+        for cell, options in cells_of("nonprivate")[1]
+    }
+    seen = set()
+    for cell, options in cells_of(study)[1]:
+        if not cell.entry.startswith("nonprivate-"):
+            continue
+        of = options["tuned_on"]
+        key = ("cifar10" if cell.dataset.startswith("cifar10") else cell.dataset, cell.entry)
+        assert "tramer2021-nonprivate" in of or "tramer2021-cifar10.yaml" in of, (cell, of)
+        assert options["learning_rate"] == WITHOUT_PRIVACY[key], cell
+        assert options["learning_rate"] in tried[key]["tuning"]["space"]["learning_rate"]["choices"], cell
+        for name in (*ALIKE, "network", "normalisation"):
+            assert options.get(name) == tried[key].get(name), (cell, name)
+        seen.add(cell.entry)
+    assert len(seen) == 3
 
 
 @pytest.mark.parametrize("study", ["search", "search-cifar10", "data-search", "data-extra-search", "transfer-search"])

@@ -49,3 +49,12 @@ def numbers(text):
 
 def model_of(options):
     return MODELS[options.get("network", "linear")]
+
+
+def check_data_norm(options, bounds):
+    assert options["normalisation"]["mean_clip"] == float(bounds["data_norm_C1"])
+    assert options["normalisation"]["square_clip"] == float(bounds["data_norm_C2"])
+
+
+def delta_of(config, dataset):
+    return float(Fraction(config["datasets"][dataset]["delta"]))

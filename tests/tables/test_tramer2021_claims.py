@@ -152,6 +152,7 @@ def test_noise_that_costs_much_at_a_low_rate_contradicts_convergence():
         ("batch_sizes", "cnn-batches", {"entry": "-0.2"}, -2.0),
         ("close_to_the_limit", "linear", {}, -8.0),
         ("random_features", "random-patches", {"entry": "many", "epsilon": 3.0}, 25.0),
+        ("random_features", "linear", {"dataset": "MNIST", "epsilon": 3.0}, -45.0),
         ("more_data", "linear", {"n": 550_000}, 10.0),
         ("more_data", "cnn", {"n": 100_000}, 10.0),
         ("features_help_networks", "scatter-cnn", {"dataset": "Fashion-MNIST"}, -5.0),
