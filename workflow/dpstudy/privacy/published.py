@@ -14,7 +14,11 @@ _TRAMER_ORDERS = tuple([1 + x / 10.0 for x in range(1, 100)] + list(range(12, 64
 
 
 def mehta2023(events: Sequence[Event], delta: float) -> float:
-    """rho + 2 sqrt(rho ln(1/delta)) on full-batch releases (mehta2023, appendix B; released code)."""
+    """rho + 2 sqrt(rho ln(1/delta)) on full-batch releases: the simple conversion of zCDP.
+
+    mehta2023 states its Theorems 2.1 to 2.3 in zCDP. Which conversion its epsilons come from it does not print, but for
+    DP-SGD (B.1: a Renyi accountant).
+    """
     return zcdp_epsilon(events, delta)
 
 
