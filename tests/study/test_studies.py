@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dpstudy.pretraining.options import complete
 from dpstudy.study.cells import unfold
 from dpstudy.study.config import load
 from dpstudy.tables.published import combine, lookup
@@ -149,68 +148,3 @@ def check_rates(options, printed, rate):
     assert (options["batch_size"], options["epochs"]) == (int(printed["batch_size"]), int(printed["epochs"]))
     assert options["learning_rate"] == float(Fraction(printed[rate])) and options["learning_rate_batch"] == 512
     assert options["curve_points"] == options["epochs"], "accuracy after each epoch"
-
-
-PRESETS = [  # study, data set, entry, table of de2022, method there
-    ("cifar10", "cifar10", "wrn-16-4", "13", None),
-    ("cifar10", "cifar10", "wrn-16-4-printed", "13", None),
-    ("cifar10", "cifar10", "wrn-40-4", "14", None),
-    ("imagenet", "imagenet", "scratch", "15", None),
-    ("finetune", "cifar10", "all-layers", "16", None),
-    ("finetune", "cifar10", "classifier", "17", None),
-    ("finetune", "cifar100", "all-layers", "18", None),
-    ("finetune", "cifar100", "classifier", "19", None),
-    ("finetune", "cifar10", "all-layers-cifar100", "20", None),
-    ("depths", "imagenet", "large-batch", "21", None),
-    ("imagenet", "imagenet-320", "classifier", "22", None),
-    ("places", "places365", "all-layers", "23", "DP-SGD (all layers)"),
-    ("places", "places365", "classifier", "23", "DP-SGD (classifier layer)"),
-    ("places", "places365", "all-layers-nonprivate", "23", "non-private (all layers)"),
-    ("places", "places365", "classifier-nonprivate", "23", "non-private (classifier layer)"),
-]
-
-
-@pytest.mark.parametrize(("study", "dataset", "entry", "table", "method"), PRESETS)
-def test_the_presets_of_de2022_are_those_printed(study, dataset, entry, table, method):
-    """Every cell has the printed batch, rate, copies and norm at its epsilon, and the printed steps or noise."""
-    config = loaded(ROOT / "studies" / f"de2022-{study}.yaml")
-    with (ROOT / "workflow/published/hyperparameters.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["paper"] == "de2022" and row["table"] == table]
-    cells = [cell for cell in unfold(config) if (cell.dataset, cell.entry) == (dataset, entry)]
-    assert cells
-    for cell in cells:
-        own = [row for row in rows if row["epsilon"] == cell.epsilon and method in (None, row["method"])]
-        printed = {row["parameter"]: float(row["value"]) for row in own}
-        options = cell.options(config)
-        assert options["batch_size"] == printed["batch_size"] and options["learning_rate"] == printed["learning_rate"]
-        assert options.get("augmentation", {"multiplicity": 0})["multiplicity"] == printed["augmentation_multiplicity"]
-        assert cell.epsilon == "inf" or options["clipping_norm"] == printed["clipping_norm"]
-        assert options.get("steps", printed["num_updates"]) == printed["num_updates"]
-        assert options.get("noise_multiplier", printed["noise_multiplier"]) == printed["noise_multiplier"]
-        assert "steps" in options or "noise_multiplier" in options
-        assert ("noise_multiplier" in options) == ("printed" in entry or study == "places" and cell.epsilon != "inf")
-
-
-def test_the_pre_trainings_of_de2022_are_those_printed():
-    """Appendix C.3, as the claims' table has it in words."""
-    with (ROOT / "workflow/published/claims.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if (row["paper"], row["section"]) == ("de2022", "C.3")]
-    small, cifar, *_ = rows[0]["numbers"].split("; ")
-    assert small == "ImageNet-32: SGD momentum 0.9, lr 0.3 constant, wd 5e-5, 240K iterations, batch 1024"
-    assert cifar == "CIFAR-100: momentum 0.9, lr 0.1 divided by 10 at 50K and 75K, wd 5e-4, 100K iterations, batch 128"
-    backbones = loaded(ROOT / "studies/de2022-finetune.yaml")["backbones"]
-    imagenet = {
-        "learning_rate": 0.3,
-        "schedule": "constant",
-        "weight_decay": 5e-5,
-        "steps": 240_000,
-        "batch_size": 1024,
-    }
-    cifar100 = {"learning_rate": 0.1, "schedule": "steps", "weight_decay": 5e-4, "steps": 100_000, "batch_size": 128}
-    for name, printed in {
-        "imagenet32-wrn-28": imagenet,
-        "imagenet32-wrn-40": imagenet,
-        "cifar100-wrn-40": cifar100,  # a tenth after half of the steps, a hundredth after three quarters
-    }.items():
-        options = complete(backbones[name])
-        assert {key: options[key] for key in printed} == printed and options["optimiser"] == "momentum"
