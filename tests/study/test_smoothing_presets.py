@@ -1,4 +1,4 @@
-"""The studies of anon_smoothing have its settings (sections 1, 3.2, 4.2, 4.3); its Table 1 stands beside their cells."""
+"""anon_smoothing's studies have its settings (sections 1, 3.2, 4.2, 4.3); its Table 1 stands beside their cells."""
 
 import csv
 import re
