@@ -210,13 +210,13 @@ WITHOUT_PRIVACY = {  # (data set, entry) -> the rate of tramer2021-nonprivate's 
     ("fashion-mnist", "nonprivate-scatter-cnn"): 0.03,
     ("fashion-mnist", "nonprivate-cnn"): 0.03,
     ("cifar10", "nonprivate-linear"): 0.001,
-    ("cifar10", "nonprivate-scatter-cnn"): 0.03,
-    ("cifar10", "nonprivate-cnn"): 0.1,
+    ("cifar10", "nonprivate-scatter-cnn"): 0.01,
+    ("cifar10", "nonprivate-cnn"): 0.03,  # on 10,000 images
 }
 ALIKE = ("method", "learning_rate_batch", "batch_size", "epochs", "momentum", "optimiser", "sanitise", "clipping_norm")
 
 
-@pytest.mark.parametrize("study", ["mnist", "fashion", "data-extra"])
+@pytest.mark.parametrize("study", ["mnist", "fashion", "cifar10", "data-extra"])
 def test_rates_without_privacy_are_those_that_were_searched(study):
     """With all else as the search had it."""
     tried = {
