@@ -92,7 +92,7 @@ def label_norm(metrics: Mapping) -> float | None:
 
 
 def published_ceiling(method: str, epochs: int, n: int, classes: int, epsilon: str, delta: float) -> float:
-    """The ceiling of a printed cell of mehta2023 with the paper's own sensitivities and accounting, in percent.
+    """The ceiling of a printed cell of mehta2023 with the paper's own sensitivities, in percent.
 
     zCDP by rho + 2 sqrt(rho ln 1/delta) for DP-LS (Theorem 2.2), DP-Newton (2.1, with sensitivity sqrt(m) C) and
     DP-FC (2.3); Renyi DP for DP-Adam (B.1).

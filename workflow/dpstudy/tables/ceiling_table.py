@@ -1,4 +1,4 @@
-"""Printed accuracies beside the ceiling that the paper's own accounting allows (ceiling.py), and how accuracies above
+"""Printed accuracies beside the ceiling that the paper's sensitivities allow (ceiling.py), and how accuracies above
 it can come about: the study's cells with noise shared over classes beside the same with independent noise."""
 
 import math
@@ -160,7 +160,8 @@ def _printed_sheet(name: str, spec: dict, cells: list[Printed]) -> Sheet:
         f"* above the ceiling: {len(above)} of {len(counted)} printed accuracies, {far} of them by more than "
         f"{_FAR:g} points.",
         "Ceiling: the highest accuracy that the noise of the label-bearing releases allows for balanced classes with "
-        "orthogonal, known features, by the paper's sensitivities and accounting; see dpstudy.tables.ceiling.",
+        "orthogonal, known features, by the paper's sensitivities and zCDP's simple conversion (Rényi DP for DP-Adam); "
+        "see dpstudy.tables.ceiling.",
         "– is printed as at most 20 % and never above.",
     )
     header = ("Data set", "Method", "T", "", *map(number, epsilons))
