@@ -9,6 +9,7 @@ import time
 BENCHMARKS = {
     "head": "linear_head",
     "gram": "gram",
+    "exact": "exact",
     "workflow": "workflow",
     "cell": "cell_cost",
     "scatter": "scatter",
@@ -25,7 +26,19 @@ BENCHMARKS = {
     "projection": "projection",
 }
 LONG = {  # only when named
-    *("stream", "network", "layers", "dedup", "extract", "smoothing", "attack", "memory", "curves", "projection")
+    *(
+        "stream",
+        "network",
+        "layers",
+        "dedup",
+        "extract",
+        "smoothing",
+        "attack",
+        "memory",
+        "curves",
+        "projection",
+        "exact",
+    )
 }
 
 
@@ -40,7 +53,7 @@ def main() -> int:
     parser.add_argument(
         "--rows",
         type=int,
-        help="most rows of `stream` (default 1,280,000: 2 GB of disk), another n of `smoothing`, or runs of `attack`",
+        help="most rows of `stream` (default 1,280,000: 2 GB of disk), another n of `smoothing` or `exact`, or runs of `attack`",
     )
     parser.add_argument("--study", help="of `memory`: the study that is run, instead of config.yaml")
     parser.add_argument("--out", help="of `curves` and `dedup`: a folder for figures and the numbers behind them")
@@ -58,7 +71,7 @@ def main() -> int:
     for name, module in BENCHMARKS.items():
         if name in (options.names or BENCHMARKS.keys() - LONG):
             started = time.monotonic()
-            more = {"rows": options.rows} if name in ("stream", "smoothing", "attack") and options.rows else {}
+            more = {"rows": options.rows} if name in ("stream", "smoothing", "attack", "exact") and options.rows else {}
             more |= {"study": options.study} if name == "memory" and options.study else {}
             more |= {"out": options.out} if name in ("curves", "dedup") else {}
             importlib.import_module(f"benchmarks.{module}").run(options.threads, options.repeats, **more)

@@ -221,7 +221,7 @@ def test_a_division_by_the_realised_batch_is_seen_in_the_model(monkeypatch, real
 def test_a_rate_that_is_one_over_the_batches_is_caught_at_the_end_of_the_run(monkeypatch):
     """1/13 where 4096 of 50,000 is accounted: what a loader of 13 batches would take."""
     settings = SGD | {"batch_size": 4096, "steps": 30}
-    problem = Problem(50_000, (3,), 2, Budget("8", 1e-5))
+    problem = Problem(50_000, (3,), 2, Budget("8", 1e-5), secure=True)
     parameters = methods.parameters("first_order", settings)
     plan = first_order.plan(parameters, problem)
     rng = np.random.default_rng(0)

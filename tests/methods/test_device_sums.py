@@ -90,9 +90,9 @@ def test_sums_are_made_on_a_gpu_where_there_is_one(monkeypatch):
     batches, used = make_batches(False), []
 
     class Watched(DeviceSums):
-        def __init__(self, *arguments):
+        def __init__(self, *arguments, **more):
             used.append(arguments[-1].device)
-            super().__init__(*arguments[:-1], Place(torch, "cpu"))
+            super().__init__(*arguments[:-1], Place(torch, "cpu"), **more)
 
     monkeypatch.setattr("dpstudy.methods.device_sums.DeviceSums", Watched)
     for there in (False, True):

@@ -32,7 +32,7 @@ def trained(path=None, killed_at=None, mode="seeded", **options):
     """The model and the curve of one run, which may be killed after a step's checkpoint."""
     random = np.random.default_rng(2)
     rows = random.standard_normal((N, math.prod(SHAPE))).astype(np.float32), random.integers(CLASSES, size=N)
-    problem = Problem(N, SHAPE, CLASSES, Budget("2", 1e-5))
+    problem = Problem(N, SHAPE, CLASSES, Budget("2", 1e-5), secure=mode == "secure")
     parameters = network_dpsgd.Parameters(
         **{
             "network": "wrn-10-1",
@@ -185,7 +185,7 @@ def test_shuffled_batches_under_secure_noise_start_anew(tmp_path):
     ],
 )
 def test_the_note_never_understates_what_is_spent(options, shared, expected):
-    problem = Problem(N, SHAPE, CLASSES, Budget("2", 1e-5))
+    problem = Problem(N, SHAPE, CLASSES, Budget("2", 1e-5), secure=mode == "secure")
     parameters = network_dpsgd.Parameters(
         network="wrn-10-1", learning_rate=0.5, clipping_norm=0.3, steps=STEPS, batch_size=10, **options
     )

@@ -217,7 +217,7 @@ def test_no_record_changes_a_newton_release_by_more_than_its_sensitivity(rows, p
     rng = np.random.default_rng(secrets.randbits(60))
     problem = problem_of("1")
     plan = newton.plan(parameters, problem)
-    head, largest = Head(parameters.loss, 0.0, math.inf), dict.fromkeys(plan.events, 0.0)
+    head, largest = Head(parameters.loss, 0.0, math.inf, mean=False), dict.fromkeys(plan.events, 0.0)
     points = [point.astype(np.float32) for point in worst_points(rng)]
 
     def released(x, y):

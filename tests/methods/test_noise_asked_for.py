@@ -58,7 +58,7 @@ def quick_plan(monkeypatch):
 def set_up(case):
     name = case.split(",")[0]
     shape = (1, 28, 28) if name == "network_dpsgd" else (6,)
-    problem = Problem(N, shape, CLASSES, Budget("2", 1e-3))
+    problem = Problem(N, shape, CLASSES, Budget("2", 1e-3), secure=True)
     parameters = methods.parameters(name, METHODS[case])
     method = methods.load(name)
     rng = np.random.default_rng(0)

@@ -103,10 +103,12 @@ def take(values: Array, rows: Array) -> Array:
 
 
 def row_norms(values: Array) -> Array:
-    """(n,) Euclidean norms of the rows of (n, d)."""
+    """(n,) float64 Euclidean norms of the rows of (n, d): in float32 those of long rows are low by up to 0.5 %."""
     if isinstance(values, np.ndarray):
-        return np.sqrt(np.vecdot(values, values))
-    return sys.modules["torch"].linalg.vector_norm(values, dim=1)
+        wide = np.asarray(values, np.float64)
+        return np.sqrt(np.vecdot(wide, wide))
+    torch = sys.modules["torch"]
+    return torch.linalg.vector_norm(values, dim=1, dtype=torch.float64)
 
 
 def scores_of(weights: Array, features: Array) -> Array:

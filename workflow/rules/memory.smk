@@ -157,11 +157,14 @@ def shard_of(manifest, options):
     return 4e-6 * rows * values, 4e-6 * rows * dim
 
 
+SUM_BYTES = 8 if STUDY["noise"] == "secure" else 4  # of a private sum: exact ones are float64
+
+
 def statistics_memory(wildcards, input):
     """mem_mb of sums: d x d of them, in float64 and float32, beside the shards that a pass has in hand; more where torch
     makes them."""
     dim, classes = matrix_of(input.features[0])
-    grams = dim**2 * (16 + 4 * classes * (wildcards.grams == "per-class")) / 1e6
+    grams = dim**2 * (16 + SUM_BYTES * classes * (wildcards.grams == "per-class")) / 1e6
     with_torch = with_gpu(700) if gpu() or input.size_mb > HELD_MB else 0
     shards = [path for path in input.features if path.endswith(".parquet")]
     held = min(SHARDS_HELD, len(shards)) * max(input.size_files_mb)
@@ -230,7 +233,7 @@ def stepped_memory(wildcards, input):
     sampled = is_sampled(options)
     if without_torch(wildcards, input):
         dim, classes = matrix_of(input.train[0])
-        matrices = {"newton": 12e-6 * classes, "feature_covariance": 40e-6}.get(options["method"], 0) * dim**2
+        matrices = {"newton": 3e-6 * SUM_BYTES * classes, "feature_covariance": 40e-6}.get(options["method"], 0) * dim**2
         accountant = DISTRIBUTIONS_MB * (sampled and wildcards.epsilon != "inf")
         return int(LEAST_MB["cell"] + accountant + 3.6 * input.size_mb + matrices)
     half = in_half_precision(wildcards.features)

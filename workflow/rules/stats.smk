@@ -25,6 +25,7 @@ rule sum_statistics:
     params:
         library=library("sum_statistics.py"),
         positives=lambda wildcards: STUDY["datasets"][wildcards.dataset]["positives"],
+        exact=STUDY["noise"] == "secure",
     script:
         "../scripts/sum_statistics.py"
 
@@ -45,6 +46,7 @@ use rule sum_statistics as sum_share with:
     params:
         library=library("sum_statistics.py"),
         positives=lambda wildcards: STUDY["datasets"][wildcards.dataset]["positives"],
+        exact=STUDY["noise"] == "secure",
         shares=lambda wildcards: sum_jobs(wildcards.dataset),
 
 

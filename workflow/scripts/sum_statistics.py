@@ -18,4 +18,5 @@ if __name__ == "__main__":
             per_class=wildcards.grams == "per-class",
             threads=snakemake.threads,
             may_be_empty=shares > 1,
+            exact=snakemake.params.exact,
         ).save(snakemake.output[0])

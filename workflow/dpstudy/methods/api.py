@@ -75,7 +75,8 @@ def fit(
     not_accounted = [CLASSES_READ] if classes is None and labels.ndim == 1 else []
     classes = classes_of(labels, classes)
     shape = shape_of(shape, features.shape[1])
-    problem = Problem(n, shape, classes, budget, positives, sanitise, per_subject if unit == "subject" else 1)
+    records = per_subject if unit == "subject" else 1
+    problem = Problem(n, shape, classes, budget, positives, sanitise, records, secure=noise == "secure")
     method = methods.load(name)
     parameters = methods.parameters(name, options)
     check_hyperparameters(name, {key: _plain(value) for key, value in options.items()})

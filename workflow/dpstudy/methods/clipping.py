@@ -9,7 +9,7 @@ LARGEST_NORM = 1e15  # beyond it float32 holds neither a norm's square nor the f
 SMALLEST_NORM = 1e-15  # below it the square is lost, and a record would be scaled to more than unit norm
 
 
-def clip_rows(features: np.ndarray, norm: float) -> np.ndarray:
+def clip_rows(features: np.ndarray, norm: float, exact: bool = False) -> np.ndarray:
     """Scale each row of (n, d) `features` down to at most Euclidean `norm`.
 
     A row with a NaN, an infinity or a norm above LARGEST_NORM becomes zero.
@@ -21,9 +21,17 @@ def clip_rows(features: np.ndarray, norm: float) -> np.ndarray:
     An infinite `norm` does not clip. The result is float32 and its norms never exceed `norm` by more than rounding
     (the scale is rounded towards zero).
 
+    Args:
+        exact: rows are rounded towards zero to a grid (exact.py; `norm` is then finite), and come in float64: sums of
+            them are exact, and so are sums of their products.
+
     Raises:
         RuntimeError: some that were measured again do (bounds.py).
     """
+    if exact:
+        from dpstudy.methods.records import RowMap  # which needs this module
+
+        return RowMap(clip=norm, exact=True)(np.asarray(features))[0].astype(np.float64)
     given, features = features, np.asarray(features, dtype=np.float32)
     squared = np.einsum("nd,nd->n", features, features, dtype=np.float64)
     broken = ~(squared <= LARGEST_NORM**2)

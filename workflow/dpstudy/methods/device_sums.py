@@ -10,26 +10,30 @@ _BLOCK = 65_536  # rows of one product
 
 
 class DeviceSums:
-    """Growing sums of clipped rows on `where`: float32 products without TF32, float64 sums.
+    """Growing sums of clipped rows on `where`: float32 products without TF32, float64 sums; or `exact`, all in float64.
 
-    `sufficient_statistics.accumulate` says what they are; they equal its CPU sums up to rounding.
+    `sufficient_statistics.accumulate` says what they are. They equal its CPU sums, where these round up to rounding.
     """
 
-    def __init__(self, dim: int, classes: int, clipping_norm: float, per_class: bool, where: Place):
-        self._map, self._where = RowMap(clip=clipping_norm), where
+    def __init__(
+        self, dim: int, classes: int, clipping_norm: float, per_class: bool, where: Place, exact: bool = False
+    ):
+        self._map, self._where = RowMap(clip=clipping_norm, exact=exact), where
+        self._dtype = "float64" if exact else "float32"
         self._gram = where.zeros(dim, dim, dtype="float64")
         self._targets = where.zeros(classes, dim, dtype="float64")
-        self._class_grams = where.zeros(classes, dim, dim) if per_class else None
+        self._class_grams = where.zeros(classes, dim, dim, dtype=self._dtype) if per_class else None
 
     def add(self, features: np.ndarray, labels: np.ndarray) -> None:
         """Add (n, d) features with checked labels, class indices (n,) or zeros and ones (n, m)."""
         for start in range(0, len(features), _BLOCK):
             x, _ = self._map(self._where.array(np.ascontiguousarray(features[start : start + _BLOCK])))
+            x = self._where.array(x, self._dtype)
             y = self._where.array(np.ascontiguousarray(labels[start : start + _BLOCK]))
             if y.ndim == 1:
                 y = torch.nn.functional.one_hot(y.long(), len(self._targets))
             # a product, not index_add_: its order of summation on a GPU differs from run to run
-            self._targets += y.to(torch.float32).T @ x
+            self._targets += y.to(x.dtype).T @ x
             self._gram += x.T @ x
             if self._class_grams is not None:
                 for index in range(len(self._targets)):
@@ -39,4 +43,5 @@ class DeviceSums:
     def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """gram, targets, class_grams as `Statistics` holds them."""
         class_grams = None if self._class_grams is None else self._class_grams.cpu().numpy()
-        return self._gram.float().cpu().numpy(), self._targets.float().cpu().numpy(), class_grams
+        gram, targets = (self._where.array(sums, self._dtype).cpu().numpy() for sums in (self._gram, self._targets))
+        return gram, targets, class_grams

@@ -213,7 +213,7 @@ def spent(plan: Plan, step: int) -> tuple[Event, ...]:
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in; non-finite records become zero and take no part."""
-    records = Records.read(batches, problem.classes, problem.positives)
+    records = Records.read(batches, problem.classes, problem.positives, capacity=problem.capacity)
     if parameters.variant == "improved":
         unit = records.mapped(RowMap(unit=True))
         return TrainingSet(unit, unit)
@@ -295,8 +295,11 @@ def _release_targets(records: Records, problem: Problem, plan: Plan, source: Noi
     """(m, d) noisy class sums divided by n, centred over classes: sensitivity sqrt(k) for k positives."""
     total = records.place.zeros(records.classes, records.dim, dtype="float64")
     for block in records.blocks():
-        total += block.one_hot(records.classes).T @ block.features
-    total = records.place.array(total, "float32")
+        targets, features = (
+            records.place.array(values, records.dtype) for values in (block.one_hot(records.classes), block.features)
+        )
+        total += targets.T @ features
+    total = records.place.array(total, records.dtype)
     if problem.noised:
         total = released_array(source, TARGETS, total, plan.noise[TARGETS])
-    return (total - total.mean(0)) / problem.n
+    return records.place.array((total - total.mean(0)) / problem.n, "float32")

@@ -2,8 +2,14 @@
 
 The gradient of record i is the outer product of its residual r_i (m values) and x_i (or (x_i, 1) with a learned bias),
 so its norm is |r_i| |x_i| (or |r_i| sqrt(1 + |x_i|^2)): a pass is two matrix products (tramer2021 section 2;
-mehta2023 Algorithm 1). Products of blocks are float32, their sum is float64: with one record more all blocks are cut
-elsewhere, and what a float32 sum over a million records rounds off would then differ by more than the record does.
+mehta2023 Algorithm 1).
+
+Under secure noise the sum is exact (exact.py). Let 2^e cover every entry of a contribution, b be the bits of features
+and r those of residuals: every contribution is a multiple of 2^(e - b - r). Features are multiples of 2^(c - b), 2^c
+above the norm of their record, and its clipped residual is rounded towards zero to multiples of 2^(e - r - c); what it
+adds to a learned bias, to multiples of 2^(e - b - r) itself. Rounding towards zero lengthens nothing: the clip holds.
+
+Otherwise products of blocks are float32 and their sum float64, which is then rounded to float32.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstudy.arrays import Array, place_of, scores_of, sigmoid, softmax, subtract_targets, to_numpy
+from dpstudy.methods import exact
 from dpstudy.methods.bounds import LOOKED_AT, due, hold
 from dpstudy.methods.records import ROUNDED, Block, Records
 from dpstudy.models.linear import LinearModel
@@ -29,16 +36,18 @@ class Head:
     """What a linear head computes, apart from its weights.
 
     Attributes:
-        loss: "softmax", or "sigmoid" (mean over classes).
+        loss: "softmax", or "sigmoid" (mean over classes, or their sum).
         bias: "learned" (the last column of the weights), or a fixed number.
         clipping_norm: C, the bound on a record's gradient; infinite where nothing is clipped.
         clipping: "norm": g min(1, C/|g|); "automatic": g C/(|g| + 0.01), below C too (Bu et al. 2022, AUTO-S).
+        mean: whether the sigmoid losses of a record are averaged over its classes; else they are summed.
     """
 
     loss: str
     bias: str | float
     clipping_norm: float
     clipping: str = "norm"
+    mean: bool = True
 
     @property
     def learned(self) -> bool:
@@ -67,7 +76,7 @@ def residuals(block: Block, weights: Array, head: Head) -> Array:
     scores += weights[:, dim:] if head.learned else float(head.bias)
     scores = softmax(scores) if head.loss == "softmax" else sigmoid(scores)
     subtract_targets(scores, block.labels)
-    if head.loss == "sigmoid":
+    if head.loss == "sigmoid" and head.mean:
         scores /= len(scores)
     return scores
 
@@ -76,43 +85,92 @@ def clipped_sum(records: Records, weights: Array, head: Head, index: Array | Non
     """The private sum over records (those of `index`, or all) of gradients clipped to the head's norm.
 
     Returns:
-        The shape of `weights`, float32. A record with a broken norm, or whose scores overflow, contributes zero;
-        every other one at most C.
+        The shape of `weights`, float32; float64 where it is exact. A record with a broken norm, or whose scores
+        overflow, contributes zero; every other one at most C.
 
     Raises:
         RuntimeError: some that were measured again contribute more (bounds.py).
     """
     total, dim = records.place.zeros(*weights.shape, dtype="float64"), records.dim
+    one = _Exact(records, weights, head) if records.capacity else _Rounded(weights, head)
     for block in records.blocks(index=index):
         with np.errstate(all="ignore"):  # of a record whose scores overflow, or from 0/0: it contributes zero
-            residual = residuals(block, weights, head)
-            # over rows of memory: ten times faster than norms of columns
-            lengths = ((residual * residual).sum(0) ** 0.5).clip(_SHORTEST, None)
-            residual *= _factors(lengths, block.norms, head)
+            residual, features, bias = one.factors(block)
+        _hold(residual, features, head)
+        total[:, :dim] += residual @ features
+        if bias is not None:
+            total[:, dim] += bias.sum(1)
+    return records.place.array(total, records.dtype)
+
+
+@dataclass(frozen=True)
+class _Rounded:
+    """Contributions in float32."""
+
+    weights: Array
+    head: Head
+
+    def factors(self, block: Block) -> tuple[Array, Array, Array | None]:
+        """(m, rows) clipped residuals and (rows, d) features, and (m, rows) what is added to a learned bias."""
+        residual = residuals(block, self.weights, self.head)
+        # over rows of memory: ten times faster than norms of columns; added up in float32, hence the margin
+        lengths = ((residual * residual).sum(0) ** 0.5).clip(_SHORTEST, None)
+        lengths = lengths * (1 + len(residual) * 2.0**-24)
+        residual *= place_of(residual).array(_factors(lengths, block.norms, self.head), "float32")
         residual[residual != residual] = 0.0
-        _hold(residual, block, head)
-        total[:, :dim] += residual @ block.features
-        if head.learned:
-            total[:, dim] += residual.sum(1)
-    return records.place.array(total, "float32")
+        return residual, block.features, residual if self.head.learned else None
 
 
-def _hold(residual: Array, block: Block, head: Head) -> None:
+class _Exact:
+    """Contributions on a grid, in float64: see the module."""
+
+    def __init__(self, records: Records, weights: Array, head: Head):
+        self._head, self._buffer = head, records.place.empty(0, records.dim, dtype="float64")
+        wide = place_of(weights).array(weights, "float64")
+        self._weights, self._bias = exact.on_grid(wide[:, : records.dim]), wide[:, records.dim :]
+        most = 2 * exact.cover(head.clipping_norm) if math.isfinite(head.clipping_norm) else exact.cover(records.bound)
+        self._residual_grid = most * 2.0 ** -exact.residual_bits(records.capacity or 1)
+
+    def _widened(self, features: Array) -> Array:
+        """In float64; the next block's take the same memory, which is in cache."""
+        if len(self._buffer) < len(features):
+            self._buffer = place_of(features).empty(*features.shape, dtype="float64")
+        wide = self._buffer[: len(features)]
+        wide[:] = features
+        return wide
+
+    def factors(self, block: Block) -> tuple[Array, Array, Array | None]:
+        """As `_Rounded.factors`."""
+        head, x = self._head, self._widened(block.features)
+        scores = scores_of(self._weights, x)
+        scores += self._bias if head.learned else float(head.bias)
+        scores = exact.softmax(scores) if head.loss == "softmax" else exact.sigmoid(scores)
+        subtract_targets(scores, block.labels)
+        residual, lengths = exact.lengths(scores)
+        share = 1 / len(residual) if head.loss == "sigmoid" and head.mean else 1.0
+        residual *= exact.BELOW * share * _factors(share * lengths, block.norms, head, exact.BELOW)
+        residual[residual != residual] = 0.0
+        grid = self._residual_grid / exact.covers(block.norms)
+        bias = exact.truncated(residual, self._residual_grid * 2.0**-exact.FEATURE_BITS) if head.learned else None
+        return exact.truncated(residual, grid), x, bias
+
+
+def _hold(residual: Array, features: Array, head: Head) -> None:
     """Measure some gradients, each the outer product of its residual and its features (and 1, of the bias)."""
-    if math.isfinite(head.clipping_norm) and due(len(block.features)):
+    if math.isfinite(head.clipping_norm) and due(len(features)):
         wide = place_of(residual).array
-        some, steep = wide(block.features[:LOOKED_AT], "float64"), wide(residual[:, :LOOKED_AT], "float64")
+        some, steep = wide(features[:LOOKED_AT], "float64"), wide(residual[:, :LOOKED_AT], "float64")
         size = ((some**2).sum(1) + (1 if head.learned else 0)) ** 0.5
         hold("clipped gradients", (steep**2).sum(0) ** 0.5 * size, head.clipping_norm)
 
 
-def _factors(lengths: Array, norms: Array, head: Head) -> Array:
+def _factors(lengths: Array, norms: Array, head: Head, margin: float = ROUNDED) -> Array:
     """(rows,) factors that bound gradients of norm lengths x sqrt(norms^2 [+ 1]); 0 for a record with a broken norm."""
     xp = place_of(norms).xp
     if math.isinf(head.clipping_norm):
         return xp.where(xp.isnan(norms), 0.0, 1.0)
     size = (norms**2 + 1) ** 0.5 if head.learned else norms
-    bound = ROUNDED * head.clipping_norm
+    bound = margin * head.clipping_norm
     if head.clipping == "automatic":
         factors = bound / (lengths * size + _AUTOMATIC)
     else:

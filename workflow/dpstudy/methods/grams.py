@@ -15,16 +15,19 @@ _ROWS = 8192
 
 
 def gram(records: Records) -> np.ndarray:
-    """(d, d) float32 sum of x x^T over mapped records; products are float32, their sum is float64.
+    """(d, d) sum of x x^T over mapped records: float64 where it is exact (exact.py); otherwise products are float32,
+    their sum is float64, and what comes back float32.
 
     On a CPU each block is a symmetric rank-k update, half the work of a matrix product; each thread makes
     its own, while the next blocks are mapped.
     """
+    dtype = records.dtype
     if records.place.device == "cuda":
         total = records.place.zeros(records.dim, records.dim, dtype="float64")
         for block in records.blocks(max(_ROWS, 1 << 16)):
-            total += block.features.T @ block.features
-        return to_numpy(total).astype(np.float32)
+            features = records.place.array(block.features, dtype)
+            total += features.T @ features
+        return to_numpy(total).astype(dtype)
     threads = threads_of_products()
     sums = [np.zeros((records.dim, records.dim)) for _ in range(threads)]
     running: deque[Future] = deque()
@@ -32,9 +35,9 @@ def gram(records: Records) -> np.ndarray:
         for number, block in enumerate(records.blocks(_ROWS)):
             if len(running) == threads:  # the one that adds to the sum that comes next
                 running.popleft().result()
-            running.append(pool.submit(add_gram, sums[number % threads], to_numpy(block.features)))
+            running.append(pool.submit(add_gram, sums[number % threads], to_numpy(block.features), dtype))
         for last in running:
             last.result()
     found = functools.reduce(operator.add, sums)
     mirror(found)
-    return found.astype(np.float32)
+    return found.astype(dtype, copy=False)

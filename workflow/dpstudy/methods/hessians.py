@@ -1,67 +1,103 @@
 """Class-diagonal Hessian blocks of a linear head: private sums over records, some classes at a time.
 
 The block of class j is sum_i w_ij x_i x_i^T with w = p (1 - p), p the class's probability: no per-example Hessian is
-formed. Each w lies in [0, 1/4]. As in `clipped_sum` products of blocks are float32 and their sum is float64.
+formed. Each w lies in [0, 1/4]. Under secure noise the sum is exact (exact.py): sqrt(w_ij) x_i is rounded towards zero
+to the grid, and its outer product with itself is what the record contributes, no longer than w_ij |x_i|^2. Otherwise
+products of blocks are float32 and their sum float64, which is then rounded to float32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.linalg.blas import ssyrk
+from scipy.linalg.blas import dsyrk, ssyrk
 
 from dpstudy.arrays import Array, place_of, scores_of, sigmoid, softmax, to_numpy
+from dpstudy.methods import exact
 from dpstudy.methods.records import Block, Records
 from dpstudy.methods.sufficient_statistics import mirror
 
 
 def class_hessians(records: Records, weights: Array, loss: str, classes: range) -> np.ndarray:
-    """(len(classes), d, d) float32 blocks at (m, d) `weights`, without a bias."""
+    """(len(classes), d, d) blocks at (m, d) `weights`, without a bias: float32, or float64 where they are exact."""
+    curvatures = _Curvatures(records, weights, loss)
 
     def curvature(block: Block) -> Array:
-        return _curvatures(block, weights, loss, classes)
+        return curvatures(block, classes)
 
     return _weighted_grams(records, len(classes), curvature)
 
 
 def shared_hessian(records: Records, weights: Array) -> np.ndarray:
-    """(d, d) float32 sum over all classes of the softmax blocks: the weight of record i is 1 - sum_j p_ij^2."""
+    """(d, d) sum over all classes of the softmax blocks: the weight of record i is 1 - sum_j p_ij^2."""
+    curvatures = _Curvatures(records, weights, "softmax")
 
     def curvature(block: Block) -> Array:
-        return _curvatures(block, weights, "softmax", range(len(weights))).sum(0)[None]
+        return curvatures(block, range(len(weights))).sum(0)[None]
 
     return _weighted_grams(records, 1, curvature)[0]
 
 
-def _curvatures(block: Block, weights: Array, loss: str, classes: range) -> Array:
-    """(len(classes), rows) second derivatives; 0 where a record's scores overflow."""
-    part = slice(classes.start, classes.stop)
-    with np.errstate(all="ignore"):
-        if loss == "sigmoid":
-            p = sigmoid(scores_of(weights[part], block.features))
-        else:
-            p = softmax(scores_of(weights, block.features))[part]
-        found = p * (1 - p)
-    return place_of(found).xp.where(found == found, found, 0.0)
+def flat_hessian(records: Records, curvature: float) -> np.ndarray:
+    """(d, d) `curvature` x the Gram matrix: of zero weights, where all records curve alike; see `class_hessians`."""
+
+    def same(block: Block) -> Array:
+        return records.place.array(np.full((1, len(block.features)), curvature))
+
+    return _weighted_grams(records, 1, same)[0]
+
+
+class _Curvatures:
+    """Second derivatives of records' losses by their scores; 0 where a record's scores overflow."""
+
+    def __init__(self, records: Records, weights: Array, loss: str):
+        self._exact, self._loss = records.capacity is not None, loss
+        self._weights = exact.on_grid(weights) if self._exact else weights
+
+    def __call__(self, block: Block, classes: range) -> Array:
+        """(len(classes), rows), in float64 where they are exact: then the sum over all classes is too."""
+        part, features = slice(classes.start, classes.stop), block.features
+        with np.errstate(all="ignore"):
+            if self._exact:
+                features = place_of(features).array(features, "float64")
+            own = self._weights if self._loss == "softmax" else self._weights[part]
+            p = scores_of(own, features)
+            if self._loss == "softmax":
+                p = (exact.softmax if self._exact else softmax)(p)[part]
+            else:
+                p = (exact.sigmoid if self._exact else sigmoid)(p)
+            found = p * (1 - p)
+            if self._exact:
+                found = exact.truncated(found, exact.CLASS_GRID)
+        return place_of(found).xp.where(found == found, found, 0.0)
 
 
 def _weighted_grams(records: Records, count: int, curvature: Callable[[Block], Array]) -> np.ndarray:
-    """(count, d, d) sums of w x x^T, for the (count, rows) weights w that `curvature` gives each block."""
-    if records.place.device == "cuda":
-        total = records.place.zeros(count, records.dim, records.dim, dtype="float64")
+    """(count, d, d) sums of w x x^T, for the (count, rows) weights w <= 1 that `curvature` gives each block."""
+    dim, where, dtype = records.dim, records.place, records.dtype
+    grid = exact.cover(records.bound) * 2.0**-exact.FEATURE_BITS if records.capacity else None
+
+    def scaled(block: Block) -> Iterator[Array]:
+        features = where.array(block.features, dtype)
+        for root in where.array(curvature(block), dtype) ** 0.5:
+            rows = features * root[:, None]
+            yield rows if grid is None else exact.truncated(exact.BELOW * rows, grid)
+
+    if where.device == "cuda":
+        total = where.zeros(count, dim, dim, dtype="float64")
         for block in records.blocks():
-            for index, weight in enumerate(curvature(block)):
-                total[index] += (block.features * weight[:, None]).T @ block.features
-        return to_numpy(total).astype(np.float32)
-    found = np.zeros((count, records.dim, records.dim))
-    product = np.zeros((records.dim, records.dim), np.float32)
+            for index, rows in enumerate(scaled(block)):
+                total[index] += rows.T @ rows
+        return to_numpy(total).astype(dtype)
+    found = np.zeros((count, dim, dim))
+    product = np.zeros((dim, dim), dtype)
+    syrk = dsyrk if records.capacity else ssyrk
     for block in records.blocks():
-        for matrix, root in zip(found, curvature(block) ** 0.5, strict=True):
-            scaled = to_numpy(block.features * root[:, None])
+        for matrix, rows in zip(found, scaled(block), strict=True):
             # both transposed: what BLAS calls column-major; only one triangle is computed, in place
-            ssyrk(1.0, scaled.T, beta=0.0, c=product.T, lower=1, overwrite_c=1)
+            syrk(1.0, to_numpy(rows).T, beta=0.0, c=product.T, lower=1, overwrite_c=1)
             matrix += product
     for matrix in found:
         mirror(matrix)
-    return found.astype(np.float32)
+    return found.astype(dtype, copy=False)

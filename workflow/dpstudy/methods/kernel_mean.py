@@ -28,6 +28,7 @@ from dpstudy.arrays import HOST, to_numpy
 from dpstudy.errors import StudyError
 from dpstudy.methods import feature_covariance, first_order
 from dpstudy.methods.checks import count, finite, one_of, positive
+from dpstudy.methods.kernel_points import exact_map
 from dpstudy.methods.kernel_weights import bayes_weights, widened
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records, RowMap
@@ -187,7 +188,9 @@ def prepare(batches, parameters: Parameters, problem: Problem, public: np.ndarra
         public = _needed(public)
     stage = _stage(parameters, problem)
     if stage is None:
-        return TrainingSet(Records.read(batches, problem.classes, problem.positives), None, public)
+        return TrainingSet(
+            Records.read(batches, problem.classes, problem.positives, capacity=problem.capacity), None, public
+        )
     inner = PROJECTIONS[parameters.projection].prepare(batches, stage.parameters, stage.problem)
     return TrainingSet(inner.records.mapped(RowMap()), inner, public)
 
@@ -270,8 +273,8 @@ def _class_sums(records: Records, mapping: FeatureMap, whole: bool) -> tuple[np.
     sums = where.zeros(records.classes + whole, mapping.dim, dtype="float64")
     counts = where.zeros(records.classes, dtype="float64")
     for block in records.blocks(mapping.rows()):
-        psi = mapping(to_numpy(block.features), where)
-        alive = where.array(block.norms == block.norms, "float32")[:, None]
+        psi = exact_map(mapping, block.features) if records.capacity else mapping(to_numpy(block.features), where)
+        alive = where.array(block.norms == block.norms, records.dtype)[:, None]
         weights = block.one_hot(records.classes) * alive
         counts += weights.sum(0)
         if whole:

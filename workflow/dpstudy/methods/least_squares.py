@@ -116,7 +116,12 @@ def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
 def prepare(batches, parameters: Parameters, problem: Problem) -> Statistics:
     """The private sums that `fit` needs, in one pass over (features, labels) batches."""
     return accumulate(
-        batches, problem.classes, clipping(parameters, problem), problem.positives, per_class=parameters.per_class
+        batches,
+        problem.classes,
+        clipping(parameters, problem),
+        problem.positives,
+        per_class=parameters.per_class,
+        exact=problem.exact,
     )
 
 
@@ -131,11 +136,14 @@ def fit(statistics: Statistics, parameters: Parameters, problem: Problem, plan: 
     Raises:
         ValueError: the sums were clipped or labelled otherwise than the noise was planned for.
     """
-    if (statistics.clipping_norm, statistics.positives) != (clipping(parameters, problem), problem.positives):
+    known = (statistics.clipping_norm, statistics.positives)
+    if known != (clipping(parameters, problem), problem.positives):
         raise ValueError(
             f"statistics with clipping norm {statistics.clipping_norm} and {statistics.positives} positives do not fit "
             f"a plan for {clipping(parameters, problem)} and {problem.positives}"
         )
+    if problem.exact and not statistics.exact:
+        raise ValueError("statistics that were rounded do not fit a plan with secure noise")
     released = release(statistics, parameters, plan, source)
     return Fit(finite("least_squares", solve(released, parameters, plan)))
 

@@ -38,7 +38,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.grams import gram
-from dpstudy.methods.hessians import class_hessians, shared_hessian
+from dpstudy.methods.hessians import class_hessians, flat_hessian, shared_hessian
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records, RowMap
 from dpstudy.methods.spectral import solve_floored, solve_ridge
@@ -169,7 +169,7 @@ def spent(plan: Plan, step: int) -> tuple[Event, ...]:
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in; non-finite records become zero and take no part."""
-    records = Records.read(batches, problem.classes, problem.positives)
+    records = Records.read(batches, problem.classes, problem.positives, capacity=problem.capacity)
     clip = parameters.clipping_norm if problem.clipped else math.inf
     return TrainingSet(records.mapped(RowMap(clip=clip)))
 
@@ -183,7 +183,7 @@ def fit(
     monitor: Callable[[int, LinearModel], None] | None = None,
 ) -> Fit:
     """Train one seed. `monitor(step, model)` is called `curve_points` times with released models."""
-    head = Head(parameters.loss, 0.0, math.inf)
+    head = Head(parameters.loss, 0.0, math.inf, mean=False)
     weights = head.start(data.records)
     stops = {
         round(parameters.steps * point / parameters.curve_points) for point in range(1, parameters.curve_points + 1)
@@ -218,10 +218,7 @@ def _gradient(data: TrainingSet, weights, head: Head, step: int) -> np.ndarray:
     """(m, d) private gradient sums of all classes; the sigmoid losses of a record are summed over classes."""
     if step == 1 and head in data.sums:
         return data.sums[head]
-    total = clipped_sum(data.records, weights, head)
-    if head.loss == "sigmoid":  # there it is the gradient of the mean over classes
-        total *= len(total)
-    found = to_numpy(total)
+    found = to_numpy(clipped_sum(data.records, weights, head))
     if step == 1:
         data.sums[head] = found
     return found
@@ -257,7 +254,11 @@ def _noisy_hessians(data: TrainingSet, weights, parameters: Parameters, plan: Pl
 
 
 def _at_zero(data: TrainingSet, curvature: float) -> np.ndarray:
-    """The Hessian at zero weights, where all records curve alike: one Gram for all classes."""
-    if HESSIAN not in data.sums:
-        data.sums[HESSIAN] = gram(data.records)
-    return np.float32(curvature) * data.sums[HESSIAN]
+    """The Hessian at zero weights, where all records curve alike: one Gram for all classes.
+
+    An exact one is not scaled afterwards, which would round it.
+    """
+    key = (HESSIAN, curvature if data.records.capacity else None)
+    if key not in data.sums:
+        data.sums[key] = flat_hessian(data.records, curvature) if data.records.capacity else gram(data.records)
+    return data.sums[key] if data.records.capacity else np.float32(curvature) * data.sums[key]

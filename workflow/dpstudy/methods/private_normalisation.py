@@ -159,9 +159,9 @@ def channel_sums(
                 drawing.took(name, int(part.sum()), len(block))
             taken = [finite & part for part in drawn]
         first, second = (block if part.all() else block[part] for part in taken)
-        mean += clip_rows(first.mean(2), bounds[0]).sum(0, dtype=np.float64)
+        mean += clip_rows(first.mean(2), bounds[0], problem.exact).sum(0, dtype=np.float64)
         squares = np.einsum("nkp,nkp->nk", second, second) / block.shape[2]
-        square += clip_rows(squares, bounds[1]).sum(0, dtype=np.float64)
+        square += clip_rows(squares, bounds[1], problem.exact).sum(0, dtype=np.float64)
     return ChannelSums(mean, square)
 
 

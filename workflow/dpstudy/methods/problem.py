@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpstudy.errors import StudyError
+from dpstudy.methods.exact import CAPACITY
 from dpstudy.models import Model
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.accounting import certify
@@ -28,6 +29,7 @@ class Problem:
         positives: the most positive labels a record may have (k).
         budget: target epsilon, delta, accounting.
         unit_records: the most records that a unit of privacy has: 1, or where units are persons maybe more.
+        secure: the noise is the operating system's, so that sums must be exact (exact.py).
         sanitise: "full"; "clip" (clips, adds no noise) and "none" (neither) give no guarantee. An infinite
             target turns "full" into "none".
     """
@@ -39,6 +41,7 @@ class Problem:
     positives: int = 1
     sanitise: str = "full"
     unit_records: int = 1
+    secure: bool = field(default=False, repr=False)  # not in what keys the noise of `dpstudy.fit`
 
     def __post_init__(self):
         if self.unit_records < 1:
@@ -59,6 +62,29 @@ class Problem:
     def noised(self) -> bool:
         """Whether noise is added."""
         return self.sanitise == "full" and self.budget.private
+
+    @property
+    def capacity(self) -> int | None:
+        """How many records sums have room for where they must be exact: those of the public n and of one more unit;
+        None where float32 will do.
+
+        Raises:
+            StudyError: there are more than exact sums can have.
+        """
+        if not (self.secure and self.noised):
+            return None
+        most = (self.n + 1) * self.unit_records
+        if most > CAPACITY:
+            raise StudyError(
+                f"noise: secure: sums of {most:,} records would not be exact, and sensitivities not what ledgers say; "
+                f"n times per_subject may be {CAPACITY - 1:,} at most"
+            )
+        return most
+
+    @property
+    def exact(self) -> bool:
+        """Whether sums over private records must be exact (exact.py)."""
+        return self.capacity is not None
 
     @property
     def clipped(self) -> bool:

@@ -15,16 +15,19 @@ import numpy as np
 
 from dpstudy.arrays import Array, Place, one_hot, place, place_of, row_norms, take, to_numpy
 from dpstudy.errors import StudyError
+from dpstudy.methods import exact
 from dpstudy.methods.bounds import LOOKED_AT, due, hold
 from dpstudy.methods.clipping import LARGEST_NORM, SMALLEST_NORM, checked_labels
 from dpstudy.methods.row_file import RowFile
 
-ROUNDED = 1 - 1e-6  # of a bound: what rounding adds to a norm in float32 keeps below the rest
+# Of a bound: norms are float64, a factor and each product with it are rounded to float32, 2^-23 of the norm at most.
+ROUNDED = 1 - 1e-6
 _KEPT = (np.float16, np.uint8)  # types that features are held in; all others become float32
 HOLD_BYTES = 1 << 30  # features that take more than this, as stored, are read anew for each pass
 PICK_BYTES = 1 << 32  # and where single records are picked from them, put into a file of rows
 # Feature values of one block. On a CPU 2 MB: rows fetched for one matrix product are still in cache for the next; on a
 # GPU enough to keep it busy.
+_CACHED_VALUES = 1 << 15  # of the float64 numbers that a map goes over again and again
 _BLOCK_VALUES = {"cpu": 1 << 19, "cuda": 1 << 26}
 
 
@@ -37,6 +40,8 @@ class RowMap:
         center, scale: (d,) float32, or None.
         unit: every record is scaled to Euclidean norm 1 (zero stays zero); else
         clip: it is scaled down to at most this norm.
+        exact: it is rounded towards zero to exact.FEATURE_BITS bits below the smallest power of two that covers `bound`
+            or, where there is none, the record's own norm.
     """
 
     unit_first: bool = False
@@ -44,9 +49,15 @@ class RowMap:
     scale: np.ndarray | None = None
     unit: bool = False
     clip: float = math.inf
+    exact: bool = False
+
+    @property
+    def bound(self) -> float:
+        """The norm that no record exceeds."""
+        return 1.0 if self.unit else self.clip
 
     def __call__(self, x: Array) -> tuple[Array, Array]:
-        """(rows, d) features as mapped float32, and their (rows,) norms.
+        """(rows, d) features as mapped float32, and bounds on their norms, (rows,) float64.
 
         A record with a NaN, an infinity or a norm above LARGEST_NORM becomes zero; its norm is given as NaN.
 
@@ -54,14 +65,56 @@ class RowMap:
             RuntimeError: some records, measured again, are longer than they may be (bounds.py).
         """
         with np.errstate(all="ignore"):  # what overflows becomes zero here
-            return self._mapped(place_of(x), x)
+            where = place_of(x)
+            x, norm = (self._exact if self.exact else self._mapped)(where, x)
+        if math.isfinite(self.bound) and due(len(x)):
+            hold("mapped records", row_norms(x[:LOOKED_AT]), self.bound)
+        return x, norm
+
+    def _exact(self, where: Place, x: Array) -> tuple[Array, Array]:
+        """A function of each record alone, bit for bit: what is added up on the way is exact."""
+        found, norms = where.empty(*x.shape), where.empty(len(x), dtype="float64")
+        rows = len(x) if where.device == "cuda" else max(1, _CACHED_VALUES // max(1, x.shape[1]))
+        for start in range(0, len(x), rows):
+            part = slice(start, start + rows)
+            found[part], norms[part] = self._exact_block(where, where.array(x[part], "float64"))
+        return found, norms
+
+    def _exact_block(self, where: Place, x: Array) -> tuple[Array, Array]:
+        xp = where.xp
+        if self.unit_first:
+            y, unit, norm = exact.whole_rows(x)
+            x = y * xp.where(norm <= LARGEST_NORM, unit * _to_unit(norm), math.nan)[:, None]
+        if self.center is not None:
+            x = x - where.array(self.center, "float64")
+        if self.scale is not None:
+            x = x * where.array(self.scale, "float64")
+        y, unit, norm = exact.whole_rows(x)
+        dead, some = ~(norm <= LARGEST_NORM), where.array(norm >= SMALLEST_NORM, "float64")
+        if self.unit:
+            factor, most = exact.BELOW * _to_unit(norm), some
+        elif math.isfinite(self.clip):
+            most = xp.where(norm > self.clip, self.clip, norm)
+            factor = xp.where(norm > self.clip, exact.BELOW * self.clip / norm, 1.0)
+        else:
+            factor, most = some, norm * some
+        grid = exact.covers(most)
+        if math.isfinite(self.bound):
+            grid[:] = exact.cover(self.bound)
+        grid *= 2.0**-exact.FEATURE_BITS
+        y *= (factor * unit / grid)[:, None]
+        if dead.any():
+            y[dead] = 0.0
+        exact.towards_zero(y)
+        y *= grid[:, None]
+        return y, xp.where(dead, math.nan, most)
 
     def _mapped(self, where: Place, x: Array) -> tuple[Array, Array]:
         xp = where.xp
         x = where.array(x, "float32")
         if self.unit_first:
             norm = row_norms(x)
-            x = x * xp.where(norm <= LARGEST_NORM, _to_unit(norm), math.nan)[:, None]
+            x = x * where.array(xp.where(norm <= LARGEST_NORM, _to_unit(norm), math.nan), "float32")[:, None]
         if self.center is not None:
             x = x - where.array(self.center)
         if self.scale is not None:
@@ -72,13 +125,11 @@ class RowMap:
             x = xp.where(dead[:, None], 0.0, x)
         if self.unit:
             factor = xp.where(dead, 0.0, ROUNDED * _to_unit(norm))
-            x = x * factor[:, None]
-            norm = where.array(factor > 0, "float32")
+            x = x * where.array(factor, "float32")[:, None]
+            norm = where.array(factor > 0, "float64")
         elif math.isfinite(self.clip):
-            x = x * xp.where(dead, 0.0, _clipping(norm, self.clip))[:, None]
+            x = x * where.array(xp.where(dead, 0.0, _clipping(norm, self.clip)), "float32")[:, None]
             norm = xp.where(norm > self.clip, self.clip, norm)
-        if (self.unit or math.isfinite(self.clip)) and due(len(x)):
-            hold("mapped records", row_norms(where.array(x[:LOOKED_AT], "float64")), 1.0 if self.unit else self.clip)
         return x, xp.where(dead, math.nan, norm)
 
 
@@ -94,8 +145,8 @@ def _to_unit(norm: Array) -> Array:
 
 @dataclass(frozen=True)
 class Block:
-    """Some records: mapped features (rows, d) float32, their norms (rows,) (NaN: the record takes no part), and labels:
-    (rows,) class indices or (rows, m) zeros and ones."""
+    """Some records: mapped features (rows, d) float32, bounds on their norms (rows,) float64 (NaN: the record takes no
+    part), and labels: (rows,) class indices or (rows, m) zeros and ones."""
 
     features: Array
     norms: Array
@@ -115,6 +166,7 @@ class Records:
     Attributes:
         rows, dim, classes: how many records are held (private: never divide by it), d and m.
         place: where blocks are yielded.
+        capacity: how many records sums over them have room for, so that they are exact; None: they are float32.
     """
 
     rows: int
@@ -127,10 +179,17 @@ class Records:
     _features: Array | None = None  # held: mapped, unless that takes too much memory
     _norms: Array | None = None
     _source: Iterable = ()  # not held: read anew for each pass
+    capacity: int | None = None
 
     @classmethod
     def read(
-        cls, batches: Iterable, classes: int, positives: int = 1, picked: bool = False, tensors: bool = False
+        cls,
+        batches: Iterable,
+        classes: int,
+        positives: int = 1,
+        picked: bool = False,
+        tensors: bool = False,
+        capacity: int | None = None,
     ) -> Records:
         """Take (features (n, d), labels (n,) or (n, m)) batches in; they are held unless they take too much memory.
 
@@ -140,9 +199,11 @@ class Records:
             positives: the most positive labels a record may have.
             picked: whether `blocks` will be asked for single records. Beyond PICK_BYTES they lie in a file.
             tensors: whether blocks shall be tensors, however few the records.
+            capacity: how many records sums over them shall have room for (`Problem.capacity`), or None.
 
         Raises:
             StudyError: no rows, or labels that `checked_labels` refuses.
+            ValueError: more rows than `capacity`.
             OSError: the disk of temporary files is full.
         """
         nbytes = getattr(batches, "nbytes", 0)
@@ -161,12 +222,25 @@ class Records:
         rows = sum(map(len, labels))
         if not rows:
             raise StudyError("there are no training rows to learn from")
+        if capacity is not None:
+            exact.check_capacity(rows, capacity)
         # what is mapped anew in each pass is made float32 anew: torch does that several times as fast as NumPy
         where = place(tensors or not held or 4 * rows * dim > HOLD_BYTES)
         said = where.array(np.concatenate(labels))
         whole = where.array(features[0] if len(features) == 1 else np.concatenate(features)) if held else file
         source = () if held or on_disk else batches
-        return cls(rows, dim, classes, where, said, RowMap(), whole, _source=source).mapped(RowMap())
+        found = cls(rows, dim, classes, where, said, RowMap(), whole, _source=source, capacity=capacity)
+        return found.mapped(RowMap())
+
+    @property
+    def bound(self) -> float:
+        """The norm that no mapped record exceeds."""
+        return self._map.bound
+
+    @property
+    def dtype(self) -> str:
+        """In which products and sums are made: "float64" where they are exact (exact.py), else "float32"."""
+        return "float64" if self.capacity else "float32"
 
     @property
     def held(self) -> bool:
@@ -175,10 +249,10 @@ class Records:
 
     def mapped(self, rule: RowMap) -> Records:
         """The same records under another map of the values that they were brought with (not of an earlier map's)."""
-        stored = self._stored
+        stored, rule = self._stored, replace(rule, exact=self.capacity is not None)
         if stored is None or isinstance(stored, RowFile) or 4 * math.prod(stored.shape) > HOLD_BYTES:
             return replace(self, _map=rule, _features=None, _norms=None)  # block by block, as they are asked for
-        features, norms = self.place.empty(*stored.shape), self.place.empty(self.rows)
+        features, norms = self.place.empty(*stored.shape), self.place.empty(self.rows, dtype="float64")
         for start in range(0, self.rows, self._rows()):
             part = slice(start, start + self._rows())
             features[part], norms[part] = rule(stored[part])
@@ -186,7 +260,8 @@ class Records:
 
     def _rows(self) -> int:
         # not fewer than classes, or fetching the weights anew for each block would dominate
-        return max(self.classes, _BLOCK_VALUES[self.place.device] // max(1, self.dim))
+        values = _BLOCK_VALUES[self.place.device] // (4 if self.capacity else 1)  # float64 beside float32
+        return max(self.classes, values // max(1, self.dim))
 
     def blocks(self, rows: int | None = None, index: Array | None = None) -> Iterator[Block]:
         """One pass over all records, or over those that `index` (n',) names, in blocks of about `rows` records.

@@ -7,5 +7,5 @@ from dpstudy.privacy.noise import NoiseSource
 
 
 def released_array(source: NoiseSource, name: str, query: Array, std: float, step: int = 0, tensor: str = "") -> Array:
-    """A private sum with noise; see `NoiseSource.released`. What comes back lies where the sum was."""
-    return place_of(query).array(source.released(name, to_numpy(query), std, step, tensor))
+    """A private sum with noise, in float32; see `NoiseSource.released`. What comes back lies where the sum was."""
+    return place_of(query).array(source.released(name, to_numpy(query), std, step, tensor), "float32")

@@ -25,7 +25,10 @@ CLAIMED = (
     "are the same they are published as they are), and the projection is trained on private records without noise."
 )
 _ROUNDING = 1e-9  # relative
-SEEDED = "Noise was drawn from a seeded generator: reproducible research, not for release."
+SEEDED = (
+    "Noise was drawn from a seeded generator: reproducible research, not for release. Sums may be rounded to float32: "
+    "one of a million records can then move them by a tenth more than their sensitivity; under secure noise it cannot."
+)
 
 
 def build_ledger(
@@ -182,7 +185,7 @@ def check_run(events: Sequence[Event], source: NoiseSource, n: int | None = None
     Raises:
         RuntimeError: as `check_releases` and `check_noise`; the noise of a sum was not drawn by `released`; more or
             fewer units took part in a Poisson-sampled release than chance allows at the rate that is accounted, or were
-            drawn from more than n; or secure noise was too coarse for a release.
+            drawn from more than n; or secure noise was too coarse for a release, or the sum rounded to float32.
     """
     check_releases(events, source.drawn)
     check_noise(events, source.deviations())
@@ -192,6 +195,11 @@ def check_run(events: Sequence[Event], source: NoiseSource, n: int | None = None
             raise RuntimeError(
                 f"release {event.name!r}: its noise was drawn apart, so that nobody can tell what it was added to; "
                 "give the sum to NoiseSource.released"
+            )
+        if source.mode == "secure" and event.name in source.rounded:
+            raise RuntimeError(
+                f"release {event.name!r}: its sum is float32, and rounded by more than one of many records adds to it; "
+                "under secure noise sums are float64, of contributions on a grid (methods/exact.py)"
             )
         numbers = sum(source.sizes.get(event.name, {}).values())
         if source.mode == "secure" and event.noise_multiplier * math.sqrt(numbers) > LARGEST:

@@ -45,6 +45,7 @@ class NoiseSource:
         self.transcript: list[tuple[str, int, str, np.ndarray]] | None = None  # for audits: what was released
         self.resumed = False
         self.bare: set[tuple[str, int, str]] = set()  # (release, step, tensor) of noise that `released` added to no sum
+        self.rounded: set[str] = set()  # releases of sums in float32
         self.untouched = True  # nothing was drawn or sampled: another seed gives the same
 
     @property
@@ -78,6 +79,8 @@ class NoiseSource:
         if not isinstance(query, np.ndarray) or query.dtype not in (np.float32, np.float64):
             kind = f"an array of {query.dtype}" if isinstance(query, np.ndarray) else type(query).__name__
             raise TypeError(f"release {name!r}: must be a NumPy array of float32 or float64, got {kind}")
+        if query.dtype == np.float32:
+            self.rounded.add(name)
         self.sizes.setdefault(name, {})[tensor] = query.size
         if symmetric:
             noisy = self._symmetric(name, query, std, step, tensor)
@@ -204,6 +207,7 @@ class NoiseSource:
         self.untouched = False
         self.drawn += other.drawn
         self.bare |= other.bare
+        self.rounded |= other.rounded
         for name, counts in {**other.deviations(), **(deviations or {})}.items():
             self._earlier.setdefault(name, Counter()).update(counts)
         self.sizes |= other.sizes
