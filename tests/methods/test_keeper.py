@@ -185,7 +185,7 @@ def test_shuffled_batches_under_secure_noise_start_anew(tmp_path):
     ],
 )
 def test_the_note_never_understates_what_is_spent(options, shared, expected):
-    problem = Problem(N, SHAPE, CLASSES, Budget("2", 1e-5), secure=mode == "secure")
+    problem = Problem(N, SHAPE, CLASSES, Budget("2", 1e-5))
     parameters = network_dpsgd.Parameters(
         network="wrn-10-1", learning_rate=0.5, clipping_norm=0.3, steps=STEPS, batch_size=10, **options
     )

@@ -31,7 +31,7 @@ def clip_rows(features: np.ndarray, norm: float, exact: bool = False) -> np.ndar
     if exact:
         from dpstudy.methods.records import RowMap  # which needs this module
 
-        return RowMap(clip=norm, exact=True)(np.asarray(features))[0].astype(np.float64)
+        return RowMap(clip=norm, exact=True)(np.asarray(features), np.empty(np.shape(features)))[0]
     given, features = features, np.asarray(features, dtype=np.float32)
     squared = np.einsum("nd,nd->n", features, features, dtype=np.float64)
     broken = ~(squared <= LARGEST_NORM**2)

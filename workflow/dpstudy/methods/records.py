@@ -56,8 +56,10 @@ class RowMap:
         """The norm that no record exceeds."""
         return 1.0 if self.unit else self.clip
 
-    def __call__(self, x: Array) -> tuple[Array, Array]:
-        """(rows, d) features as mapped float32, and bounds on their norms, (rows,) float64.
+    def __call__(self, x: Array, out: Array | None = None) -> tuple[Array, Array]:
+        """(rows, d) features as mapped, float32, and bounds on their norms, (rows,) float64.
+
+        Exact ones may be written to `out`, which may be float64.
 
         A record with a NaN, an infinity or a norm above LARGEST_NORM becomes zero; its norm is given as NaN.
 
@@ -66,14 +68,14 @@ class RowMap:
         """
         with np.errstate(all="ignore"):  # what overflows becomes zero here
             where = place_of(x)
-            x, norm = (self._exact if self.exact else self._mapped)(where, x)
+            x, norm = self._exact(where, x, out) if self.exact else self._mapped(where, x)
         if math.isfinite(self.bound) and due(len(x)):
             hold("mapped records", row_norms(x[:LOOKED_AT]), self.bound)
         return x, norm
 
-    def _exact(self, where: Place, x: Array) -> tuple[Array, Array]:
-        """A function of each record alone, bit for bit: what is added up on the way is exact."""
-        found, norms = where.empty(*x.shape), where.empty(len(x), dtype="float64")
+    def _exact(self, where: Place, x: Array, out: Array | None) -> tuple[Array, Array]:
+        """A function of each record alone, bit for bit: what is added up on the way is exact. float32 holds it too."""
+        found, norms = where.empty(*x.shape) if out is None else out, where.empty(len(x), dtype="float64")
         rows = len(x) if where.device == "cuda" else max(1, _CACHED_VALUES // max(1, x.shape[1]))
         for start in range(0, len(x), rows):
             part = slice(start, start + rows)
@@ -105,7 +107,7 @@ class RowMap:
         y *= (factor * unit / grid)[:, None]
         if dead.any():
             y[dead] = 0.0
-        exact.towards_zero(y)
+        y = exact.towards_zero(y)
         y *= grid[:, None]
         return y, xp.where(dead, math.nan, most)
 
