@@ -1,7 +1,6 @@
 """The clipped gradient sum of a Wide ResNet: against the same images without privacy, and against Opacus and vmap."""
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -36,9 +35,8 @@ def measure(
     batch = batch or (BATCH if copies < 16 else FEWER)
     request = {"way": way, "network": network, "batch": batch, "copies": copies, "physical": min(physical, batch)}
     request |= {"threads": threads, "repeats": repeats}
-    environment = os.environ | {"PYTHONPATH": f"{CHILD.parents[1]}:{CHILD.parents[1] / 'workflow'}"}
     done = subprocess.run(
-        [sys.executable, str(CHILD), json.dumps(request)], capture_output=True, text=True, check=False, env=environment
+        [sys.executable, str(CHILD), json.dumps(request)], capture_output=True, text=True, check=False
     )
     if done.returncode:
         print(f"{way}, {network}, K = {copies}: {done.stderr.strip().splitlines()[-1]}", flush=True)

@@ -1,7 +1,6 @@
 """Passes over all pairs of points that instance smoothing makes: seconds and peak memory against n."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,10 +25,7 @@ def run(threads: int, repeats: int, rows: int | None = None) -> None:
     found = []
     for size in sorted({*SIZES, *([rows] if rows else [])}):
         request = {"n": size, "dim": DIM, "classes": CLASSES, "queries": QUERIES, "batch": BATCH, "threads": threads}
-        environment = os.environ | {"PYTHONPATH": f"{CHILD.parents[1]}:{CHILD.parents[1] / 'workflow'}"}
-        done = subprocess.run(
-            [sys.executable, str(CHILD), json.dumps(request)], capture_output=True, text=True, env=environment
-        )
+        done = subprocess.run([sys.executable, str(CHILD), json.dumps(request)], capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(done.stderr)
         found.append((size, json.loads(done.stdout)))

@@ -1,7 +1,6 @@
 """Passes over shards that are read anew each time: seconds, share of the machine's arithmetic, and peak memory."""
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -54,9 +53,8 @@ def measure(task: str, folders: list[Path], steps: int, threads: int, repeats: i
     """Run one task in a process of its own; stream_child.py says what it measures."""
     request = {"task": task, "folders": list(map(str, folders)), "steps": steps, "threads": threads}
     request |= {"dim": DIM, "classes": CLASSES, "newton_classes": NEWTON_CLASSES, "repeats": repeats}
-    environment = os.environ | {"PYTHONPATH": str(CHILD.parents[1])}
     done = subprocess.run(
-        [sys.executable, str(CHILD), json.dumps(request)], capture_output=True, text=True, check=False, env=environment
+        [sys.executable, str(CHILD), json.dumps(request)], capture_output=True, text=True, check=False
     )
     if done.returncode:
         sys.exit(f"the child failed:\n{done.stderr}")

@@ -1,12 +1,11 @@
 import copy
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 
+from dpstudy import torchrun
 from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
 from dpstudy.files import read_tensors
@@ -177,11 +176,8 @@ def test_two_processes_train_what_one_does(public, tmp_path, monkeypatch):
         "name": "it", "options": options | {"public": "glyphs"}, "public_folder": str(public),
         "out_model": str(tmp_path / "two" / "model.safetensors"), "out_card": str(tmp_path / "two" / "card.json"),
     }  # fmt: skip
-    task = tmp_path / "task.json"
-    task.write_text(json.dumps({"arguments": arguments, "log": str(tmp_path / "log" / "two.log")}))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run([*command, "-m", "dpstudy.pretraining.rank", str(task)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    content = {"arguments": arguments, "log": str(tmp_path / "log" / "two.log")}
+    torchrun.run("dpstudy.pretraining.rank", content, processes=2, threads=2)
     two = read_tensors(tmp_path / "two" / "model.safetensors")
     for name, value in one.items():
         np.testing.assert_allclose(two[name], value, rtol=1e-3, atol=2e-5, err_msg=name)

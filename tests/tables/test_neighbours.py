@@ -117,7 +117,7 @@ def test_what_cannot_be_drawn_is_named(tmp_path):
         build(tmp_path / "many", tmp_path)
 
 
-def test_the_script_reads_beside_the_manifest_and_the_page_warns(tmp_path, study):
+def test_the_script_reads_beside_the_manifest_and_the_page_warns(tmp_path, study, monkeypatch):
     folder = tmp_path / "features"
     write(folder, LABELS)
     out = {kind: tmp_path / f"f.{kind}" for kind in ("pdf", "png", "csv")}
@@ -128,6 +128,7 @@ def test_the_script_reads_beside_the_manifest_and_the_page_warns(tmp_path, study
         output=SimpleNamespace(**out),
         params=SimpleNamespace(spec=SPEC),
     )
+    monkeypatch.syspath_prepend(SCRIPT.parent)
     runpy.run_path(str(SCRIPT), init_globals={"snakemake": job}, run_name="__main__")
     page = tmp_path / "page.html"
     figures, paths = {"f": SPEC}, {"f": out["png"]}

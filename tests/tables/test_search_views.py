@@ -117,7 +117,7 @@ def test_a_value_whose_trials_all_failed_is_not_drawn(trials, tmp_path):
         build(trials, tmp_path, searches=[CNN], panels=[{"by": "batch_size"}])
 
 
-def test_the_script_draws_a_figure_of_searches(trials, tmp_path):
+def test_the_script_draws_a_figure_of_searches(trials, tmp_path, monkeypatch):
     outputs = {kind: str(tmp_path / f"script.{kind}") for kind in ("pdf", "png", "csv")}
     snakemake = SimpleNamespace(
         log=[str(tmp_path / "log")],
@@ -125,6 +125,7 @@ def test_the_script_draws_a_figure_of_searches(trials, tmp_path):
         params=SimpleNamespace(spec=SPEC, axes=AXES, trials=trials),
         output=SimpleNamespace(**outputs),
     )
+    monkeypatch.syspath_prepend(SCRIPT.parent)
     runpy.run_path(str(SCRIPT), init_globals={"snakemake": snakemake}, run_name="__main__")
     build(trials, tmp_path)
     assert (tmp_path / "script.png").read_bytes() == (tmp_path / "f.png").read_bytes()

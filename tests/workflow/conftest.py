@@ -52,8 +52,9 @@ class StudyFolder:
 
     @property
     def environment(self) -> dict[str, str]:
+        """As where the environment is another clone's, whose library Python would find: the one that is tested here."""
         outside = {name: value for name, value in os.environ.items() if name != "DPSTUDY_DATA"}
-        return outside | {"PYTHONPATH": str(self.path / "workflow"), "OMP_NUM_THREADS": "1"}
+        return outside | {"PYTHONPATH": str(ROOT / "workflow"), "OMP_NUM_THREADS": "1"}
 
     def snakemake(self, *arguments: str, timeout: float = 600) -> subprocess.CompletedProcess:
         command = [SNAKEMAKE, "--cores", "2", *arguments]

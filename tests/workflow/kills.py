@@ -160,7 +160,7 @@ def workers_of(run: Run, module: str) -> list[psutil.Process]:
     found = []
     for child in psutil.Process(run.process.pid).children(recursive=True):
         with contextlib.suppress(psutil.Error):  # it may end meanwhile
-            if module in child.cmdline()[2:4]:
+            if any(module in argument for argument in child.cmdline()[2:4]):
                 found.append(child)
     return found
 

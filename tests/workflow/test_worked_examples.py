@@ -66,7 +66,8 @@ def extended(tmp_path_factory):
 def python(folder, *arguments):
     """What Python says in the copy, with the copy's library."""
     command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=folder.path, env=folder.environment, capture_output=True, text=True)
+    environment = folder.environment | {"PYTHONPATH": str(folder.path / "workflow")}
+    done = subprocess.run(command, cwd=folder.path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -14,11 +14,13 @@ from dpstudy.progress import LINE, SHOWN
 
 _ENDED = re.compile(r"^ *exitcode *: *-\d+ \(pid: \d+\) +\((SIG\w+)\)$", re.MULTILINE)
 _FIRST = "Root Cause (first observed failure):"
-_LIBRARY = Path(__file__).parents[1]
+# The library of this process comes first, whatever the environment or the current folder has by its name.
+_START = "import sys; sys.path.insert(0, sys.argv[1]); from {} import main; main(sys.argv[2])"
+_LIBRARY = str(Path(__file__).parents[1])
 
 
 def run(module: str, content: dict, processes: int, threads: int) -> None:
-    """Run `python -m module TASK` in so many processes, where TASK is a JSON file of `content`.
+    """Run `main(TASK)` of a module in so many processes, where TASK is a JSON file of `content`.
 
     Args:
         threads: of the job, which the processes share.
@@ -31,13 +33,12 @@ def run(module: str, content: dict, processes: int, threads: int) -> None:
         task = Path(folder) / "task.json"
         task.write_text(json.dumps(content), encoding="utf-8")
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-        path = os.pathsep.join(filter(None, (str(_LIBRARY), os.environ.get("PYTHONPATH"))))
+        command += ["--no-python", sys.executable, "-u", "-c", _START.format(module), _LIBRARY, str(task)]
         # they have sessions of their own: where this job is killed alone, they must not train on beside the next one
-        environment = os.environ | ending_with_me()
-        environment |= {"PYTHONPATH": path, "OMP_NUM_THREADS": str(max(1, threads // processes))}
+        environment = os.environ | ending_with_me() | {"OMP_NUM_THREADS": str(max(1, threads // processes))}
         if sys.stderr.isatty():
             environment[SHOWN] = "yes"
-        status, said = _run([*command, "-m", module, str(task)], environment)
+        status, said = _run(command, environment)
     if status:
         if signal := _killed("".join(said)):
             raise StudyError(

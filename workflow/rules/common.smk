@@ -13,6 +13,14 @@ from snakemake.logging import logger
 
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 
+import dpstudy
+
+if (imported := Path(dpstudy.__file__ or "").resolve().parent) != Path(workflow.basedir, "workflow/dpstudy").resolve():
+    raise WorkflowError(
+        f"dpstudy: nothing was run: {imported} is what Python imports as dpstudy, and not this workflow's own: "
+        "something loads it when Python starts (a .pth file, or sitecustomize); take it out of the environment"
+    )
+
 from dpstudy.arrays import has_driver
 from dpstudy.data.names import DRAWN, caveats, split_names
 from dpstudy.data.own import is_confidential, own_data, own_reader, test_is_public
@@ -31,7 +39,7 @@ from dpstudy.study import black_box_options
 from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
 from dpstudy.study import locations as study_locations
-from dpstudy.study.code import closure
+from dpstudy.study.code import WORKFLOW, closure, relative
 from dpstudy.study.imports import read_imports
 from dpstudy.study.origins import UNMATCHED, publics_trained_on
 from dpstudy.study.outside import inherited_choices, is_chosen, is_planted, outside_ledger
@@ -109,7 +117,7 @@ wildcard_constraints:
 
 def code(script, *modules):
     """The script and every library file that it and the modules chosen by name import."""
-    return closure(str(Path("workflow/scripts") / script), *modules)
+    return closure(str(WORKFLOW / "scripts" / script), *modules)
 
 
 def library(script, *modules):

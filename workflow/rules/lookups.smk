@@ -196,12 +196,13 @@ def cell_paths(name):
 
 def published_files():
     """The papers' numbers and claims."""
-    return [f"workflow/published/{name}.csv" for name in ("results", "hyperparameters", "claims", "architectures")]
+    names = ("results", "hyperparameters", "claims", "architectures")
+    return [relative(WORKFLOW / "published" / f"{name}.csv") for name in names]
 
 
 def report_templates():
     """The page's templates."""
-    return sorted(str(path) for path in Path("workflow/report").glob("*.html.j2"))
+    return sorted(relative(path) for path in (WORKFLOW / "report").glob("*.html.j2"))
 
 
 def shown_benchmarks():

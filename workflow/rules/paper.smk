@@ -8,7 +8,7 @@ localrules:
 
 rule write_paper:
     input:
-        template="workflow/report/paper.tex.j2",
+        template=relative(WORKFLOW / "report" / "paper.tex.j2"),
         code=code("write_paper.py"),
     output:
         "results/tables/all.tex",

@@ -49,7 +49,7 @@ rule draw_figure:
         ledgers=lambda wildcards: list(sized_ledgers(wildcards.figure).values()),
         metrics=lambda wildcards: list(grouped_metrics(wildcards.figure).values()),
         features=lambda wildcards: neighbour_files(wildcards.figure),
-        published="workflow/published/results.csv",
+        published=relative(WORKFLOW / "published" / "results.csv"),
         code=code("draw_figure.py"),
     output:
         pdf="results/figures/{figure}.pdf",

@@ -1,6 +1,7 @@
 """Add up the private sums of the jobs that shared a pass over one split of a feature set."""
 
-from dpstudy.job import job
+from this_workflow import job
+
 from dpstudy.methods.sufficient_statistics import add_up
 
 if __name__ == "__main__":

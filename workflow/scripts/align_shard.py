@@ -1,7 +1,8 @@
 """Find the copies of one private shard's images among a public set."""
 
+from this_workflow import job
+
 from dpstudy.dedup.jobs import Shard, align_shard
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

@@ -2,7 +2,8 @@
 
 import os
 
-from dpstudy.job import job
+from this_workflow import job
+
 from dpstudy.study.black_box import audit_black_box
 from dpstudy.study.inputs import CellInputs, CellRequest
 

@@ -1,7 +1,8 @@
 """Build the study's page."""
 
+from this_workflow import job
+
 from dpstudy.files import read_json
-from dpstudy.job import job
 from dpstudy.report.page import Making, Privacy, build_report
 from dpstudy.study.provenance import library_hash, versions
 from dpstudy.tables.results import Results

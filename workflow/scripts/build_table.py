@@ -1,6 +1,7 @@
 """Lay cells out as a table, published values beside ours: LaTeX and CSV."""
 
-from dpstudy.job import job
+from this_workflow import job
+
 from dpstudy.tables.build import build
 from dpstudy.tables.results import Results
 

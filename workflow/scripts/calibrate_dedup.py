@@ -1,8 +1,9 @@
 """Count how many changed copies of private images de-duplication finds."""
 
+from this_workflow import job
+
 from dpstudy.data.prepare import data_root
 from dpstudy.dedup.calibrate import calibrate
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

@@ -1,6 +1,7 @@
 """Certify every cell of a data set anew: its ledger against other accountants, and against what its seeds drew."""
 
-from dpstudy.job import job
+from this_workflow import job
+
 from dpstudy.study.certificates import write_certificates
 
 if __name__ == "__main__":

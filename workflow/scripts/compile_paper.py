@@ -1,6 +1,7 @@
 """Compile the study's tables and figures into one PDF."""
 
-from dpstudy.job import job
+from this_workflow import job
+
 from dpstudy.tables.pdflatex import compile_pdf
 
 if __name__ == "__main__":

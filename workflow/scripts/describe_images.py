@@ -1,8 +1,9 @@
 """Describe the images of one shard for de-duplication."""
 
+from this_workflow import job
+
 from dpstudy.data.prepare import data_root
 from dpstudy.dedup.describe import describe_shard
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

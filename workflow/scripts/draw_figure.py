@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from dpstudy.job import job
+from this_workflow import job
+
 from dpstudy.tables.curves import build_curves
 from dpstudy.tables.disparity_figure import build_disparity_figure
 from dpstudy.tables.figures import build_figure

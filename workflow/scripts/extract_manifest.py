@@ -1,7 +1,8 @@
 """Describe the finished feature shards of one split."""
 
+from this_workflow import job
+
 from dpstudy.features.extract import prepare_manifest
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

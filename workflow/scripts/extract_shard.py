@@ -1,8 +1,9 @@
 """Extract the features of one shard of images."""
 
+from this_workflow import job
+
 from dpstudy.data.prepare import data_root
 from dpstudy.features.extract import extract_shard
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):

@@ -1,7 +1,8 @@
 """Fit what de-duplication measures likeness by to a public set."""
 
+from this_workflow import job
+
 from dpstudy.dedup.basis import fit_basis
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

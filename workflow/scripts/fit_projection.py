@@ -1,7 +1,8 @@
 """Fit a projection on a public data set."""
 
+from this_workflow import job
+
 from dpstudy.features.fits import fit_projection
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):

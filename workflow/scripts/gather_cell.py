@@ -2,7 +2,8 @@
 
 import os
 
-from dpstudy.job import job
+from this_workflow import job
+
 from dpstudy.study.gather import gather_cell
 
 if __name__ == "__main__":

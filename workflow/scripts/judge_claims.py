@@ -1,7 +1,8 @@
 """Judge every claim of a paper."""
 
+from this_workflow import job
+
 from dpstudy.files import write_json
-from dpstudy.job import job
 from dpstudy.report.claims import NOTHING, judge_paper
 from dpstudy.tables.results import Results
 

@@ -1,7 +1,8 @@
 """Find the images that a public set shares with private ones, and decide what is kept."""
 
+from this_workflow import job
+
 from dpstudy.dedup.match import deduplicate
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

@@ -1,7 +1,8 @@
 """Put the matches of a public set's shards together, and decide what is kept."""
 
+from this_workflow import job
+
 from dpstudy.dedup.jobs import merge
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

@@ -1,7 +1,8 @@
 """Describe the finished shards of one split: rows, classes, SHA-256 of each."""
 
+from this_workflow import job
+
 from dpstudy.data.prepare import data_root, prepare_manifest
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from this_workflow import job
+
 from dpstudy.data import shards
 from dpstudy.data.plant import plant
 from dpstudy.data.prepare import data_root, prepare_shard
-from dpstudy.job import job
 
 
 def planting(options: dict, files: list[str]):

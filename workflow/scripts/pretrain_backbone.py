@@ -1,7 +1,8 @@
 """Pre-train a network on a public data set."""
 
+from this_workflow import job
+
 from dpstudy import torchrun
-from dpstudy.job import job
 from dpstudy.pretraining.pretrain import pretrain
 from dpstudy.study.provenance import library_hash
 

@@ -1,6 +1,7 @@
 """Say what the scores of a cell's models are worth."""
 
-from dpstudy.job import job
+from this_workflow import job
+
 from dpstudy.study.scoring import score_cell
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Find candidates for copies of private images in one shard of a public set."""
 
+from this_workflow import job
+
 from dpstudy.dedup.jobs import Shard, search_shard
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

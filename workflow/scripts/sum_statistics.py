@@ -1,8 +1,9 @@
 """Sum what least squares needs over the private records of one split of a feature set, or a share, in one pass."""
 
+from this_workflow import job
+
 from dpstudy.features import shards
 from dpstudy.features.batches import ShardBatches
-from dpstudy.job import job
 from dpstudy.methods.sufficient_statistics import accumulate
 
 if __name__ == "__main__":

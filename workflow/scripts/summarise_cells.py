@@ -1,7 +1,8 @@
 """Gather the metrics of the study's cells; refuse a cell that another config or library made."""
 
+from this_workflow import job
+
 from dpstudy.evaluation.summary import cell_name, write_summary
-from dpstudy.job import job
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

@@ -1,6 +1,7 @@
 """Add up what publishing every seed and cell of each private data set would spend."""
 
-from dpstudy.job import job
+from this_workflow import job
+
 from dpstudy.study.locations import records_of
 from dpstudy.study.totals import write_totals
 

@@ -2,7 +2,8 @@
 
 import os
 
-from dpstudy.job import job
+from this_workflow import job
+
 from dpstudy.study.inputs import CellInputs, CellRequest
 from dpstudy.study.launch import launch
 from dpstudy.study.locations import records_of

@@ -2,8 +2,9 @@
 
 import os
 
+from this_workflow import job
+
 from dpstudy.files import read_json
-from dpstudy.job import job
 from dpstudy.release.bundle import Origin, write_bundle
 from dpstudy.study.certificates import certified
 

@@ -1,6 +1,7 @@
 """Write the LaTeX document that holds every table and figure of the study."""
 
-from dpstudy.job import job
+from this_workflow import job
+
 from dpstudy.tables.paper import write_paper
 
 if __name__ == "__main__":

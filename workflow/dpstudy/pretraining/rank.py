@@ -1,8 +1,7 @@
-"""One of the processes that share a pre-training, run by torchrun: python -m dpstudy.pretraining.rank TASK"""
+"""One of the processes that share a pre-training, which torchrun starts."""
 
 import json
 import os
-import sys
 from pathlib import Path
 
 from dpstudy.job import job
@@ -19,7 +18,3 @@ def main(task: str) -> None:
         if not ranks.first:
             os.environ.pop(SHOWN, None)  # progress is told once
         pretrain(**content["arguments"], ranks=ranks)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -11,8 +11,9 @@ from pathlib import Path
 from dpstudy.errors import StudyError
 from dpstudy.study.imports import imports_of, write_imports
 
-PACKAGE = Path(__file__).parents[1]
-_ROOT = PACKAGE.parent
+PACKAGE = Path(__file__).resolve().parents[1]
+WORKFLOW = PACKAGE.parent
+_SCRIPTS = WORKFLOW / "scripts"
 
 
 def closure(*starts: str) -> list[str]:
@@ -34,7 +35,7 @@ def _named(starts: tuple[str, ...], here: Path) -> tuple[str, ...]:
         path = Path(start)
         files |= _closure_of(path.resolve() if path.suffix == ".py" else _file_of(start) or _outside(start))
     write_imports()
-    return tuple(sorted(_relative(path, here) for path in files))
+    return tuple(sorted(relative(path, here) for path in files))
 
 
 @functools.cache
@@ -54,21 +55,22 @@ def _imports(path: Path) -> tuple[Path, ...]:
     files: list[Path] = []
     root = next(folder for folder in path.parents if not (folder / "__init__.py").is_file())
     *around, own = path.relative_to(root).with_suffix("").parts
-    roots = {(*around, own)[0]: root, PACKAGE.name: _ROOT}
+    roots = {(*around, own)[0]: root, PACKAGE.name: WORKFLOW}
+    beside = _SCRIPTS if root == _SCRIPTS else None  # a script imports its neighbours by their bare names
     for level, module, imported in imports_of(path):
         near = around[: len(around) + 1 - level] if level else []
         base = ".".join([*near, *([module] if module else [])])
         names = [base, *(f"{base}.{name}" for name in imported)]
         for name in names:
-            package = name.split(".")[0]
-            file = _file_of(name, roots[package]) if package in roots else None
+            folder = roots.get(name.split(".")[0], beside)
+            file = _file_of(name, folder) if folder else None
             if file is not None:
                 files += [file, *_parents(file)]
     return tuple(files)
 
 
 @functools.cache
-def _file_of(module: str, root: Path = _ROOT) -> Path | None:
+def _file_of(module: str, root: Path = WORKFLOW) -> Path | None:
     base = root.joinpath(*module.split("."))
     for path in (base.with_suffix(".py"), base / "__init__.py"):
         if path.is_file():
@@ -104,5 +106,11 @@ def _packages(folder: Path) -> tuple[Path, ...]:
     return (own, *_packages(folder.parent)) if own.is_file() else ()
 
 
-def _relative(path: Path, here: Path) -> str:
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+def relative(path: Path, folder: Path | None = None) -> str:
+    """The path of a file as rules name it: relative to `folder` (the current one) where it lies below it.
+
+    Snakemake's records then hold when a clone is moved with its results; of a study in a folder elsewhere they name the
+    clone's place.
+    """
+    folder = folder or Path.cwd()
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)

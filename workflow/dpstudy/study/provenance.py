@@ -9,9 +9,10 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from dpstudy import __version__
 from dpstudy.files import sha256
 
-_PACKAGES = ("dpstudy", "numpy", "scipy", "torch", "dp-accounting", "pyarrow", "snakemake")
+_PACKAGES = ("numpy", "scipy", "torch", "dp-accounting", "pyarrow", "snakemake")
 
 
 def config_hash(options: Mapping) -> str:
@@ -91,7 +92,7 @@ def listed_code(path: str) -> list[str]:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that results depend on."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "dpstudy": __version__}  # not what an environment calls installed
     for name in _PACKAGES:
         try:
             found[name] = importlib.metadata.version(name)

@@ -1,11 +1,7 @@
-"""One of the processes that `launch` starts: the first trains and writes a cell, the others only help.
-
-Run by torchrun: python -m dpstudy.study.rank TASK
-"""
+"""One of the processes that `launch` starts by torchrun: the first trains and writes a cell, the others only help."""
 
 import json
 import os
-import sys
 from pathlib import Path
 
 from dpstudy import methods
@@ -42,7 +38,3 @@ def main(task: str) -> None:
         else:
             os.environ.pop(SHOWN, None)  # progress is told once
             help_to_train(request, inputs)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
