@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument(
         "--rows",
         type=int,
-        help="most rows of `stream` (1,280,000: 2 GB of disk) or `exact`, another n of `smoothing`, or runs of `attack`",
+        help="most rows of `stream` (1,280,000: 2 GB of disk) or `exact`, another n of `smoothing`, runs of `attack`",
     )
     parser.add_argument("--study", help="of `memory`: the study that is run, instead of config.yaml")
     parser.add_argument("--out", help="of `curves` and `dedup`: a folder for figures and the numbers behind them")

@@ -35,7 +35,8 @@ def main(arguments: list[str]) -> int:
     } | trained  # what is scored after it says no reason of its own
     stale = {cell: reason for cell, reason in cells.items() if Path(f"results/cells/{cell}/metrics.json").exists()}
     missing = [cell for cell in cells if cell not in stale]
-    every, seeds, spent = cells_seeds_and_spent(arguments)
+    study = study_of(arguments)
+    every, seeds, spent = cells_seeds_and_spent(study)
     order = {cell: number for number, cell in enumerate(every)}
     missing.sort(key=lambda cell: order.get(cell, len(order)))
     print(f"cells: {len(every.keys() - cells.keys())} done, {len(stale)} stale, {len(missing)} missing")
@@ -47,6 +48,9 @@ def main(arguments: list[str]) -> int:
     others = Counter(rule for rule, cell, _, _ in due if not cell and rule != "all")
     if others:
         print("also to run: " + ", ".join(f"{rule} {count}" for rule, count in others.items()))
+    for sentence, concerned in corrected(study).items():
+        more = f" and {len(concerned) - 1} more" if len(concerned) > 1 else ""
+        print(f"by an earlier version (docs/errata.md): {concerned[0]}{more}: {sentence}")
     if refused := len(paid_for(due, seeds, spent)):
         print(f"{refused} of the cells were trained with secure noise, and will not be again: see docs/own-data.md")
     elif due and (who := at_work()):
@@ -66,13 +70,11 @@ def at_work() -> str:
         return "" if locked(file.fileno()) else holder()  # closing the file gives a lock back
 
 
-def cells_seeds_and_spent(arguments: list[str]) -> tuple[dict[str, None], list[int], set[tuple[str, int]]]:
-    """The cells of the study that the arguments name, in its order, its seeds, and the (cell, seed) that secure noise
-    must not train again."""
+def study_of(arguments: list[str]) -> dict:
+    """The study that the arguments name, with all defaults."""
     import yaml
 
-    from dpstudy.privacy.spending import Spending
-    from dpstudy.study import cells, config
+    from dpstudy.study import config
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--configfile", default="config.yaml")
@@ -82,10 +84,33 @@ def cells_seeds_and_spent(arguments: list[str]) -> tuple[dict[str, None], list[i
     given_text = (text.partition("=") for text in given.config)
     changes = {key: yaml.BaseLoader(value).get_single_data() for key, _, value in given_text}
     with open(given.configfile, encoding="utf-8") as file:
-        study = config.load(yaml.safe_load(file) | changes)
+        return config.load(yaml.safe_load(file) | changes)
+
+
+def cells_seeds_and_spent(study: dict) -> tuple[dict[str, None], list[int], set[tuple[str, int]]]:
+    """The cells of a study, in its order, its seeds, and the (cell, seed) that secure noise must not train again."""
+    from dpstudy.privacy.spending import Spending
+    from dpstudy.study import cells
+
     book = Spending("results/privacy/spent.jsonl", study["release"].get("spend_again", False))
     spent = set() if book.again else {(entry["cell"], entry["seed"]) for entry in book.entries()}
     return dict.fromkeys(cell.path for cell in cells.unfold(study)), study["seeds"], spent
+
+
+def corrected(study: dict) -> dict[str, list[str]]:
+    """What ledgers of earlier versions may state falsely -> the cells whose they are."""
+    from dpstudy.files import read_json
+    from dpstudy.privacy.errata import errata, own_rows
+    from dpstudy.study import cells
+
+    found: dict[str, list[str]] = {}
+    for cell in cells.unfold(study):
+        ledger, run = (Path(f"results/cells/{cell.path}/{name}.json") for name in ("ledger", "run"))
+        if ledger.exists() and run.exists():
+            network = read_json(run)["hyperparameters"].get("network")
+            for sentence in errata(read_json(ledger), network, own_rows(study["datasets"][cell.dataset])):
+                found.setdefault(sentence, []).append(cell.path)
+    return found
 
 
 def jobs(text: str):

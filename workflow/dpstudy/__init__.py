@@ -9,7 +9,7 @@ The library can be used without the workflow:
 
 import importlib
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str):

@@ -43,6 +43,7 @@ from dpstudy.study.code import WORKFLOW, closure, relative
 from dpstudy.study.imports import read_imports
 from dpstudy.study.origins import UNMATCHED, publics_trained_on
 from dpstudy.study.outside import inherited_choices, is_chosen, is_planted, outside_ledger
+from dpstudy.privacy.errata import own_rows
 from dpstudy.study.paid_models import Due, guard
 from dpstudy.study.provenance import cell_fingerprint, config_hash, evaluation_fingerprint, library_hash, list_code
 from dpstudy.study.public_points import reads_public

@@ -46,6 +46,7 @@ rule certify_cells:
     params:
         library=library("certify_cells.py"),
         cells=lambda wildcards: [cell.path for cell in CELLS if cell.dataset == wildcards.dataset],
+        unnamed=lambda wildcards: own_rows(STUDY["datasets"][wildcards.dataset]),
     script:
         "../scripts/certify_cells.py"
 

@@ -38,5 +38,6 @@ rule write_bundle:
         planted=lambda wildcards: publics_where(is_planted, wildcards),
         test_public=lambda wildcards: test_is_public(STUDY["datasets"][wildcards.dataset]),
         accept=STUDY["release"]["accept"],
+        unnamed=lambda wildcards: own_rows(STUDY["datasets"][wildcards.dataset]),
     script:
         "../scripts/write_bundle.py"

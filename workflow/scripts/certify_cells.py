@@ -8,7 +8,7 @@ if __name__ == "__main__":
     with job(snakemake.log[0]):
         files = snakemake.input
         cells = [
-            {"name": name, "ledger": ledger, "run": run}
+            {"name": name, "ledger": ledger, "run": run, "unnamed": snakemake.params.unnamed}
             for name, ledger, run in zip(snakemake.params.cells, files.ledgers, files.runs, strict=True)
         ]
         write_certificates(cells, snakemake.output[0])

@@ -12,7 +12,7 @@ if __name__ == "__main__":
     with job(snakemake.log[0]):
         files, params = snakemake.input, snakemake.params
         manifest = read_json(files.images)
-        cell = {"name": params.cell, "ledger": files.ledger, "run": files.run}
+        cell = {"name": params.cell, "ledger": files.ledger, "run": files.run, "unnamed": params.unnamed}
         height, width, channels = manifest["image_shape"] or (None, None, None)
         origin = Origin(
             cell=os.path.dirname(files.metrics),

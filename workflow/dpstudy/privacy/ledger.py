@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from dpstudy import __version__
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import ITERATED, TRUNCATED, Event, unamplified, unproved
@@ -67,6 +68,7 @@ def build_ledger(
         open_questions.append(SEEDED)
     proved = certificate if not math.isinf(epsilon) and no_guarantee is None else None
     return {
+        "version": __version__,
         "scope": "one seed",
         "adjacency": certificate.adjacency if certificate else "add-remove-one",
         "unit": unit,

@@ -43,7 +43,7 @@ class Origin:
 
     Attributes:
         cell: folder of the cell: metrics.json, ledger.json, model.safetensors.
-        certificate: what other accountants say of its ledger (`bounds`).
+        certificate: what other accountants say of its ledger (`bounds`), and `errata` where there are some.
         image: {"size": [H, W], "channels", "crop"}: what images are brought to.
         classes: label names.
         multi_label: whether a record may have several.
@@ -87,8 +87,9 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
     cell, target = Path(origin.cell), Path(folder)
     ledger, metrics = read_json(cell / "ledger.json"), read_json(cell / "metrics.json")
     audit = read_json(origin.audit) if origin.audit else None
+    errata = origin.certificate.get("errata", ())
     against = refusals(
-        ledger, metrics["tuned_on"], origin.unmatched, accept, audit, chosen=origin.chosen, planted=origin.planted
+        ledger, metrics["tuned_on"], origin.unmatched, accept, audit, origin.chosen, origin.planted, errata
     )
     kind = kind_of(cell / "model.safetensors")
     if kind == _HOLDS_RECORDS:
@@ -107,7 +108,8 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
     write_json(target / "bundle.json", facts)
     if audit:
         write_json(target / "audit.json", audit)
-    (target / "PRIVACY.md").write_text(statement(ledger, name, origin.certificate["bounds"], audit), encoding="utf-8")
+    told = statement(ledger, name, origin.certificate["bounds"], audit, errata)
+    (target / "PRIVACY.md").write_text(told, encoding="utf-8")
     (target / "README.md").write_text(card(ledger, facts, trained(metrics, origin.test_public)), encoding="utf-8")
     _write_program(target, kind, features["extractor"])
     for path in (target, *target.rglob("*")):  # made to be given away, in a folder that is closed to others

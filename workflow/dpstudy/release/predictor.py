@@ -15,6 +15,7 @@ from dpstudy.features.normalise import normalise
 from dpstudy.features.projection import Projection
 from dpstudy.files import read_json
 from dpstudy.models.kinds import load_model
+from dpstudy.privacy.errata import errata
 
 _BATCH = 256
 
@@ -74,6 +75,8 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
     images = parser.parse_args(arguments).images
     try:
         predictor = Predictor(folder)
+        for sentence in errata(read_json(folder / "ledger.json")):
+            print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)
         scores = predictor.scores(images)
     except StudyError as error:
         print(f"predict.py: {error}", file=sys.stderr)

@@ -13,6 +13,7 @@ def refusals(
     audit: Mapping | None = None,
     chosen: Sequence[str] = (),
     planted: Sequence[str] = (),
+    errata: Sequence[str] = (),
 ) -> list[str]:
     """What stands against publishing a cell's model, a sentence each; empty: nothing.
 
@@ -22,8 +23,9 @@ def refusals(
         unmatched: public sets or weights that made its features, or its start, and were never compared with the private
             records.
         accept: what the data owner answers for: "tuning" that was not paid for, "drop_public" of a public set that was
-            chosen by private records. Planted copies are not to be accepted: they are private records.
+            chosen by private records, "errata" that do not concern these records. Planted copies are not to be accepted: they are private records.
         audit: of the cell, where it was attacked.
+        errata: what an earlier version may have stated falsely in the ledger (privacy/errata.py).
         chosen, planted: of the public sets that made its features, or its start, those without the images that matched
             private records, and those that hold copies of private records.
     """
@@ -57,6 +59,12 @@ def refusals(
         f"copies of private records were planted in {name!r}, which made its features or its start: leave `plant` out"
         for name in planted
     ]
+    if "errata" not in accept:
+        found += [
+            f"{sentence}; where that is not so of these records, write release: {{accept: [errata]}}; the statement will "
+            "name it"
+            for sentence in errata
+        ]
     if audit and audit["verdict"].startswith("refuted"):
         found.append(f"an attack refutes its guarantee ({audit['verdict']})")
     return found

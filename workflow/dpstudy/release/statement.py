@@ -4,7 +4,7 @@ Who is protected, how well and by what, and what is left out.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 
 from dpstudy.privacy.audit import highest, rounded_down
@@ -32,7 +32,13 @@ _CHANGE = {
 }
 
 
-def statement(ledger: Mapping, name: str, bounds: Mapping[str, float | None], audit: Mapping | None = None) -> str:
+def statement(
+    ledger: Mapping,
+    name: str,
+    bounds: Mapping[str, float | None],
+    audit: Mapping | None = None,
+    errata: Sequence[str] = (),
+) -> str:
     """The statement as Markdown.
 
     Args:
@@ -40,6 +46,7 @@ def statement(ledger: Mapping, name: str, bounds: Mapping[str, float | None], au
         name: what the model is called.
         bounds: on epsilon, by accountants that had no part in the training.
         audit: of the cell, where it was attacked.
+        errata: what the ledger may state falsely.
     """
     percent = _percent(ledger["epsilon"], ledger["delta"])
     lines = [
@@ -62,13 +69,14 @@ def statement(ledger: Mapping, name: str, bounds: Mapping[str, float | None], au
         "",
         "## What this statement does not cover",
         "",
+        *(f"- **Erratum**: an earlier version of dpstudy wrote this ledger; {sentence}." for sentence in errata),
         *(f"- {sentence}" for sentence in ledger["not_accounted"] or [_NOTHING_LEFT_OUT]),
         f"- {_NUMBER.format(many=_MANY[ledger['unit']], n=ledger['n'])}",
         *([f"- {_SEVERAL_OF_ONE}"] if ledger["unit"] == "record" else []),
         f"- {_CHOICE}",
+        *([] if "version" in ledger else ["- Rounding inside floating-point sums of records."]),
         "- What follows from the population as a whole: such a model may reveal that a group is at risk, whether or "
         "not somebody of it took part.",
-        "- Rounding inside floating-point sums of records.",
         "",
         "## Attacked",
         "",

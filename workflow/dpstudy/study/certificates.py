@@ -1,18 +1,22 @@
 """results/privacy/certificates/{dataset}.json: every ledger of a data set's cells, held against other accountants."""
 
+import logging
 from collections.abc import Sequence
 
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json, write_json
 from dpstudy.privacy.certificate import recertify
+from dpstudy.privacy.errata import errata
 from dpstudy.study.schema import check
+
+_log = logging.getLogger("dpstudy")
 
 
 def certified(cells: Sequence[dict]) -> dict[str, dict]:
     """Certify cells anew: cell -> what `recertify` finds.
 
     Args:
-        cells: {"name", "ledger" (path), "run" (path)} of each.
+        cells: {"name", "ledger" (path), "run" (path), "unnamed" (as of `errata`)} of each.
 
     Raises:
         StudyError: a ledger does not stand. No table, and no bundle, is built then: a wrong privacy claim is worse than
@@ -20,8 +24,13 @@ def certified(cells: Sequence[dict]) -> dict[str, dict]:
     """
     found = {}
     for cell in cells:
-        drawn = [seed["releases"] for seed in read_json(cell["run"])["seeds"]]
-        found[cell["name"]] = recertify(read_json(cell["ledger"]), drawn)
+        run, ledger = read_json(cell["run"]), read_json(cell["ledger"])
+        found[cell["name"]] = recertify(ledger, [seed["releases"] for seed in run["seeds"]])
+        if told := errata(ledger, run["hyperparameters"].get("network"), cell.get("unnamed", False)):
+            found[cell["name"]]["errata"] = told
+            _log.warning(
+                "cell %s: an earlier version wrote its ledger (docs/errata.md): %s", cell["name"], "; ".join(told)
+            )
     wrong = {name: one["faults"] for name, one in found.items() if one["faults"]}
     for name, faults in wrong.items():
         more = f" ({len(wrong) - 1} further cells fall too)" if len(wrong) > 1 else ""
