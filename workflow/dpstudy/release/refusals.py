@@ -23,7 +23,8 @@ def refusals(
         unmatched: public sets or weights that made its features, or its start, and were never compared with the private
             records.
         accept: what the data owner answers for: "tuning" that was not paid for, "drop_public" of a public set that was
-            chosen by private records, "errata" that do not concern these records. Planted copies are not to be accepted: they are private records.
+            chosen by private records, "errata" that do not concern these records. Planted copies are not to be
+            accepted: they are private records.
         audit: of the cell, where it was attacked.
         errata: what an earlier version may have stated falsely in the ledger (privacy/errata.py).
         chosen, planted: of the public sets that made its features, or its start, those without the images that matched
@@ -61,8 +62,8 @@ def refusals(
     ]
     if "errata" not in accept:
         found += [
-            f"{sentence}; where that is not so of these records, write release: {{accept: [errata]}}; the statement will "
-            "name it"
+            f"{sentence}; where that is not so of these records, write release: {{accept: [errata]}}; the statement "
+            "will name it"
             for sentence in errata
         ]
     if audit and audit["verdict"].startswith("refuted"):
