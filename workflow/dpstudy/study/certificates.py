@@ -1,7 +1,7 @@
 """results/privacy/certificates/{dataset}.json: every ledger of a data set's cells, held against other accountants."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json, write_json
@@ -26,6 +26,7 @@ def certified(cells: Sequence[dict]) -> dict[str, dict]:
     for cell in cells:
         run, ledger = read_json(cell["run"]), read_json(cell["ledger"])
         found[cell["name"]] = recertify(ledger, [seed["releases"] for seed in run["seeds"]])
+        found[cell["name"]]["sums"] = _sums(ledger, run["method"])
         if told := errata(ledger, run["hyperparameters"].get("network"), cell.get("unnamed", False)):
             found[cell["name"]]["errata"] = told
             _log.warning(
@@ -39,6 +40,13 @@ def certified(cells: Sequence[dict]) -> dict[str, dict]:
             f"results/cells/{name} and run the study again; if it falls again, the fault is in its method{more}"
         )
     return found
+
+
+def _sums(ledger: Mapping, method: str) -> str:
+    """Whether rounding of its private sums is part of what a ledger accounts for: see the schema."""
+    if ledger["noise"] != "secure" or "version" not in ledger:
+        return "rounded"
+    return "within a margin" if method == "network_dpsgd" else "exact"
 
 
 def write_certificates(cells: Sequence[dict], path: str) -> None:
