@@ -24,11 +24,11 @@ rule write_paper:
         runtime=grown(10),
     params:
         library=library("write_paper.py"),
-        study=STUDY["study"],
-        question=STUDY.get("question", ""),
-        axes=axes(),
-        tables=list(STUDY["tables"]),
-        figures=STUDY["figures"],
+        study=lambda wildcards: STUDY["study"],
+        question=lambda wildcards: STUDY.get("question", ""),
+        axes=lambda wildcards: axes(),
+        tables=lambda wildcards: list(STUDY["tables"]),
+        figures=lambda wildcards: STUDY["figures"],
         private_tests=axes()["private_tests"],
     script:
         "../scripts/write_paper.py"
