@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpstudy.errors import StudyError
-from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.files import read_json, read_tensor_metadata, read_tensors, write_tensors
 
 TENSORS = {"b": np.arange(6, dtype=np.float32).reshape(2, 3), "a": np.zeros((0, 3), np.float32), "c": np.ones(())}
 
@@ -33,3 +33,10 @@ def test_no_nan_reaches_a_file(tmp_path):
     with pytest.raises(ValueError, match="'a' holds a NaN"):
         write_tensors(tmp_path / "x.safetensors", {"a": np.array([1.0, np.nan])})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, '{"n": ' + "9" * 10_000 + "}", "{"])
+def test_json_that_python_cannot_hold_is_a_sentence(text, tmp_path):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(StudyError, match="a.json: not valid JSON"):
+        read_json(tmp_path / "a.json")

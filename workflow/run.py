@@ -164,10 +164,29 @@ def here(program: str, argument: str = "") -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["cmdline", "cwd"]):
         command = process.info["cmdline"] or []
-        runs = any(Path(part).name.startswith(program) for part in command[:4])
-        if runs and process.info["cwd"] == str(Path.cwd()) and any(argument in part for part in command):
+        if (
+            runs(command, program)
+            and process.info["cwd"] == str(Path.cwd())
+            and any(argument in part for part in command)
+        ):
             found.append(process)
     return found
+
+
+def runs(command: list[str], program: str) -> bool:
+    """Whether a command line is of a program: by its own name, or as what Python was given to run.
+
+    >>> runs(["python3.11", "-u", "/usr/bin/snakemake", "-n"], "snakemake")
+    True
+    >>> runs(["tail", "-f", "snakemake.log"], "snakemake")
+    False
+    """
+    first, *rest = (*command, "")
+    name = Path(first).name
+    if name == program or (program == "python" and re.fullmatch(r"python[\d.]*", name)):
+        return True
+    given = next((part for part in rest[:4] if not part.startswith("-")), "")
+    return re.fullmatch(r"python[\d.]*", name) is not None and Path(given).name == program
 
 
 def shows_progress(arguments: list[str]) -> bool:

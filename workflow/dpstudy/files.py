@@ -90,7 +90,10 @@ def read_json(path: str | os.PathLike) -> dict:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # or a number of thousands of digits, or lists in lists
         raise StudyError(f"{path}: not valid JSON ({error}); delete it and run the study again") from None
 
 

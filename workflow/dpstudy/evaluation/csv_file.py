@@ -1,4 +1,8 @@
-"""CSV files with one spelling: comma, "\\n", floats that read back to the same bits, empty for a missing value."""
+"""CSV files with one spelling: comma, newline, floats that read back to the same bits, empty for a missing value.
+
+Spreadsheets take text that begins with =, +, - or @ for a formula, and names of files, classes and groups are not ours
+to trust: such text gets an apostrophe in front, as spreadsheets themselves write it.
+"""
 
 import csv
 import os
@@ -6,10 +10,38 @@ from collections.abc import Iterable, Sequence
 
 from dpstudy.files import atomic
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 
 def write_csv(path: str | os.PathLike, header: Sequence[str], rows: Iterable[Iterable]) -> None:
     """Write a header and rows; None becomes an empty field."""
     with atomic(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+        writer.writerow(map(guarded, header))
+        writer.writerows(map(guarded, row) for row in rows)
+
+
+def guarded(value: object) -> object:
+    """A field that no spreadsheet computes.
+
+    >>> guarded("=1+1"), guarded("-0.5"), guarded(-0.5), guarded("a=b")
+    ("'=1+1", '-0.5', -0.5, 'a=b')
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value) else value
+
+
+def unguarded(value: str) -> str:
+    """The inverse of `guarded`, of text.
+
+    >>> unguarded("'=1+1"), unguarded("'tis"), unguarded("-0.5")
+    ('=1+1', "'tis", '-0.5')
+    """
+    return value[1:] if value[:1] == "'" and value[1:].startswith(_FORMULA) else value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from dpstudy.errors import StudyError
-from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evaluation.csv_file import unguarded, write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.files import read_json, read_table, sha256, write_table
 
@@ -115,7 +115,8 @@ def read_summary(path: str | os.PathLike) -> list[dict]:
         try:
             with open(path, encoding="utf-8", newline="") as file:
                 reader = csv.DictReader(file)
-                rows, columns = list(reader), reader.fieldnames
+                rows = [{key: unguarded(value) for key, value in row.items()} for row in reader]
+                columns = reader.fieldnames
         except FileNotFoundError:
             raise StudyError(f"{path}: no such file") from None
     if columns != SCHEMA.names:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpstudy.data.images import decode_all
 from dpstudy.errors import StudyError
+from dpstudy.evaluation.csv_file import guarded
 from dpstudy.features import open_extractor
 from dpstudy.features.normalise import normalise
 from dpstudy.features.projection import Projection
@@ -83,8 +84,8 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
         return 1
     writer = csv.writer(sys.stdout)
     named = [] if predictor.multi_label else ["predicted"]
-    writer.writerow(["image", *named, *predictor.classes])
+    writer.writerow(map(guarded, ["image", *named, *predictor.classes]))
     for path, row in zip(images, scores, strict=True):
         best = [] if predictor.multi_label else [predictor.classes[int(row.argmax())]]
-        writer.writerow([path, *best, *(f"{value:.6g}" for value in row)])
+        writer.writerow(map(guarded, [path, *best, *(f"{value:.6g}" for value in row)]))
     return 0
