@@ -71,7 +71,7 @@ def cells_seeds_and_spent(arguments: list[str]) -> tuple[dict[str, None], list[i
     must not train again."""
     import yaml
 
-    from dpstudy.privacy.spending import Spending
+    from dpstudy.privacy.spending import BOOK, Spending
     from dpstudy.study import cells, config
 
     parser = argparse.ArgumentParser()
@@ -83,7 +83,7 @@ def cells_seeds_and_spent(arguments: list[str]) -> tuple[dict[str, None], list[i
     changes = {key: yaml.BaseLoader(value).get_single_data() for key, _, value in given_text}
     with open(given.configfile, encoding="utf-8") as file:
         study = config.load(yaml.safe_load(file) | changes)
-    book = Spending("results/privacy/spent.jsonl", study["release"].get("spend_again", False))
+    book = Spending(BOOK, study["release"].get("spend_again", False))
     spent = set() if book.again else {(entry["cell"], entry["seed"]) for entry in book.entries()}
     return dict.fromkeys(cell.path for cell in cells.unfold(study)), study["seeds"], spent
 

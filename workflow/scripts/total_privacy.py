@@ -1,6 +1,7 @@
 """Add up what publishing every seed and cell of each private data set would spend."""
 
 from dpstudy.job import job
+from dpstudy.privacy.spending import BOOK
 from dpstudy.study.locations import records_of
 from dpstudy.study.totals import write_totals
 
@@ -12,4 +13,4 @@ if __name__ == "__main__":
             for dataset, ledger, run in zip(snakemake.params.datasets, files.ledgers, files.runs, strict=True)
         ]
         records = {name: records_of(snakemake.config, name) for name in snakemake.params.deltas}
-        write_totals(cells, snakemake.params.deltas, snakemake.output[0], "results/privacy/spent.jsonl", records)
+        write_totals(cells, snakemake.params.deltas, snakemake.output[0], BOOK, records)
