@@ -89,10 +89,10 @@ def study_of(arguments: list[str]) -> dict:
 
 def cells_seeds_and_spent(study: dict) -> tuple[dict[str, None], list[int], set[tuple[str, int]]]:
     """The cells of a study, in its order, its seeds, and the (cell, seed) that secure noise must not train again."""
-    from dpstudy.privacy.spending import Spending
+    from dpstudy.privacy.spending import BOOK, Spending
     from dpstudy.study import cells
 
-    book = Spending("results/privacy/spent.jsonl", study["release"].get("spend_again", False))
+    book = Spending(BOOK, study["release"].get("spend_again", False))
     spent = set() if book.again else {(entry["cell"], entry["seed"]) for entry in book.entries()}
     return dict.fromkeys(cell.path for cell in cells.unfold(study)), study["seeds"], spent
 

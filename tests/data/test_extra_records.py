@@ -48,9 +48,29 @@ def test_extra_records_join_train_and_no_other_split(tmp_path, more):
     train = found["train"]
     added = np.array([name.startswith("extra-") for name in train.ids])
     assert added.sum() == 120 and set(train.ids[~added]) == set(plain["train"].ids)
-    for name, image, label in zip(train.ids[added], train.images[added], train.labels[added], strict=True):
-        row = int(name.removeprefix("extra-all-"))
-        assert (image == row % 251).all() and label == row % 10, "image and label are the record's own"
+    levels, labels = train.images[added][:, 0, 0, 0].tolist(), train.labels[added].tolist()
+    assert (train.images[added] == train.images[added][:, :1, :1]).all()
+    records = set(zip(levels, labels, strict=True))
+    assert len(records) == 120 and records <= {(row % 251, row % 10) for row in range(COUNT)}, "each with its own label"
+
+
+def test_one_extra_record_less_lets_one_other_in(tmp_path, more):
+    """Where 120 of them are taken, as `CHOSEN` says; and likewise of a data set that is the user's own as a whole."""
+    own = {"reader": "arrays", "location": "more", "splits": {"test": 0.2, "records": 100}, "classes": 10, "shards": 1}
+    images, labels = (np.load(more / f"all_{what}.npy") for what in ("images", "labels"))
+    options = (DIGITS | {"extra": EXTRA}, own)
+
+    def chosen(each):
+        train = prepared(tmp_path, each, "train")
+        return {image.tobytes() + bytes([label]) for image, label in zip(train.images, train.labels, strict=True)}
+
+    before = [chosen(each) for each in options]
+    for row in range(4):
+        np.save(more / "all_images.npy", np.delete(images, row, 0))
+        np.save(more / "all_labels.npy", np.delete(labels, row, 0))
+        for each, all_of_them in zip(options, before, strict=True):
+            left = chosen(each)
+            assert len(all_of_them - left) == len(left - all_of_them) <= 1
 
 
 def test_more_extra_records_contain_fewer(tmp_path, more):
@@ -125,16 +145,18 @@ def test_what_a_ledger_must_say_of_a_data_set():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "kept", "named"),
     [
-        ({"reader": "arrays", "splits": {"validation": 0.1}}, True),
-        ({"reader": "arrays", "splits": {"validation": 0}}, False),
-        ({"reader": "labels", "unit": "subject"}, True),
-        ({"reader": "labels", "beyond": "truncate", "positives": 2}, True),
-        ({"reader": "image_table", "mosaic": "all.png", "splits": {"test": 0.3}}, True),
-        ({"reader": "image_table", "path_column": "path", "splits": {"test": 0.3}, "unit": "subject"}, False),
-        ({"reader": "idx", "splits": {"validation": 0.1}}, False),
+        ({"reader": "arrays", "splits": {"validation": 0.1}}, True, False),
+        ({"reader": "arrays", "splits": {"validation": 0}}, False, False),
+        ({"reader": "labels", "unit": "subject"}, True, True),
+        ({"reader": "labels", "beyond": "truncate", "positives": 2}, True, True),
+        ({"reader": "image_table", "mosaic": "all.png", "splits": {"test": 0.3}}, True, False),
+        ({"reader": "image_table", "path_column": "path", "splits": {"test": 0.3}, "unit": "subject"}, False, False),
+        ({"reader": "idx", "splits": {"validation": 0.1}}, False, False),
     ],
 )
-def test_ledgers_say_where_numbers_decide_about_somebodys_own_records(options, said):
-    assert (NUMBERED in caveats(options)) == said
+def test_ledgers_say_where_numbers_decide_about_somebodys_own_records(options, kept, named):
+    """Where row numbers are kept (spending.numbered), and where records are named by what they hold."""
+    assert (NUMBERED in caveats(options, numbered=True)) == kept
+    assert (NUMBERED in caveats(options)) == named

@@ -78,6 +78,16 @@ def test_arrays_and_what_enlarges_a_benchmark_show(root):
     assert state_of(unnamed, root) != before, "whose classes the benchmark names"
 
 
+def test_own_records_in_a_benchmarks_format_show(root):
+    (root / "own/all_labels.npy").write_bytes(b"1")
+    options = {"reader": "mosaics", "location": "own", "test_split": "private"}
+    before = state_of(options, root)
+    (root / "own/all_labels.npy").write_bytes(b"12")
+    assert state_of(options, root) != before
+    assert state_of(options | {"test_split": "public"}, root) == ""
+    assert state_of({"reader": "digits", "test_split": "private"}, root) == "", "which lie in no folder"
+
+
 def test_a_file_that_may_be_absent_hides_no_other(root):
     options = with_table(root) | {"unreadable": 0.5}
     states = [state_of(options, root)]

@@ -46,6 +46,47 @@ def test_a_damaged_book_is_not_taken_for_an_empty_one(tmp_path):
         Spending(tmp_path / "spent.jsonl").check("y", [0])
 
 
+def _old(path, *names):
+    """A book whose lines are those of earlier versions."""
+    lines = [{"dataset": dataset, "records": records, "cell": "c", "seed": 0} for dataset, records in names]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return Spending(path)
+
+
+def test_rows_keep_the_numbers_by_which_a_book_knows_them(tmp_path):
+    """And only those: of the same reader and folder, whatever enlarges it, or of an old line's name."""
+    mine = {"datasets": {"own": {"reader": "idx", "location": "mine"}}, "data_root": str(tmp_path)}
+    others = [
+        {"reader": "cifar", "location": "mine"},
+        {"reader": "idx", "location": "mine/below"},
+        {"reader": "idx", "location": "other"},
+    ]
+    records = records_of(mine, "own")
+    book = _old(tmp_path / "old.jsonl", ("another name", records))
+    assert book.numbered("own", records)
+    for entry in others:
+        assert not book.numbered("another name", records_of(mine | {"datasets": {"d": entry}}, "d"))
+    enlarged = mine["datasets"]["own"] | {"extra": {"reader": "arrays", "location": "more"}}
+    assert book.numbered("d", records_of(mine | {"datasets": {"d": enlarged}}, "d"))
+    assert _old(tmp_path / "older.jsonl", ("own", "")).numbered("own", records)
+    assert not _old(tmp_path / "older.jsonl", ("own", "")).numbered("x", records)
+
+
+def test_what_is_trained_now_changes_no_names(tmp_path):
+    """A data set that is new keeps the names it has; one that an old book knows keeps its numbers for good."""
+    book = Spending(tmp_path / "new.jsonl")
+    for seed in (0, 1):
+        assert not book.numbered("own", "r1")
+        book.record("own", "own/b/c/eps=1", seed, LEDGER, "r1")
+    assert [entry["ids"] for entry in book.entries()] == ["content"] * 2
+    book = _old(tmp_path / "old.jsonl", ("own", "r1"))
+    for seed in (0, 1):
+        book.record("own", "own/b/c/eps=1", seed, LEDGER, "r1")
+        book.record("other", "other/b/c/eps=1", seed, LEDGER, "r2")
+        assert book.numbered("own", "r1") and not book.numbered("other", "r2")
+    assert all(("ids" in entry) == (entry["dataset"] == "other") for entry in book.entries()), "whoever mends the book"
+
+
 def _write(path, job):
     for seed in range(40):
         Spending(path).record("a", f"cell {job}", seed, LEDGER)

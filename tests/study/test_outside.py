@@ -1,8 +1,20 @@
 """What is told of public sets that depend on private records."""
 
+import json
+
 import pytest
 
-from dpstudy.study.outside import FLOOR_CHOSEN, inherited_choices, is_chosen, is_planted, outside_ledger
+from dpstudy.privacy.spending import Spending
+from dpstudy.study.locations import records_of
+from dpstudy.study.outside import (
+    FLOOR_CHOSEN,
+    KEPT_NUMBERS,
+    inherited_choices,
+    is_chosen,
+    is_planted,
+    kept_numbers,
+    outside_ledger,
+)
 
 FEATURES = {"f": {"extractor": "pixels", "scaling": "unit"}}
 OWN = {"reader": "image_table"}
@@ -53,6 +65,27 @@ COVARIANCE = {"method": "feature_covariance", "variant": "improved", "sanitise":
 )
 def test_a_default_that_was_chosen_on_the_private_records_is_named(reader, options, said):
     assert inherited_choices({"reader": reader}, NORMALISED | options) == said
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"reader": "arrays"}, True),
+        ({"reader": "idx", "test_split": "private"}, True),
+        ({"reader": "idx", "test_split": "public"}, False),
+        ({"reader": "cifar", "extra": {"reader": "arrays", "location": "more"}}, True),
+        ({"reader": "image_folder"}, False),
+        ({"reader": "image_table", "path_column": "path"}, False),
+        ({"reader": "image_table", "mosaic": "tiles.png"}, True),
+        ({"reader": "labels"}, False),  # says it by itself (names.NUMBERED)
+    ],
+)
+def test_ledgers_name_row_numbers_that_are_kept(tmp_path, entry, said):
+    config = {"datasets": {"own": entry | {"location": "here"}}, "data_root": str(tmp_path)}
+    book = Spending(tmp_path / "spent.jsonl")
+    assert kept_numbers(config, "own", book) == []
+    (tmp_path / "spent.jsonl").write_text(json.dumps({"dataset": "own", "records": records_of(config, "own")}))
+    assert kept_numbers(config, "own", book) == [KEPT_NUMBERS] * said
 
 
 def test_an_entry_without_normalisation_inherits_no_choice():

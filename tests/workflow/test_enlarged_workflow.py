@@ -3,6 +3,7 @@ says of a data set with extra records, and what reruns."""
 
 import copy
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import yaml
 from PIL import Image
 
 from dpstudy.data.names import CHOSEN
-from dpstudy.study.outside import FLOOR_CHOSEN
+from dpstudy.files import read_table
+from dpstudy.study.outside import FLOOR_CHOSEN, KEPT_NUMBERS
 from dpstudy.study.tuned import CHOSEN_BEFOREHAND
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
 
@@ -90,6 +92,29 @@ def test_another_sentence_reruns_the_cells_of_its_data_set_alone(enlarged):
     after = enlarged.planned()
     enlarged.write_config(shrunk())
     assert set(after) - set(before) == {("train_stepped", f"{CELL}/run.json")}
+
+
+def test_what_an_old_book_knows_keeps_its_row_numbers_and_a_new_one_its_names(enlarged):
+    """Old lines do not say what ids were; nothing is read anew where the book is as this version wrote it."""
+    shard = f"results/data/{DATASET}/train/part-00000.parquet"
+    path = enlarged.path / "results" / "privacy" / "spent.jsonl"
+    (line,) = path.read_text().splitlines()
+    assert json.loads(line)["ids"] == "content" and enlarged.planned(shard) == []
+    before = read_table(enlarged.path / shard).column("id").to_pylist()
+    assert {len(name) for name in before if name.startswith("extra")} == {len("extra-all-") + 32}
+    old = StudyFolder(enlarged.path.with_name("old"))
+    shutil.copytree(enlarged.path, old.path)
+    shutil.rmtree(old.path / "results" / "cells")
+    old.write_config(shrunk() | {"data_root": str(enlarged.path / "data"), "seeds": [1]})
+    book = old.path / path.relative_to(enlarged.path)
+    book.write_text(json.dumps({key: value for key, value in json.loads(line).items() if key != "ids"}) + "\n")
+    result = old.snakemake(f"{CELL}/ledger.json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    after = read_table(old.path / shard).column("id").to_pylist()
+    assert len(after) == len(before)
+    assert {len(name) for name in after if name.startswith("extra")} == {len("extra-all-00000")}
+    assert KEPT_NUMBERS in json.loads((old.path / CELL / "ledger.json").read_text())["not_accounted"]
+    assert "ids" not in json.loads(book.read_text().splitlines()[1]), "nor does the next training know it otherwise"
 
 
 def test_an_edit_of_the_extra_reader_reads_that_data_set_anew(enlarged):

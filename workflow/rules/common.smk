@@ -22,8 +22,9 @@ if (imported := Path(dpstudy.__file__ or "").resolve().parent) != Path(workflow.
     )
 
 from dpstudy.arrays import has_driver
-from dpstudy.data.names import DRAWN, caveats, split_names
-from dpstudy.data.own import is_confidential, own_data, own_reader, test_is_public
+from dpstudy.data.names import DRAWN, caveats, may_be_numbered, split_names
+from dpstudy.data.own import is_confidential, own_data, own_reader, own_sources, test_is_public
+from dpstudy.data.own_names import BLOCK_BYTES
 from dpstudy.data.readers import CROPPING
 from dpstudy.data.shard_size import shard_size, unpacked_bytes
 from dpstudy.errors import StudyError
@@ -34,7 +35,7 @@ from dpstudy.job import check_writable, keep_to_owner, name_workflow
 from dpstudy.methods import module_name
 from dpstudy.methods.network_memory import micro_batch_mb
 from dpstudy.models.kinds import MODELS
-from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.study import black_box_options
 from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
@@ -230,10 +231,11 @@ def look_through_own_data():
     if own and not workflow.touch:
         from dpstudy.data.prepare import look_through
 
+        root = Path(study_locations.data_root(STUDY))
         for name in own:
             entry = STUDY["datasets"][name]
             try:
-                if told := look_through(name, entry, Path(study_locations.data_root(STUDY)), entry["delta"]):
+                if told := look_through(name, entry, root, entry["delta"], numbered(name)):
                     logger.warning(f"dpstudy: datasets.{name}: {told}")
             except StudyError as error:
                 raise WorkflowError(f"dpstudy: nothing was run: {error}")
@@ -258,7 +260,7 @@ def look_for_latex():
 
 def guard_paid_models():
     """Refuse, before anything is removed, what would overwrite models that secure noise has paid for."""
-    spent, secure = Path("results/privacy/spent.jsonl"), STUDY["noise"] == "secure"
+    spent, secure = Path(BOOK), STUDY["noise"] == "secure"
     if workflow.touch or not (secure or spent.exists()):
         return
     due = [

@@ -22,6 +22,7 @@ rule prepare_shard:
         library=lambda wildcards: library("prepare_shard.py", *reader_modules(wildcards.source)),
         options=lambda wildcards: reading_options(wildcards.source),
         private=lambda wildcards: wildcards.source in STUDY["datasets"],
+        numbered=lambda wildcards: numbered(wildcards.source),
         images=lambda wildcards: state_of_images(wildcards.source),
     script:
         "../scripts/prepare_shard.py"

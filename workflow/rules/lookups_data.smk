@@ -36,9 +36,24 @@ def planted_from(wildcards):
 
 def reading_options(source):
     """What a reader is told of a data set: not what only others need, so that another delta reads nothing anew."""
-    cut = SOURCES[source].get("beyond") == "truncate"
-    others = ("delta", "not_accounted", "matched", "test_split", "sum_jobs", *(() if cut else ("positives", "beyond")))
-    return {key: value for key, value in SOURCES[source].items() if key not in others}
+    options = SOURCES[source]
+    others = ["delta", "not_accounted", "matched", "sum_jobs"]
+    others += [] if options.get("beyond") == "truncate" else ["positives", "beyond"]
+    # whose the test records are says how records are named where it says that they are the user's own at all
+    named = options.get("test_split") == "private" and not own_data(options["reader"]) and not numbered(source)
+    others += [] if named else ["test_split"]
+    return {key: value for key, value in options.items() if key not in others}
+
+
+@functools.cache
+def numbered(source):
+    """Whether a user's own records keep row numbers, by which the book of secure noise knows them."""
+    if source not in STUDY["datasets"] or not own_reader(STUDY["datasets"][source]):
+        return False
+    try:
+        return Spending(BOOK).numbered(source, study_locations.records_of(STUDY, source))
+    except StudyError as error:
+        raise WorkflowError(f"dpstudy: {error}")
 
 
 def reader_modules(source):
@@ -154,4 +169,5 @@ def dataset_facts(dataset):
     """What a cell is told of its data set."""
     options = STUDY["datasets"][dataset]
     facts = {key: options[key] for key in TOLD if key in options}
-    return facts | ({"not_accounted": caveats(options)} if caveats(options) else {})
+    sentences = caveats(options, numbered(dataset))
+    return facts | ({"not_accounted": sentences} if sentences else {})

@@ -90,7 +90,14 @@ def streaming_memory(megabytes_least, factor, limit, beyond=1.7, processes=1):
 
 
 def preparation_memory(wildcards, input):
-    """mem_mb of reading a shard of images: a row group of them is held four times, the rest and what names them once."""
+    """mem_mb of reading a shard of images, and of naming all of a data set by what they hold before."""
+    own = own_sources(SOURCES[wildcards.source]) if wildcards.source in STUDY["datasets"] else []
+    named = any(map(may_be_numbered, own)) and not numbered(wildcards.source)
+    return int(reading_memory(wildcards, input) + (3e-6 * BLOCK_BYTES if named else 0))
+
+
+def reading_memory(wildcards, input):
+    """Megabytes of reading a shard: a row group of images is held four times, the rest and what names them once."""
     options = SOURCES[wildcards.source]
     if options["reader"] not in SMALL_IMAGES or options["reader"] == "idx":
         size = shard_size(options, study_locations.data_root(STUDY), wildcards.split)

@@ -33,4 +33,5 @@ if __name__ == "__main__":
             planting(params.options.get("plant"), list(snakemake.input.get("planted", []))),
             uses.get("delta"),
             uses.get("positives", 1) if params.private else None,
+            params.numbered,
         )

@@ -2,6 +2,7 @@
 
 from this_workflow import job
 
+from dpstudy.privacy.spending import BOOK
 from dpstudy.study.locations import records_of
 from dpstudy.study.totals import write_totals
 
@@ -13,4 +14,4 @@ if __name__ == "__main__":
             for dataset, ledger, run in zip(snakemake.params.datasets, files.ledgers, files.runs, strict=True)
         ]
         records = {name: records_of(snakemake.config, name) for name in snakemake.params.deltas}
-        write_totals(cells, snakemake.params.deltas, snakemake.output[0], "results/privacy/spent.jsonl", records)
+        write_totals(cells, snakemake.params.deltas, snakemake.output[0], BOOK, records)

@@ -4,9 +4,11 @@ import os
 
 from this_workflow import job
 
+from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.study.inputs import CellInputs, CellRequest
 from dpstudy.study.launch import launch
 from dpstudy.study.locations import records_of
+from dpstudy.study.outside import kept_numbers
 from dpstudy.study.training import train_cell
 
 if __name__ == "__main__":
@@ -21,10 +23,11 @@ if __name__ == "__main__":
             seeds=params.seeds,
             metrics=(),
             origin=params.origin,
-            not_accounted=params.not_accounted,
+            # Not a parameter either: cells that were trained before it was said would be trained again.
+            not_accounted=[*params.not_accounted, *kept_numbers(snakemake.config, wildcards.dataset, Spending(BOOK))],
             checkpoint=getattr(params, "checkpoint", None),
             on_training=params.on_training,
-            spent="results/privacy/spent.jsonl",
+            spent=BOOK,
             # Not parameters of the rule: to allow it, or to move the data, would then train every cell again.
             spend_again=snakemake.config.get("release", {}).get("spend_again", False),
             ceiling=snakemake.config.get("release", {}).get("budget"),

@@ -5,6 +5,8 @@ the second source depends on the first (labels from a model that was trained on 
 in many of the second, which no ledger's events cover: the config says so in the data set's `not_accounted`.
 """
 
+import functools
+
 import numpy as np
 
 from dpstudy.data.reader import EXTRA, Reader, Rows
@@ -19,7 +21,7 @@ def enlarge(own: Reader, extra: Reader, records: int | None) -> Reader:
     """`own` with the pool EXTRA: all rows of `extra`'s pool "all", or else "train", or `records` of them.
 
     Raises:
-        StudyError: the two differ in classes or in the kind of label, or `extra` has fewer rows than `records`.
+        StudyError: the two differ in classes or in the kind of label; later, `extra` has fewer rows than `records`.
     """
     if extra.classes != own.classes or extra.multi_label != own.multi_label:
         raise StudyError(
@@ -35,13 +37,19 @@ class _Enlarged:
         self.pools = (*own.pools, EXTRA)
         self._own, self._extra = own, extra
         self._pool = "all" if "all" in extra.pools else "train"
-        self._ids = extra.rows(self._pool).ids
-        self._places = np.arange(len(self._ids)) if records is None else lowest(self._ids, records, _SALT, "extra")
+        self._records = records
+
+    @functools.cached_property
+    def _places(self) -> np.ndarray:
+        """Which rows of the pool are taken."""
+        ids = self._extra.rows(self._pool).ids
+        return np.arange(len(ids)) if self._records is None else lowest(ids, self._records, _SALT, "extra")
 
     def rows(self, pool: str) -> Rows:
         if pool != EXTRA:
             return self._own.rows(pool)
-        return Rows(np.array([f"{EXTRA}-{name}" for name in self._ids[self._places]], dtype=object))
+        ids = self._extra.rows(self._pool).ids[self._places]
+        return Rows(np.array([f"{EXTRA}-{name}" for name in ids], dtype=object))
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
         if pool != EXTRA:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from dpstudy.data.own import own_data
 from dpstudy.errors import StudyError
 from dpstudy.study.schema import schema
 
@@ -34,6 +35,7 @@ class Fractions(NamedTuple):
     records: int | None
 
 
+LABELS = "labels"  # the reader without images: features are brought by the number of a row, or by an id
 DRAWN = ("glyphs", "dead_leaves", "strokes", "cutouts", "scenes")  # readers: a program draws, and sees no image
 
 
@@ -82,21 +84,25 @@ def splits_of(options: dict, private: bool) -> dict:
     return splits
 
 
-def caveats(options: dict) -> list[str]:
+def caveats(options: dict, numbered: bool = False) -> list[str]:
     """What the ledger of a cell must say of how its data set came about, a sentence each.
 
     The config's own sentences (`not_accounted`), one where a fixed number of records was chosen, one where labels
     were dropped, and one where numbers decide about a user's own records.
+
+    Args:
+        numbered: the user's own records keep row numbers (spending.Spending.numbered).
     """
     chosen = "records" in options.get("splits", {}) or "records" in options.get("extra", {})
     cut = [TRUNCATED.format(options["positives"])] if options.get("beyond") == "truncate" else []
-    numbered = [NUMBERED] if _goes_by_numbers(options) else []
-    return [*options.get("not_accounted", []), *([CHOSEN] if chosen else []), *cut, *numbered]
-
-
-def _goes_by_numbers(options: dict) -> bool:
-    """Whether something is decided about a user's own records by names that may be numbers."""
     splits = options.get("splits", {})
     decided = any(splits.values()) or options.get("unit") == "subject" or options.get("beyond") == "truncate"
-    numbered = options.get("reader") in schema("config")["$defs"]["source"]["x-numbered"]
-    return numbered and "path_column" not in options and decided
+    own = own_data(options.get("reader")) and may_be_numbered(options)
+    goes_by_numbers = own and decided and (numbered or options["reader"] == LABELS)
+    told = [*([CHOSEN] if chosen else []), *cut, *([NUMBERED] if goes_by_numbers else [])]
+    return [*options.get("not_accounted", []), *told]
+
+
+def may_be_numbered(source: dict) -> bool:
+    """Whether the records of a source may have no name but their row's number."""
+    return source.get("reader") in schema("config")["$defs"]["source"]["x-numbered"] and "path_column" not in source

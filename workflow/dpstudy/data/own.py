@@ -11,14 +11,25 @@ def own_data(reader: str | None) -> bool:
     return reader in schema("config")["$defs"]["source"]["x-own-data"]
 
 
+def own_sources(options: dict) -> list[dict]:
+    """Which of a data set's config entry and its `extra` have records of the user's own, not a published benchmark's.
+    Whoever says that the test records are private has records of their own in a benchmark's format."""
+    sources = [options, *([options["extra"]] if "extra" in options else [])]
+    return [each for each in sources if options.get("test_split") == "private" or own_data(each.get("reader"))]
+
+
 def own_reader(options: dict) -> str | None:
-    """The reader for own data among those of a data set and of what enlarges it (`extra`), told from its config entry;
-    None where all its records come from published benchmarks. Whoever says that the test records are private has
-    records of their own in a benchmark's format."""
-    if options.get("test_split") == "private":
-        return options["reader"]
-    readers = (options["reader"], options.get("extra", {}).get("reader"))
-    return next((reader for reader in readers if own_data(reader)), None)
+    """The reader of the first of these; None where all records come from published benchmarks."""
+    return next((source["reader"] for source in own_sources(options)), None)
+
+
+def with_own_names(options: dict) -> dict:
+    """The config entry for `open_reader`, telling it which records are the user's own (data/own_names.py)."""
+    own = own_sources(options)
+    told = options | {"own_names": any(source is options for source in own)}
+    if "extra" in options:
+        told["extra"] = options["extra"] | {"own_names": any(source is options["extra"] for source in own)}
+    return told
 
 
 def test_is_public(options: dict) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpstudy.data.images import UnreadableImageError
 from dpstudy.data.names import splits_of
+from dpstudy.data.own import with_own_names
 from dpstudy.data.positives import at_most, refuse_more
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.readers import open_reader
@@ -31,8 +32,11 @@ def data_root(config_value: str) -> Path:
     return Path(os.environ.get("DPSTUDY_DATA") or config_value)
 
 
-def look_through(dataset: str, options: dict, data_root: Path, delta: str) -> str:
-    """Find what can be wrong with a data set before any of its images is decoded.
+def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbered: bool = False) -> str:
+    """Find what can be wrong with a data set before it is prepared; decodes images only to name them (own_names).
+
+    Args:
+        numbered: as of `prepare_shard`.
 
     Returns:
         What its owner should know: a sentence, or "".
@@ -41,7 +45,7 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str) -> st
         StudyError: as `prepare_shard`, but for what only images can show.
     """
     with _named(dataset):
-        reader = open_reader(options.get("reader"), options, data_root)
+        reader = _private(options, data_root, numbered)
         splits = _splits(reader, options, "train", True)
         pools = {pool: reader.rows(pool) for pool in reader.pools}
         for rows in pools.values():
@@ -61,12 +65,14 @@ def prepare_shard(
     change: Callable[[Records], Records] | None = None,
     delta: str | None = None,
     positives: int | None = None,
+    numbered: bool = False,
 ) -> None:
     """Read rows i*n//k to (i+1)*n//k of a split, for shard i of k (the option `shards`), and write them to `path`.
 
     With `change`, the rows pass through it before they are written (a demonstration plants images so). With `delta` it
     is compared with the number of units that will be learned from, and with `positives` the labels of each record that
-    will be learned from are counted; other values later read nothing anew.
+    will be learned from are counted; other values later read nothing anew. With `numbered` a user's own records without
+    names keep their row numbers for ids (spending.Spending.numbered).
 
     Raises:
         StudyError: the data are missing or damaged, a label is out of range, the split has fewer rows than shards, two
@@ -76,7 +82,10 @@ def prepare_shard(
         count = _shard_count(options)
         if not 0 <= shard < count:
             raise StudyError(f"shard {shard} does not exist; there are {count}")
-        reader = open_reader(options.get("reader"), options, data_root)
+        if private:
+            reader = _private(options, data_root, numbered)
+        else:
+            reader = open_reader(options.get("reader"), options, data_root)
         if private and len(reader.classes) < 2:
             raise StudyError(
                 f"there is nothing to tell apart: {reader.classes[0]!r} is the only class; name two or more"
@@ -142,6 +151,11 @@ def _named(dataset: str) -> Iterator[None]:
         yield
     except StudyError as error:
         raise StudyError(f"data set {dataset!r}: {error}") from None
+
+
+def _private(options: dict, data_root: Path, numbered: bool) -> Reader:
+    """A private data set; a user's own records in it are named so that no other has a hand in it."""
+    return open_reader(options.get("reader"), options if numbered else with_own_names(options), data_root)
 
 
 def _shard_count(options: dict) -> int:

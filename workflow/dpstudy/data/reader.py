@@ -1,5 +1,7 @@
 """What every reader of a data set offers: its pools, the ids of their rows, and any rows on demand."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -7,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from dpstudy.data.records import Records
+from dpstudy.subjects import check_named
 
 EXTRA = "extra"  # the pool of records that only train may have (data/extra.py)
 
@@ -19,11 +22,30 @@ class Rows:
         ids: (n,) strings, unique over all pools of the data set.
         subjects: (n,) strings naming the subject of each row, or None.
         files: the n image files, where a user's own table or folder has one for each row; else None.
+        named: whether the ids are the rows' own, such as paths; False where they are numbers (`numbered`).
+
+    Raises:
+        StudyError: a row names nobody as its subject (subjects.check_named).
     """
 
     ids: np.ndarray
     subjects: np.ndarray | None = None
     files: list[Path] | None = None
+    named: bool = True
+
+    def __post_init__(self):
+        if self.subjects is not None:
+            check_named(self.subjects, lambda row: f"the record {self.ids[row]!r}")
+
+    @classmethod
+    def numbered(cls, prefix: str, count: int, subjects: np.ndarray | None = None) -> Rows:
+        """Rows that have no name but their place, with ids such as "train-00017".
+
+        Published benchmarks keep these: everybody counts their records so. A user's own records are named anew by what
+        they hold (data/own_names.py), since a row that is deleted gives another number to all that follow.
+        """
+        ids = np.array([f"{prefix}-{row:05d}" for row in range(count)], dtype=object)
+        return cls(ids, subjects, named=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -62,12 +84,3 @@ class Reader(Protocol):
     def read(self, pool: str, indices: np.ndarray) -> Records:
         """The rows of `pool` at `indices`, in that order; decodes only the images asked for."""
         ...
-
-
-def numbered_ids(prefix: str, count: int) -> np.ndarray:
-    """(count,) strings such as "train-00017", for sources whose rows have no name but their place.
-
-    The place counts as a property of the record: the neighbouring data set leaves a gap and renumbers nothing. Of a
-    user's own records ledgers say so (`names.NUMBERED`).
-    """
-    return np.array([f"{prefix}-{row:05d}" for row in range(count)], dtype=object)

@@ -4,7 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from dpstudy.data.own import own_data
+from dpstudy.data.own import own_sources
 from dpstudy.data.readers import open_reader
 from dpstudy.errors import StudyError
 
@@ -20,7 +20,7 @@ def state_of(options: dict, data_root: Path) -> str:
         options: the data set's entry in the config.
         data_root: the folder that `location` is relative to.
     """
-    sources = [source for source in (options, options.get("extra", {})) if own_data(source.get("reader"))]
+    sources = [source for source in own_sources(options) if "location" in source]
     digest = hashlib.sha256()
     for source in sources:
         folder = Path(data_root) / source["location"]

@@ -11,6 +11,7 @@ import numpy as np
 from dpstudy.data.source import read_text
 from dpstudy.errors import StudyError
 from dpstudy.files import column_values, read_table
+from dpstudy.subjects import check_named
 from dpstudy.suggest import suggestion
 
 
@@ -52,6 +53,16 @@ class TextTable:
                 f"{self.where(missing[0])}: no value in the column {name!r}{further(len(missing))}; fill it in, or "
                 "leave the row out"
             )
+        return values
+
+    def subjects(self, name: str) -> np.ndarray:
+        """The (n,) names of persons in one column.
+
+        Raises:
+            StudyError: there is no such column, or a row names nobody (subjects.check_named).
+        """
+        values = self.column(name, empty=True)
+        check_named(values, self.where, name)
         return values
 
     def class_indices(self, name: str, classes: list[str]) -> np.ndarray:

@@ -8,6 +8,7 @@ from numbers import Real
 import numpy as np
 
 from dpstudy.errors import StudyError
+from dpstudy.subjects import check_named, name_of
 
 
 def array_of(values, what: str) -> np.ndarray:
@@ -73,24 +74,18 @@ def classes_of(labels: np.ndarray, classes) -> int:
 
 
 def subjects_of(values, rows: int) -> np.ndarray:
-    """(rows,) names of persons.
+    """(rows,) persons: integers as they are, else names as text (subjects.name_of).
 
     Raises:
-        StudyError: another shape, or a record without a name: whose records it belongs to would not be known.
+        StudyError: another shape, or a record whose person is not known (subjects.check_named).
     """
     subjects = array_of(values, "subjects")
     if subjects.shape != (rows,):
         raise StudyError(f"subjects of shape {subjects.shape}: must be ({rows},), whose each record is")
-    given = np.empty(rows, dtype=object)
-    given[:] = list(values)  # an array of text would have "nan" and "None" as names
-    nobody = [row for row, name in enumerate(given) if name is None or name == "" or _is_missing(name)]
-    if nobody:
-        raise StudyError(f"row {nobody[0]}: names no subject; whose it is must be known, or the record be left out")
-    return subjects
-
-
-def _is_missing(name: object) -> bool:
-    return isinstance(name, Real) and math.isnan(name) or str(name) in ("<NA>", "NaT")
+    given = subjects.tolist()
+    exact = {"exact": 2 ** (np.finfo(subjects.dtype).nmant + 1)} if subjects.dtype.kind == "f" else {}
+    check_named(given, lambda row: f"row {row}", **exact)
+    return subjects if subjects.dtype.kind in "iu" else np.array([name_of(value) for value in given])
 
 
 def shape_of(shape: Sequence[int] | None, dim: int) -> tuple[int, ...]:

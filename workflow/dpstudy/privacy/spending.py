@@ -14,16 +14,20 @@ from pathlib import Path
 
 from dpstudy.errors import StudyError
 
+BOOK = "results/privacy/spent.jsonl"
+CONTENT = "content"  # "ids" of a line: records without names were named by what they hold
+
 
 class BeyondBudgetError(StudyError):
     """With a training more would be spent than the owner allows, or nobody can tell."""
 
 
 class Spending:
-    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger"}.
+    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger"}, with "ids" but for data sets whose rows
+    go by number (`numbered`).
 
     Args:
-        path: results/privacy/spent.jsonl.
+        path: BOOK, but in tests.
         again: a cell may be trained once more; what that spends is written down like the first.
         ceiling: the most epsilon that trainings on the same records may spend together; None: as much as they want.
     """
@@ -96,6 +100,21 @@ class Spending:
                 f"{before:.4g}), beyond {budget}; leave it out, or take a smaller ε"
             )
 
+    def numbered(self, dataset: str, records: str) -> bool:
+        """Whether the rows of a data set go by their numbers because trainings knew them so before names were made of
+        what records hold (data/own_names.py): under other names, models that are paid for would be of other data.
+
+        Args:
+            records: as of `record`; the folder that is read first, and its reader, must be the same.
+        """
+        return any(
+            _first(entry["records"]) == _first(records)
+            if entry.get("records") and records
+            else entry["dataset"] == dataset
+            for entry in self.entries()
+            if "ids" not in entry
+        )
+
     def record(self, dataset: str, cell: str, seeds: int | Sequence[int], ledger: Mapping, records: str = "") -> None:
         """Add a line a seed; jobs that do so at the same time wait for each other.
 
@@ -115,6 +134,8 @@ class Spending:
         with open(self._path, "a", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             self.afford(dataset, cell, seeds, ledger, records)
+            if not self.numbered(dataset, records):
+                entry["ids"] = CONTENT
             self._path.with_name("total.json").unlink(missing_ok=True)
             file.writelines(json.dumps(entry | {"seed": seed, "ledger": dict(ledger)}) + "\n" for seed in seeds)
             file.flush()
@@ -134,6 +155,11 @@ def _names(records: str) -> tuple[set[str], set[str]]:
     """Names of the folders that are read, and of those around them."""
     own, _, around = records.partition("<")
     return set(own.split("+")), set(around.split("+")) - {""}
+
+
+def _first(records: str) -> str:
+    """The first of the names: of the folder that is read first, and its reader."""
+    return records.partition("<")[0].partition("+")[0]
 
 
 def _total(ledgers: Sequence[tuple[Mapping, int]], delta: float) -> float | None:

@@ -2,10 +2,18 @@
 
 from collections.abc import Sequence
 
-from dpstudy.data.own import test_is_public
+from dpstudy.data.names import LABELS, may_be_numbered
+from dpstudy.data.own import own_sources, test_is_public
+from dpstudy.privacy.spending import Spending
+from dpstudy.study.locations import records_of
 from dpstudy.study.origins import UNMATCHED
 from dpstudy.study.schema import BENCHMARKS, method_schema
 
+KEPT_NUMBERS = (
+    "Records without names of their own keep row numbers as ids, since earlier trainings with secure noise knew them "
+    "so: where a row is deleted and the others are numbered anew, these may change splits, and others of their records "
+    "and labels may be kept."
+)
 FLOOR_CHOSEN = (
     "The least variance that the data normalisation divides by is the default, the standard deviation of its noise, "
     "which was settled on with accuracies on CIFAR-10 in sight: the best of three on its test images, and again on "
@@ -48,6 +56,17 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
     for public in publics:
         sentences += _of_public(public, config)
     return sentences
+
+
+def kept_numbers(config: dict, dataset: str, book: Spending) -> list[str]:
+    """What a ledger says of a data set whose own records keep row numbers; a sentence, or none.
+
+    Args:
+        config: a study's, checked or as it was read.
+    """
+    entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
+    unnamed = any(may_be_numbered(source) and source["reader"] != LABELS for source in own_sources(entry))
+    return [KEPT_NUMBERS] if unnamed and book.numbered(dataset, records_of(config, dataset)) else []
 
 
 def inherited_choices(dataset: dict, entry: dict) -> list[str]:

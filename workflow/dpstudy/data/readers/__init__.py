@@ -4,6 +4,7 @@ from pathlib import Path
 
 from dpstudy.by_name import opener
 from dpstudy.data.extra import enlarge
+from dpstudy.data.own_names import OwnNames
 from dpstudy.data.reader import Reader
 from dpstudy.errors import StudyError
 
@@ -15,7 +16,8 @@ def open_reader(name: str | None, options: dict, data_root: Path) -> Reader:
     """Open a data set with the reader called `name`, enlarged by the source `extra` where its entry has one.
 
     Args:
-        options: the data set's entry in the config.
+        options: the data set's entry in the config; `own_names` (own.with_own_names) has records named as the user's
+            own are.
         data_root: the folder that `location` is relative to.
 
     Raises:
@@ -28,6 +30,8 @@ def open_reader(name: str | None, options: dict, data_root: Path) -> Reader:
             f"reader {name!r}: what its `open` gives back, {type(reader).__name__}, has no {' and no '.join(lacking)}; "
             "data/reader.py says what a reader offers"
         )
+    if options.get("own_names"):
+        reader = OwnNames(reader)
     if "extra" not in options:
         return reader
     extra = {"classes": reader.classes} | options["extra"]

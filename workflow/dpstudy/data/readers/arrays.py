@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, single_labels
 from dpstudy.errors import StudyError
@@ -34,19 +34,19 @@ class _Arrays:
 
     def __init__(self, folder: Path, pools: tuple[str, ...], classes: list[str]):
         self.classes, self.pools = classes, pools
-        self._images, self._labels = {}, {}
+        self._files, self._labels = {pool: folder / f"{pool}_images.npy" for pool in pools}, {}
         for pool in pools:
             file = folder / f"{pool}_labels.npy"
             self._labels[pool] = single_labels(read_npy(file), classes, str(file))
-            self._images[pool] = _mapped(folder / f"{pool}_images.npy")
-            if len(self._images[pool]) != len(self._labels[pool]):
-                raise StudyError(f"{file}: {len(self._labels[pool])} labels for {len(self._images[pool])} images")
+            images = len(_mapped(self._files[pool]))
+            if images != len(self._labels[pool]):
+                raise StudyError(f"{file}: {len(self._labels[pool])} labels for {images} images")
 
     def rows(self, pool: str) -> Rows:
-        return Rows(numbered_ids(pool, len(self._labels[pool])))
+        return Rows.numbered(pool, len(self._labels[pool]))
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
-        images = np.array(self._images[pool][indices])
+        images = np.array(_mapped(self._files[pool])[indices])  # mapped anew: a map holds on to all that was read of it
         return Records(self.rows(pool).ids[indices], images, self._labels[pool][indices])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.data.pickles import read_batch
-from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.readers import mosaics
 from dpstudy.data.records import Records
 from dpstudy.data.source import check_names, class_names, location, read_bytes, read_text, single_labels
@@ -118,7 +118,7 @@ class _Cifar:
                 )
 
     def rows(self, pool: str) -> Rows:
-        return Rows(numbered_ids(pool, sum(self._counts[pool])))
+        return Rows.numbered(pool, sum(self._counts[pool]))
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
         indices = np.asarray(indices, np.int64)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, single_labels
 
@@ -28,10 +28,9 @@ class _Digits:
         self.classes = classes
         self._images = np.rint(images * 255 / 16).astype(np.uint8)[..., np.newaxis]
         self._labels = single_labels(labels, classes, "scikit-learn's digits")
-        self._ids = numbered_ids("digits", len(labels))
 
     def rows(self, pool: str) -> Rows:
-        return Rows(self._ids)
+        return Rows.numbered("digits", len(self._labels))
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
-        return Records(self._ids[indices], self._images[indices], self._labels[indices])
+        return Records(self.rows(pool).ids[indices], self._images[indices], self._labels[indices])

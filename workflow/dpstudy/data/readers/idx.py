@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.data.download import fetch
-from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, read_bytes, single_labels
 from dpstudy.errors import StudyError
@@ -57,7 +57,7 @@ class _Idx:
             self._counts[pool] = image_count
 
     def rows(self, pool: str) -> Rows:
-        return Rows(numbered_ids(pool, self._counts[pool]))
+        return Rows.numbered(pool, self._counts[pool])
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
         images, labels = self._paths[pool]

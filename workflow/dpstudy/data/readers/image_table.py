@@ -3,6 +3,7 @@
 Rows keep the table's order and are counted from 0. An image's id is its path; paths are relative to the location.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.images import Mosaic, decode_all, image_options, pair
-from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import check_names, class_names, inside, location
 from dpstudy.data.table import TextTable, further, read_text_table
@@ -52,25 +53,26 @@ class _Table:
             self._labels = table.class_indices(options["label_column"], self.classes)
         self.multi_label = self._labels.ndim == 2
         subject = options.get("subject_column")
-        self._subjects = None if subject is None else table.column(subject)
+        self._subjects = None if subject is None else table.subjects(subject)
         self._groups = groups_of(table, options.get("group_columns") or [])
         paths = _paths(folder, table, options, self._subjects)
-        self._ids = numbered_ids("row", table.rows) if paths is None else paths  # without a mosaic there are paths
-        self._mosaic = self._files = None
+        self._rows = Rows.numbered("row", table.rows, self._subjects) if paths is None else Rows(paths, self._subjects)
+        self._mosaic = None
         if options.get("mosaic"):
             self._mosaic = Mosaic([inside(folder, str(options["mosaic"]), "mosaic")], _tile(options))
             self._mosaic.check_rows(table.rows, str(table.path))
         else:
-            self._files = [folder / path for path in self._ids]
+            files = [folder / path for path in self._rows.ids]  # without a mosaic there are paths
             if not options.get("unreadable"):
-                _check_there(self._files, table, options["path_column"])
+                _check_there(files, table, options["path_column"])
+            self._rows = replace(self._rows, files=files)
 
     def rows(self, pool: str) -> Rows:
-        return Rows(self._ids, self._subjects, self._files)
+        return self._rows
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
         return Records(
-            ids=self._ids[indices],
+            ids=self._rows.ids[indices],
             images=self._images(indices),
             labels=self._labels[indices],
             subjects=None if self._subjects is None else self._subjects[indices],
@@ -80,7 +82,7 @@ class _Table:
     def _images(self, indices: np.ndarray) -> np.ndarray:
         if self._mosaic is not None:
             return self._mosaic.read(indices)
-        paths = [self._folder / self._ids[index] for index in indices]
+        paths = [self._folder / self._rows.ids[index] for index in indices]
         return decode_all(
             paths, [self._table.where(index) for index in indices], self._size, self._channels, self._crop
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, single_labels
 from dpstudy.errors import StudyError
@@ -43,7 +43,7 @@ class _Batches:
         self._held: tuple[Path, np.ndarray] | None = None
 
     def rows(self, pool: str) -> Rows:
-        return Rows(numbered_ids(pool, sum(map(len, self._labels[pool]))))
+        return Rows.numbered(pool, sum(map(len, self._labels[pool])))
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
         images, first = None, 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import check_unique, class_names, location, multi_labels, single_labels
 from dpstudy.data.table import read_text_table
@@ -74,7 +74,7 @@ def _read(file: Path, pool: str, classes: list[str]) -> Records:
     else:
         labels = table.class_indices("label", classes)
     ids = table.column("id") if "id" in table.columns else None
-    subjects = table.column("subject") if "subject" in table.columns else None
+    subjects = table.subjects("subject") if "subject" in table.columns else None
     groups = {name.removeprefix(_GROUP): table.column(name) for name in wanted if name.startswith(_GROUP)}
     return _checked(file, labels, ids, subjects, groups, pool, classes)
 
@@ -91,6 +91,7 @@ def _checked(file, labels, ids, subjects, groups, pool, classes) -> Records:
     if labels.size == 0:
         raise StudyError(f"{file}: no rows")
     labels = multi_labels(labels, classes, str(file)) if labels.ndim == 2 else single_labels(labels, classes, str(file))
-    ids = numbered_ids(pool, len(labels)) if ids is None else ids
+    # a number stays a record's name here: the features that are brought know it by no other (names.NUMBERED)
+    ids = Rows.numbered(pool, len(labels)).ids if ids is None else ids
     check_unique(ids, str(file))
     return Records(ids, None, labels, subjects, groups)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.data.images import Mosaic, pair
-from dpstudy.data.reader import Reader, Rows, numbered_ids
+from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, single_labels
 from dpstudy.errors import StudyError
@@ -48,7 +48,7 @@ class _Mosaics:
             raise StudyError(f"{folder}: the pools' images differ in shape: {shapes}")
 
     def rows(self, pool: str) -> Rows:
-        return Rows(numbered_ids(pool, len(self._labels[pool])))
+        return Rows.numbered(pool, len(self._labels[pool]))
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
         return Records(self.rows(pool).ids[indices], self._mosaics[pool].read(indices), self._labels[pool][indices])

@@ -88,7 +88,7 @@ def _list(
         raise StudyError(f"{table.where(missing)}: no image {names[missing]} in {folder}/images*/")
     groups = {name: values[rows].astype(object) for name, values in groups.items()}
     ids = np.array([files[str(names[row])] for row in rows], dtype=object)
-    patients = table.column("Patient ID")[rows].astype(object)
+    patients = table.subjects("Patient ID")[rows].astype(object)
     return Listing(ids, folder, labels[rows], str(table.path), patients, groups)
 
 
