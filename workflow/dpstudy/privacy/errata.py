@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dpstudy.models.names import is_timm_network, is_wide_resnet
 from dpstudy.privacy.ledger_events import flat
 
-_UNNAMED = ("cifar", "idx", "imagenet32")
+_UNNAMED = ("cifar", "digits", "idx", "imagenet32", "mosaics")
 _SMALLEST_DELTA, _MOST_UNITS = 1e-14, 1_000_000
 NUMBERED = (
     "own records went by their row numbers: where a row is deleted, others change places between splits, and the "
