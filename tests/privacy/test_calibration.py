@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from dpstudy.errors import StudyError
 from dpstudy.privacy import calibration, gaussian
-from dpstudy.privacy.accounting import certify, rough_epsilon
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.calibration import affordable, calibrate
 from dpstudy.privacy.events import Event
+from dpstudy.privacy.renyi import rough_epsilon
 
 TARGETS = ["0.01", "0.05", "0.1", "0.5", "1", "2.93", "8", "50"]
 

@@ -12,11 +12,12 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.first_order import Parameters, plan
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.sampling import batches
-from dpstudy.privacy.accounting import certify, rdp_epsilon
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import TRUNCATED, Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.ledger_sums import total
+from dpstudy.privacy.renyi import rdp_epsilon
 
 GRID = np.linspace(-40, 40, 160001)
 

@@ -34,9 +34,10 @@ from dpstudy.methods.schedule import Schedule, prepared_by, spent
 from dpstudy.methods.units import Units, units_of
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
-from dpstudy.privacy.accounting import certify, rough_epsilon
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.events import known_to_renyi, unamplified
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.renyi import rough_epsilon
 from dpstudy.progress import progress
 
 DECAYS = ("none", "cosine")

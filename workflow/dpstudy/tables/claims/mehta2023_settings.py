@@ -3,9 +3,10 @@
 import math
 from collections.abc import Iterable, Mapping
 
-from dpstudy.privacy.accounting import rdp_epsilon, zcdp_epsilon
+from dpstudy.privacy.accounting import zcdp_epsilon
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of
+from dpstudy.privacy.renyi import rdp_epsilon
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Evidence, Finding, decided, undecided
 from dpstudy.tables.claims.mehta2023_methods import ADAM, FC, LS, NEWTON
 from dpstudy.tables.claims.mehta2023_tables import IMAGENET

@@ -6,13 +6,13 @@ from functools import cache, partial
 from itertools import pairwise
 
 from dpstudy.errors import StudyError
-from dpstudy.privacy.accounting import rdp_curve
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.calibration import affordable, calibrate
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of
 from dpstudy.privacy.noise_levels import noise_level
 from dpstudy.privacy.published import tramer2021 as plain_conversion
+from dpstudy.privacy.renyi import rdp_curve
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Finding, Part, by_roles, decided
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import MODELS
