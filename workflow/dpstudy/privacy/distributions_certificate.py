@@ -44,7 +44,7 @@ def pld(events: Sequence[Mapping], delta: float) -> float:
         return math.inf
     size = float(PLDAccountant(value_discretization_interval=1e-3).compose(_composed(events)).get_epsilon(left))
     interval = max(1e-4 * size, 1e-8)
-    if interval >= 1e-3:
+    if interval >= 1e-3 or not size:
         return size
     return float(PLDAccountant(value_discretization_interval=interval).compose(_composed(events)).get_epsilon(left))
 
@@ -61,7 +61,7 @@ def prv(events: Sequence[Mapping], delta: float, size: float) -> float:
     accountant.history = [(event["noise_multiplier"], event["sampling_rate"], event["count"]) for event in events]
     with warnings.catch_warnings():  # of logarithms of zero that are masked, and of orders that only set its grid
         warnings.simplefilter("ignore")
-        return float(accountant.get_epsilon(delta, eps_error=max(PRV_ERROR * size, PRV_LEAST)))
+        return max(0.0, float(accountant.get_epsilon(delta, eps_error=max(PRV_ERROR * size, PRV_LEAST))))
 
 
 def uncut(events: Sequence[Mapping]) -> list[dict]:

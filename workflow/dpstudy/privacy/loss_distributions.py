@@ -28,6 +28,7 @@ _ERROR = 2.0**-47  # of the delta, a release
 _RELATIVE_INTERVAL = 0.5e-4  # of a bound that can be twice the epsilon
 _COARSE = 50 * _RELATIVE_INTERVAL
 _SMALLEST_ROUGH = 1e-4  # bounds the memory of a grid
+_SMALL_ROUGH = 0.01
 
 
 def pld_floor(events: Sequence[Event]) -> float:
@@ -56,10 +57,12 @@ def _epsilon(events: tuple[Event, ...], delta: float, sized: float, relative_int
     left = delta - pld_floor(events)
     if left <= 0:
         return math.inf
-    if rough_epsilon(events, left) == 0 and all(event.sampling != TRUNCATED for event in events):
-        return 0.0  # so little privacy loss that delta covers it: no grid is fine enough, and none is needed
-    rough = max(rough_epsilon(events, sized), _SMALLEST_ROUGH)
-    return float(_composed(events, relative_interval * rough).get_epsilon(left))
+    rough = rough_epsilon(events, sized)
+    if rough_epsilon(events, left) == 0:  # so little privacy loss that delta covers it: no grid is fine enough,
+        if all(event.sampling != TRUNCATED for event in events):
+            return 0.0  # and none is needed; of batches that are cut rough_epsilon is no bound, so that
+        rough = _SMALL_ROUGH  # a coarse one does
+    return float(_composed(events, relative_interval * max(rough, _SMALLEST_ROUGH)).get_epsilon(left))
 
 
 @lru_cache(maxsize=2)

@@ -11,21 +11,23 @@ from functools import lru_cache
 
 import numpy as np
 
-# Where a large order is the best, divergences rise so steeply with it that others than those of training differ much.
+# From 1.75 on, below which training's series do not converge. Where a large order is the best, divergences rise so
+# steeply with it that others than those of training differ much.
 ORDERS = (
-    *(1 + x / 20 for x in range(5, 200)),
+    *(1 + x / 20 for x in range(15, 200)),
     *range(11, 128),
     *(2**k + j * 2**k // 4 for k in range(7, 14) for j in range(4)),
 )
+WHOLE = tuple(order for order in ORDERS if order == int(order))
 _POINTS, _REACH = 12, 12  # grid points in the smaller of s and s^2, and how many s it goes beyond both means
 _SMALL = 1e-3  # of ln E: below, the integrand's distance from 1 is added up
 _RISEN = 1.2
 
 
-def least_epsilon(divergence: Callable[[float], float], delta: float) -> float:
-    """The smallest epsilon over ORDERS by the conversion of Canonne, Kamath and Steinke (2020); it has one minimum."""
+def least_epsilon(divergence: Callable[[float], float], delta: float, orders: Sequence[float] = ORDERS) -> float:
+    """The smallest epsilon over ascending orders (Canonne, Kamath and Steinke 2020); it has one minimum."""
     least = math.inf
-    for order in ORDERS:
+    for order in orders:
         epsilon = divergence(order) + math.log1p(-1 / order) - math.log(delta * order) / (order - 1)
         if epsilon > _RISEN * least > 0:
             break

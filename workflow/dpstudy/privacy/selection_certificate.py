@@ -11,16 +11,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dpstudy.privacy.renyi_certificate import ORDERS, divergence_of, least_epsilon
 
 
-def best_run_bound(events: Sequence[Mapping], delta: float) -> float:
+def best_run_bound(events: Sequence[Mapping], delta: float, orders: Sequence[float] = ORDERS) -> float:
     """Epsilon of the best of a secret number of runs, each of which makes these releases.
 
     Args:
         events: as dictionaries, all with the same `trials`, the mean of their geometric number.
     """
     mean = events[0]["trials"]
-    once = divergence_of(events)
-    constant = min(2 * (1 - 1 / order) * once(order) + 2 * math.log(mean) / order for order in ORDERS)  # gamma = 1/mean
-    return least_epsilon(lambda order: once(order) + constant + math.log(mean) / (order - 1), delta)
+    once = dict(zip(orders, map(divergence_of(events), orders), strict=True))
+    constant = min(2 * (1 - 1 / order) * once[order] + 2 * math.log(mean) / order for order in orders)  # gamma = 1/mean
+    whole, least = {}, math.inf
+    for order in reversed(orders):  # a divergence of a larger order bounds those of smaller ones
+        whole[order] = least = min(least, once[order] + constant + math.log(mean) / (order - 1))
+    return least_epsilon(whole.__getitem__, delta, orders)
 
 
 def choice_delta(gaussian: Callable[[float], float] | None, choices: Sequence[float]) -> Callable[[float], float]:
