@@ -67,7 +67,7 @@ def test_an_unreachable_target_is_refused_in_one_sentence(sampling, monkeypatch)
     def events_at(scale):
         return (Event("fixed", "gaussian", 0.5, 1.0), Event("gradient", "gaussian", scale, 1.0, 10, *sampling))
 
-    with pytest.raises(StudyError, match="epsilon 1 at delta 1e-05 cannot be reached.*noise multiplier"):
+    with pytest.raises(StudyError, match="epsilon 1 at delta 1e-5 cannot be reached.*noise multiplier"):
         calibrate(events_at, Budget("1", 1e-5))
 
 

@@ -47,7 +47,7 @@ class Budget:
         if not 0 < self.delta < 1:
             raise StudyError(f"delta {self.delta!r}: must lie between 0 and 1")
         if self.delta < SMALLEST_DELTA:
-            raise StudyError(f"delta {self.delta!r}: must be at least {SMALLEST_DELTA:g}, below which arithmetic ends")
+            raise StudyError(f"delta {self.delta!r}: must be at least {SMALLEST_DELTA}, below which arithmetic ends")
 
     @property
     def target(self) -> float:

@@ -10,6 +10,7 @@ from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import TRUNCATED, Event, known_to_renyi, unamplified
 from dpstudy.privacy.loss_distributions import coarse_epsilon, pld_floor
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.published import CONVERSIONS
 from dpstudy.privacy.renyi import rough_epsilon
 
@@ -69,14 +70,18 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
     while (reached := epsilon_of(events_at(scale), budget.delta)) > budget.target:  # stopped on the wrong side
         scale *= 1 + tolerance
     if reached < _LEAST_REACHED * budget.target:
-        raise _no_bound(budget, f"the nearest below is {reached:.3g}, at noise multiplier {scale:.3g}")
+        raise _no_bound(budget, f"the nearest below is {upper_bound(reached)}, at noise multiplier {scale:.3g}")
     return scale
+
+
+def _named(budget: Budget) -> str:
+    return f"epsilon {budget.epsilon} at delta {upper_bound(budget.delta)}"
 
 
 def _no_bound(budget: Budget, nearest: str) -> StudyError:
     return StudyError(
-        f"epsilon {budget.epsilon} at delta {budget.delta:g}: no accountant has a bound near it for these releases "
-        f"({nearest}); take a larger delta, another epsilon, or batch_size: full"
+        f"{_named(budget)}: no accountant has a bound near it for these releases ({nearest}); take a larger delta, "
+        "another epsilon, or batch_size: full"
     )
 
 
@@ -134,10 +139,7 @@ def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, m
             quick = 0  # of two grids, and of two sets of orders, the coarser one may be lower by a hair
     steps = most_within(epsilon_of, quick)
     if not steps:
-        raise StudyError(
-            f"epsilon {budget.epsilon} at delta {budget.delta:g}: not even one step is within it; raise the noise "
-            "multiplier"
-        )
+        raise StudyError(f"{_named(budget)}: not even one step is within it; raise the noise multiplier")
     return steps
 
 
@@ -180,8 +182,8 @@ def _solve(excess: Callable[[float], float], guess: float, step: float, budget: 
             low, width = high, 2 * width
             if high > _LARGEST_LOG_SCALE:
                 raise StudyError(
-                    f"epsilon {budget.epsilon} at delta {budget.delta:g} cannot be reached: the releases whose noise "
-                    "is fixed (such as a normalisation) already cost more; raise their noise multiplier or the epsilon"
+                    f"{_named(budget)} cannot be reached: the releases whose noise is fixed (such as a normalisation) "
+                    "already cost more; raise their noise multiplier or the epsilon"
                 )
     else:
         high = guess_log

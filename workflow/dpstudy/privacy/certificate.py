@@ -33,6 +33,7 @@ from dpstudy.privacy.distributions_certificate import (
     uncut,
 )
 from dpstudy.privacy.ledger_events import flat
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.renyi_certificate import ORDERS, WHOLE, divergence_of, least_epsilon
 from dpstudy.privacy.selection_certificate import best_run_bound, choice_delta, choice_pld
 
@@ -64,7 +65,7 @@ def recertify(ledger: Mapping, drawn: Sequence[Mapping[str, int]] = ()) -> dict:
         ordered = clear(flat(ledger["events"]), ledger["delta"])
         faults += _against_bounds(ledger["epsilon"], bounds, most, ordered)
     elif ledger["epsilon"] is not None:
-        faults.append(f"nothing is proved, and yet epsilon {ledger['epsilon']:g} is stated")
+        faults.append(f"nothing is proved, and yet epsilon {upper_bound(ledger['epsilon'])} is stated")
     return {"epsilon": ledger["epsilon"], "bounds": bounds, "faults": [fault for fault in faults if fault]}
 
 
@@ -95,21 +96,27 @@ def _against_bounds(
     tightest = _tightest(bounds)
     if tightest is None or most is None:
         return ["no accountant bounds its events"]
-    faults = []
+    faults, stated = [], f"epsilon {_printed(epsilon)} is stated"
     slack = _CLOSED_FORM if "exact" in named else AGREEMENT if "pld" in named and ordered else _OTHER_ORDERS
     if epsilon < tightest * (1 - slack):
-        faults.append(f"epsilon {epsilon:.6g} is stated, where its events are worth {tightest:.6g}")
+        faults.append(f"{stated}, where its events are worth {_printed(tightest)}")
     if epsilon > most * (1 + slack) + _NEGLIGIBLE:
-        faults.append(f"epsilon {epsilon:.6g} is stated, more than the {most:.6g} that its events are worth")
+        faults.append(f"{stated}, more than the {_printed(most)} that its events are worth")
     order = [(name, named[name]) for name in ("exact", "pld", "rdp") if name in named and ordered]
     for (tighter, low), (looser, high) in itertools.pairwise(order):
         if low > high * (1 + AGREEMENT) + _NEGLIGIBLE:
-            faults.append(f"{tighter} gives {low:.6g}, more than the {high:.6g} of {looser}, which is the looser bound")
+            values = f"{_printed(low)}, more than the {_printed(high)} of {looser}"
+            faults.append(f"{tighter} gives {values}, which is the looser bound")
     if "prv" in named:
         width = _PRV_WIDTH * max(PRV_ERROR * epsilon, PRV_LEAST)
         if not epsilon * (1 - AGREEMENT) <= named["prv"] <= epsilon + width:
-            faults.append(f"epsilon {epsilon:.6g} is stated, where PRV gives at most {named['prv']:.6g} +- {width:.2g}")
+            value = f"{_printed(named['prv'])} +- {upper_bound(width, 2)}"
+            faults.append(f"{stated}, where PRV gives at most {value}")
     return faults
+
+
+def _printed(epsilon: float) -> str:
+    return upper_bound(epsilon, digits=6)
 
 
 def bounds_of(events: Sequence[Mapping], delta: float, whole: bool = False) -> dict[str, float | None]:
