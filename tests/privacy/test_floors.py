@@ -170,7 +170,7 @@ def test_a_calibration_that_ends_far_below_its_target_is_an_error(monkeypatch):
 
     monkeypatch.setattr(calibration, "certify", jump)
     with pytest.raises(
-        StudyError, match="epsilon 1 at delta 1e-5: no accountant has a bound near it .*nearest below is "
+        StudyError, match="epsilon 1 at delta 1e-5 cannot be reached: no accountant .*nearest below is "
     ):
         calibrate(lambda scale: (poisson(scale, 0.1, 10),), Budget("1", 1e-5))
 

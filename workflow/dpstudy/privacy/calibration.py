@@ -80,8 +80,8 @@ def _named(budget: Budget) -> str:
 
 def _no_bound(budget: Budget, nearest: str) -> StudyError:
     return StudyError(
-        f"{_named(budget)}: no accountant has a bound near it for these releases ({nearest}); take a larger delta, "
-        "another epsilon, or batch_size: full"
+        f"{_named(budget)} cannot be reached: no accountant has a bound near it for these releases ({nearest}); take a "
+        "larger delta, another epsilon, or batch_size: full"
     )
 
 
