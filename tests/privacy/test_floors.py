@@ -226,4 +226,4 @@ def test_orders_of_a_quick_bound_hold_no_less_than_all_orders():
 @pytest.mark.parametrize("delta", [9e-301, 5e-324])
 def test_a_delta_beyond_arithmetic_is_refused(delta):
     with pytest.raises(StudyError, match=f"delta {delta!r}: must be at least 1e-300"):
-        Budget("1", delta)
+        calibrate(lambda scale: (Event("sum", "gaussian", scale, 1.0),), Budget("1", delta))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from dpstudy.errors import StudyError
 from dpstudy.privacy import gaussian, iteration, selection
 from dpstudy.privacy.events import EXPONENTIAL, ITERATED, TRUNCATED, Event, known_to_renyi, unamplified, unproved
 from dpstudy.privacy.loss_distributions import coarse_epsilon, pld_epsilon, pld_floor
@@ -20,6 +21,7 @@ from dpstudy.privacy.truncation import coupled_epsilon, whole_batches
 PLD, RDP = "PLD (dp-accounting)", "RDP (dp-accounting)"
 UNSAMPLED = "exact Gaussian DP, sampling ignored"
 COUPLED = ", truncation by coupling"
+SMALLEST_DELTA = 1e-300
 _EXACT = 1e-3  # of delta: an error that moves no epsilon by as much
 _SMALL_DELTA = 1e-6  # where only the size of epsilon is asked for
 
@@ -44,12 +46,19 @@ def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Ce
     With `complete`, every accountant that is defined is asked; without, only those that may be the certifying one
     (and the free closed forms).
 
+    Raises:
+        StudyError: delta is so small that numbers of its size have fewer digits.
+
     >>> steps = Event("gradients", "gaussian", 1.0, 1.0, count=100, sampling="poisson", sampling_rate=0.01)
     >>> found = certify([steps], 1e-5)
     >>> round(found.epsilon, 3), found.accountant
     (0.718, 'PLD (dp-accounting)')
     """
     events = tuple(events)
+    if delta < SMALLEST_DELTA:
+        raise StudyError(
+            f"delta {delta!r}: must be at least {SMALLEST_DELTA}, below which no accountant's arithmetic holds"
+        )
     if any(event.part for event in events):
         return _worst([certify(found, delta, complete) for found in by_part(events)])
     by: dict[str, float | None] = {"exact": None, "pld": None, "rdp": None, "zcdp": None}

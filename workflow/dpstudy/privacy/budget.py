@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from dpstudy.errors import StudyError
 
-SMALLEST_DELTA = 1e-300  # numbers below 2.2e-308 have fewer digits
 EPSILON_PATTERN = r"^(inf|0\.[0-9]*[1-9]|[1-9][0-9]*(\.[0-9]*[1-9])?)$"
 
 
@@ -33,7 +32,7 @@ class Budget:
 
     Attributes:
         epsilon: the target's spelling in the config, "inf" for no privacy.
-        delta: in [1e-300, 1).
+        delta: in (0, 1).
         accounting: "certified", or the name of a paper whose own conversion calibrates the noise (for
             comparison; the ledger certifies what that noise is worth).
     """
@@ -46,8 +45,6 @@ class Budget:
         parse_epsilon(self.epsilon)
         if not 0 < self.delta < 1:
             raise StudyError(f"delta {self.delta!r}: must lie between 0 and 1")
-        if self.delta < SMALLEST_DELTA:
-            raise StudyError(f"delta {self.delta!r}: must be at least {SMALLEST_DELTA}, below which arithmetic ends")
 
     @property
     def target(self) -> float:

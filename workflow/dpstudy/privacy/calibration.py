@@ -21,6 +21,10 @@ _SMALLEST_SUBSAMPLED = 0.3  # accountants are slow and loose below
 _LEAST_REACHED = 0.9  # of the target
 
 
+class _UnreachableError(StudyError):
+    """No scale reaches the target."""
+
+
 def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> float:
     """The smallest noise scale, to 1e-4 in epsilon, whose events spend at most the budget.
 
@@ -58,12 +62,12 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
     guess, step = _first_guess(events_at, budget), 1.1
     if subsampled and budget.accounting == "certified":
         bound = _quick(events_at(1.0), budget.delta)
-        with contextlib.suppress(StudyError):  # the looser bound may not reach what the certifying one does
+        with contextlib.suppress(_UnreachableError):  # the looser bound may not reach what the certifying one does
             guess = _solve(lambda scale: excess(scale, bound), guess, 1.5, budget, tolerance)
             step = step if bound is rough_epsilon else 1.001
     try:
         scale = _solve(excess, guess, step, budget, tolerance)
-    except StudyError:
+    except _UnreachableError:
         if all(one != other for one, other in zip(events_at(1.0), events_at(2.0), strict=True)):
             raise _no_bound(budget, "none is certified") from None
         raise
@@ -181,7 +185,7 @@ def _solve(excess: Callable[[float], float], guess: float, step: float, budget: 
         while at(high := high + width) > 0:
             low, width = high, 2 * width
             if high > _LARGEST_LOG_SCALE:
-                raise StudyError(
+                raise _UnreachableError(
                     f"{_named(budget)} cannot be reached: the releases whose noise is fixed (such as a normalisation) "
                     "already cost more; raise their noise multiplier or the epsilon"
                 )
