@@ -19,11 +19,12 @@ from dpstudy.methods.private_normalisation import (
 )
 from dpstudy.methods.private_normalisation import events as events_of
 from dpstudy.methods.problem import Problem
-from dpstudy.privacy.accounting import certify, rdp_epsilon
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import check_releases
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.renyi import rdp_epsilon
 
 RATE, N = 0.3, 4000
 SAMPLED = Normalisation(mean_clip=0.7, square_clip=1.9, noise_multiplier=8.0, sampling_rate=RATE)

@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from dpstudy.privacy import accounting
-from dpstudy.privacy.accounting import RDP_ORDERS, certify, pld_epsilon, rdp_epsilon, rough_epsilon, zcdp_epsilon
+from dpstudy.privacy import renyi
+from dpstudy.privacy.accounting import certify, zcdp_epsilon
 from dpstudy.privacy.events import Event
+from dpstudy.privacy.loss_distributions import pld_epsilon
+from dpstudy.privacy.renyi import RDP_ORDERS, rdp_epsilon, rough_epsilon
 
 
 def full(sigma, count=1):
@@ -116,11 +118,11 @@ def test_leaving_out_large_orders_changes_no_bound(noise, rate, count, delta):
         Event("steps", "gaussian", noise, 1.0, count=count, sampling="poisson", sampling_rate=rate),
         Event("once", "gaussian", 100.0, 1.0),
     ]
-    for found, orders in ((rdp_epsilon, accounting.RDP_ORDERS), (rough_epsilon, accounting._COARSE_ORDERS)):
-        assert found(events, delta) == accounting._rdp_accountant(events, orders).get_epsilon(delta)
+    for found, orders in ((rdp_epsilon, renyi.RDP_ORDERS), (rough_epsilon, renyi.COARSE_ORDERS)):
+        assert found(events, delta) == renyi.converted(orders, renyi.sampled_curve(tuple(events), orders), delta)
 
 
 def test_a_small_epsilon_needs_large_orders():
     events = [Event("once", "gaussian", 500.0, 1.0, sampling="poisson", sampling_rate=0.5)]
-    small = [order for order in accounting.RDP_ORDERS if order <= accounting._SMALL_ORDER]
-    assert rdp_epsilon(events, 1e-5) < 0.5 * accounting._rdp_accountant(events, small).get_epsilon(1e-5)
+    small = tuple(order for order in renyi.RDP_ORDERS if order <= renyi.SMALL_ORDER)
+    assert rdp_epsilon(events, 1e-5) < 0.5 * renyi.converted(small, renyi.sampled_curve(tuple(events), small), 1e-5)

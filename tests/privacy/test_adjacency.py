@@ -85,3 +85,8 @@ def test_a_zeroed_unit_still_takes_a_place_in_a_batch_that_is_cut():
 def test_nothing_is_said_of_what_nothing_proves():
     assert set(epsilons_by_adjacency(ledger(FULL, guarantee="claimed")).values()) == {None}
     assert replacing_epsilon([Event("sum", "gaussian", 0.0, 1.0)], DELTA) == math.inf
+
+
+def test_where_no_smaller_delta_pays_for_two_steps_there_is_no_bound():
+    """(1 + e^epsilon(delta')) delta' stays above delta for every delta' that arithmetic reaches."""
+    assert replacing_epsilon([Event("gradient", "gaussian", 0.02, 1.0, 10, "poisson", 0.5)], DELTA) == math.inf

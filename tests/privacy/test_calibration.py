@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from dpstudy.errors import StudyError
 from dpstudy.privacy import calibration, gaussian
-from dpstudy.privacy.accounting import certify, rough_epsilon
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.calibration import affordable, calibrate
 from dpstudy.privacy.events import Event
+from dpstudy.privacy.renyi import rough_epsilon
 
 TARGETS = ["0.01", "0.05", "0.1", "0.5", "1", "2.93", "8", "50"]
 
@@ -66,7 +67,7 @@ def test_an_unreachable_target_is_refused_in_one_sentence(sampling, monkeypatch)
     def events_at(scale):
         return (Event("fixed", "gaussian", 0.5, 1.0), Event("gradient", "gaussian", scale, 1.0, 10, *sampling))
 
-    with pytest.raises(StudyError, match="epsilon 1 at delta 1e-05 cannot be reached.*noise multiplier"):
+    with pytest.raises(StudyError, match="epsilon 1 at delta 1e-5 cannot be reached.*noise multiplier"):
         calibrate(events_at, Budget("1", 1e-5))
 
 

@@ -4,6 +4,7 @@ import copy
 import math
 import secrets
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.certificate import AGREEMENT, bounds_of, recertify
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
+from dpstudy.privacy.renyi_certificate import divergence_of
 
 GRAM = Event("gram", "gaussian", 7.0, 1.0)
 BIAS = Event("bias", "gaussian", 5.0, 0.5, 3)
@@ -113,7 +115,7 @@ def test_a_sampling_rate_off_by_a_loaders_rounding_falls():
 def test_bounds_out_of_order_are_told(monkeypatch):
     from dpstudy.privacy import certificate
 
-    monkeypatch.setattr(certificate, "_rdp", lambda events, delta: 0.5)
+    monkeypatch.setattr(certificate, "_rdp", lambda events, delta, orders: 0.5)
     certificate._bounds.cache_clear()
     (fault,) = recertify(ledger_of(GRAM, BIAS))["faults"]
     certificate._bounds.cache_clear()
@@ -136,3 +138,27 @@ def test_what_is_not_proved_states_no_epsilon():
     assert recertify(ledger_of(GRAM) | {"epsilon": None})["faults"] == ["a proved guarantee states no epsilon"]
     silent = ledger_of(GRAM) | {"events": [GRAM.scaled(0.0).to_json()]}
     assert recertify(silent)["faults"] == ["no accountant bounds its events"]
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(0.7, 0.3), (4.0, 0.01), (900.0, 0.5), (1.0, 1e-4)])
+@pytest.mark.parametrize("order", [1.75, 2, 5.5, 40])
+def test_divergences_by_integration_are_those_of_many_digits(noise, rate, order):
+    with mpmath.workdps(40):
+        q, s = mpmath.mpf(rate), mpmath.mpf(noise)
+
+        def logarithm(power):
+            ends = sorted([-14, -5, 0, 5, 14, 14 + abs(order) / noise, *(k * order / noise / 4 for k in range(5))])
+            return mpmath.log(
+                mpmath.quad(
+                    lambda x: mpmath.npdf(x) * (1 - q + q * mpmath.exp((2 * s * x - 1) / (2 * s * s))) ** power, ends
+                )
+            )
+
+        exact = max(logarithm(mpmath.mpf(power)) for power in (order, 1 - order)) / (order - 1)
+    found = divergence_of([{"noise_multiplier": noise, "sampling_rate": rate, "count": 3}])(order)
+    assert found == pytest.approx(3 * float(exact), rel=1e-6)
+
+
+def test_where_nothing_is_lost_another_accountant_may_find_less_than_nothing():
+    ledger = ledger_of(Event("gradient", "gaussian", 6.62758, 1.0, 72, "poisson", 0.0017211), delta=7.27e-3)
+    assert ledger["epsilon"] == 0 and recertify(ledger)["faults"] == []

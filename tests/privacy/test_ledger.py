@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpstudy.privacy.accounting import certify, rdp_epsilon
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import LOCAL, Event
 from dpstudy.privacy.ledger import SEEDED, build_ledger, check_releases, check_run, check_spent
 from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.renyi import rdp_epsilon
 from dpstudy.study.schema import check
 
 GAUSSIAN = Event("gram", "gaussian", 5.0, 1.0)

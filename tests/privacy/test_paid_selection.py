@@ -11,7 +11,7 @@ from dp_accounting.rdp import compute_epsilon
 from scipy.stats import norm
 
 from dpstudy.privacy import gaussian, selection
-from dpstudy.privacy.accounting import RDP_ORDERS, certify, rdp_curve
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.events import EXPONENTIAL, Event
@@ -19,6 +19,7 @@ from dpstudy.privacy.ledger import build_ledger, check_releases
 from dpstudy.privacy.ledger_events import from_ledger, to_ledger
 from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.renyi import RDP_ORDERS, rdp_curve
 from dpstudy.study.schema import check
 from dpstudy.tables.words import event_in_words
 

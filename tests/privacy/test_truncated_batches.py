@@ -2,7 +2,9 @@
 
 import math
 import secrets
+from dataclasses import replace
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -12,11 +14,14 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.first_order import Parameters, plan
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.sampling import batches
-from dpstudy.privacy.accounting import certify, rdp_epsilon
+from dpstudy.privacy import gaussian
+from dpstudy.privacy.accounting import COUPLED, PLD, RDP, UNSAMPLED, certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import TRUNCATED, Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.ledger_sums import total
+from dpstudy.privacy.renyi import rdp_epsilon
+from dpstudy.privacy.truncation import coupled_epsilon, cut_probability, log_tail
 
 GRID = np.linspace(-40, 40, 160001)
 
@@ -87,6 +92,67 @@ def test_batches_that_are_hardly_ever_cut_cost_what_poisson_batches_cost():
     assert wide == pytest.approx(poisson, rel=1e-4) and poisson < near < deep
     with pytest.raises(ValueError, match="no bound for truncated batches"):
         rdp_epsilon(cut, 1e-5)
+
+
+@pytest.mark.parametrize("units", [3, 40, 5000, 2_000_000])
+@pytest.mark.parametrize("rate", [1e-3, 0.05, 0.6])
+def test_the_chance_of_a_cut_is_bounded_from_above_and_closely(units, rate):
+    """Against the sum of exact probabilities, down to e^-3000, where SciPy has 0 from e^-745 on."""
+    mean, std = units * rate, math.sqrt(units * rate * (1 - rate))
+    for reach in (0.5, 5, 12, 40, 80):
+        largest = math.ceil(mean + reach * std)
+        if largest >= units:
+            assert log_tail(units, units, rate) == -math.inf
+            break
+        with mpmath.workdps(40):
+            q, first = mpmath.mpf(rate), largest + 1
+            term = total = mpmath.binomial(units, first) * q**first * (1 - q) ** (units - first)
+            for k in range(first, units):
+                term *= q / (1 - q) * (units - k) / (k + 1)
+                total += term
+                if term < total * mpmath.mpf(10) ** -20:
+                    break
+            exact = float(mpmath.log(total))
+        assert exact <= log_tail(largest, units, rate) <= min(0.0, exact + (0.05 if exact < -12 else 2))
+
+
+@pytest.mark.parametrize("sigma", [0.7, 1.5])
+@pytest.mark.parametrize(("others", "rate", "largest"), [(7, 0.1, 5), (9, 0.05, 4), (9, 0.05, 6)])
+def test_the_coupling_with_whole_batches_holds_by_brute_force(others, rate, largest, sigma):
+    """Of data sets of n and n + 1 records; and the epsilon that is told is one where the inequality holds."""
+    without, with_it = (density(others, rate, largest, sigma, present) for present in (False, True))
+    whole = [density(others, rate, others + 1, sigma, present) for present in (False, True)]
+    tau, step = binom.sf(largest, others + 1, rate), GRID[1] - GRID[0]
+    event = Event("g", "gaussian", sigma, 1.0, 1, TRUNCATED, rate, largest=largest, units=others)
+
+    def whole_epsilon(delta):
+        return max(exact_epsilon(*whole, delta), exact_epsilon(*whole[::-1], delta))
+
+    for delta in (1e-2, 1e-3):
+        exact = max(exact_epsilon(with_it, without, delta), exact_epsilon(without, with_it, delta))
+        found = coupled_epsilon(whole_epsilon, [event], delta)
+        assert exact <= found < math.inf and whole_epsilon(delta) < found
+        losses = [np.maximum(p - math.exp(found) * q, 0).sum() * step for p, q in (whole, whole[::-1])]
+        assert 0.95 * delta < max(losses) + (1 + math.exp(found)) * tau <= delta * (1 + 1e-9)
+
+
+def test_the_better_of_both_bounds_of_cut_batches_certifies():
+    def cut(largest, **more):
+        return Event("g", "gaussian", 1.1, 1.0, 10, TRUNCATED, 0.1, largest=largest, units=1000, **more)
+
+    whole = Event("g", "gaussian", 1.1, 1.0, 10, "poisson", 0.1)
+    near, far = certify([cut(130)], 1e-6), certify([cut(250)], 1e-16)
+    assert near.accountant == PLD, "the coupling has nothing to say of batches that are cut now and then"
+    assert far.accountant == RDP + COUPLED and far.epsilon_by["pld"] is None
+    assert far.epsilon == pytest.approx(certify([whole], 1e-16).epsilon, rel=1e-6)
+    repeated = certify([cut(250, trials=5.0)], 1e-16)
+    assert repeated.accountant == RDP + COUPLED
+    assert repeated.epsilon == pytest.approx(certify([replace(whole, trials=5.0)], 1e-16).epsilon, rel=1e-6)
+    often = certify([cut(130)], 1e-16)  # no coupling, no distributions: a sum may move by twice its sensitivity
+    assert often.accountant == UNSAMPLED
+    assert often.epsilon == pytest.approx(gaussian.epsilon_of(math.sqrt(10) * 2 / 1.1, 1e-16), rel=1e-12)
+    assert certify([cut(130, trials=5.0)], 1e-16).epsilon == math.inf
+    assert cut_probability([cut(250, trials=5.0)]) == pytest.approx(5 * cut_probability([cut(250)]))
 
 
 def test_large_batches_are_cut_to_a_uniform_subset():

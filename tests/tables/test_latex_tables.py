@@ -6,11 +6,12 @@ import pytest
 
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json, write_json
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.build import build as build_any
 from dpstudy.tables.latex import CSV_HEADER
 from dpstudy.tables.layout import lay_out
 from dpstudy.tables.markup import escape
-from dpstudy.tables.numbers import decimals, signed, significant, upper_bound
+from dpstudy.tables.numbers import decimals, signed, significant
 
 PUBLISHED = {"paper": "tramer2021", "table": "1", "dataset": "MNIST", "model": "linear", "method": "DP-SGD"}
 SPEC = {

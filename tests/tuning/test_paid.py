@@ -320,3 +320,13 @@ def test_who_solves_from_one_release_says_so():
 def test_both_ways_have_the_name_that_the_config_calls_them_by():
     ways = {module.__name__.removeprefix("dpstudy.tuning.paid_") for module in (paid_choice, paid_repeats)}
     assert {"nothing", *ways} == set(schema("tuning")["properties"]["pay"]["enum"])
+
+
+def test_a_budget_that_repeats_leave_nearly_whole_is_an_error():
+    def saved(logarithm):
+        return -1.0 if logarithm < 0.3 else 0.95
+
+    with pytest.raises(StudyError, match="repeats: no accountant has a bound near epsilon"):
+        paid_repeats._least(saved, 0.0, 1.0)
+    assert paid_repeats._least(saved, 0.0, math.inf) == pytest.approx(0.3, abs=2e-3)  # of whole steps
+    assert paid_repeats._least(lambda logarithm: logarithm - 0.3, 0.0, 1.0) == pytest.approx(0.3, abs=2e-3)

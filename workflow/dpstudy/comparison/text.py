@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from dpstudy.comparison.change import GROUP, MADE_BY, METRIC, ONLY, Change, is_number
 from dpstudy.comparison.compare import Comparison, Found
+from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.numbers import significant
 
 _NAMED = 8  # changes of one file, and values of one kind of origin, that are listed one by one
@@ -87,7 +88,7 @@ def _sheet(name: str, found: list[Change]) -> list[str]:
 def _line(change: Change, row: str = "") -> tuple[str, ...]:
     if change.part == ONLY:
         return f"{row} {change.what}".strip(), _text(change.a), _text(change.b), "", ""
-    a, b = _text(change.a), _text(change.b)
+    a, b = _text(change.a, change.what), _text(change.b, change.what)
     if a == b:  # they differ in later digits
         a, b = str(change.a), str(change.b)
     difference = "" if change.difference is None else f"{change.difference:+.4g}"
@@ -102,11 +103,18 @@ def _error(change: Change) -> str:
     return f"{2 * change.error:.2g}, {'beyond' if change.beyond else 'within'}"
 
 
-def _text(value: object) -> str:
+def _text(value: object, what: str = "") -> str:
     if value is None:
         return "-"
-    text = significant(value, 6) if is_number(value) else str(value).replace("\n", " ")
+    text = _number(value, what) if is_number(value) else str(value).replace("\n", " ")
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+
+
+def _number(value: float, what: str) -> str:
+    """A bound on epsilon, and delta, as such."""
+    if "epsilon" not in what and not what.endswith("delta"):
+        return significant(value, 6)
+    return lower_bound(value, 6) if "lower" in what or "audited" in what else upper_bound(value, 6)
 
 
 def _aligned(rows: Iterable[tuple[str, ...]]) -> list[str]:

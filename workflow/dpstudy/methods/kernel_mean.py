@@ -39,6 +39,7 @@ from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of, mu_of
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.printed import upper_bound
 
 SUMS, COUNTS = "class_sums", "class_counts"
 AUDITED_BY_CLASS, AUDITED_DIM = True, 8  # random features mix all; with several labels canaries share classes too
@@ -127,8 +128,8 @@ def _stage(parameters: Parameters, problem: Problem) -> Stage | None:
         share = epsilon_of(mu, budget.delta)
         if not share:
             raise StudyError(
-                f"{_METHOD}: epsilon {budget.epsilon} is too small to be divided at delta {budget.delta:g}; set "
-                "projection: none"
+                f"{_METHOD}: epsilon {budget.epsilon} is too small to be divided at delta "
+                f"{upper_bound(budget.delta)}; set projection: none"
             )
         budget = Budget(np.format_float_positional(share, trim="-"), budget.delta)
     own = replace(problem, budget=budget)

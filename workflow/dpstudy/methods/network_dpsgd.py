@@ -34,9 +34,11 @@ from dpstudy.methods.schedule import Schedule, prepared_by, spent
 from dpstudy.methods.units import Units, units_of
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
-from dpstudy.privacy.accounting import certify, rough_epsilon
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.events import known_to_renyi, unamplified
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.printed import upper_bound
+from dpstudy.privacy.renyi import rough_epsilon
 from dpstudy.progress import progress
 
 DECAYS = ("none", "cosine")
@@ -237,6 +239,6 @@ def _note(plan: Plan, problem: Problem, images: float, taken: int, guaranteed: b
         events, delta = spent(plan, done), problem.budget.delta
         quick = not unamplified(events) and known_to_renyi(events)
         epsilon = min(rough_epsilon(events, delta), in_all()) if quick else certify(events, delta).epsilon
-        return f"{speed:.0f} images/s, epsilon at most {math.ceil(100 * epsilon) / 100:.2f} so far"
+        return f"{speed:.0f} images/s, epsilon at most {upper_bound(epsilon, places=2)} so far"
 
     return note

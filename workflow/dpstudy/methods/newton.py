@@ -10,7 +10,8 @@ rho = T/s^2 (Theorem 2.1).
 `softmax` has sensitivities that do not grow with m. For probabilities p and one label y:
     |p - y|^2 <= (1 - p_y)^2 + (1 - p_y)^2 <= 2: the gradients of all classes change by at most sqrt(2) C together.
     t (1 - t)^2 <= 4/27 on [0, 1], so sum_j (p_j (1 - p_j))^2 <= (4/27) sum_j p_j = 4/27, reached by three equal
-    classes: all blocks together change by at most sqrt(4/27) C^2.
+    classes: all blocks together change by at most sqrt(4/27) C^2. Of two classes both terms are (p (1 - p))^2 <= 1/16:
+    by at most sqrt(1/8) C^2.
     sum_j p_j (1 - p_j) = 1 - |p|^2 <= 1 - 1/m: the sum of all blocks, shared by all classes, changes by at most
     (1 - 1/m) C^2.
 The first step is at zero weights, whatever the records: every p_j is 1/m. There
@@ -142,7 +143,7 @@ def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     gradients = records * norm * math.sqrt(1 - 1 / classes), records * norm * math.sqrt(2)
     at_zero, anywhere = 1 - 1 / classes, 1 - 1 / classes
     if parameters.preconditioner == "per-class":
-        at_zero, anywhere = (1 - 1 / classes) / root, math.sqrt(4 / 27)
+        at_zero, anywhere = (1 - 1 / classes) / root, math.sqrt(1 / 8 if classes == 2 else 4 / 27)
     return (
         *_steps_of(GRADIENT, *gradients, steps, 1 - part),
         *_steps_of(HESSIAN, records * norm**2 * at_zero, records * norm**2 * anywhere, steps, part),

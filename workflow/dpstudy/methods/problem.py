@@ -13,6 +13,7 @@ from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event, unproved
+from dpstudy.privacy.printed import upper_bound
 
 _ROUNDING = 1e-9
 SANITISE = ("full", "clip", "none")
@@ -156,8 +157,9 @@ def check_plan(plan: object, problem: Problem, method: str, beyond_target: bool 
     epsilon, budget = certify(plan.events, problem.budget.delta).epsilon, problem.budget
     if epsilon > budget.target * (1 + _ROUNDING):
         raise StudyError(
-            f"method {method!r}: its `plan` is certified for epsilon {epsilon:.4g} at delta {budget.delta:g}, beyond "
-            f"the target {budget.epsilon}; calibrate its noise multiplier (dpstudy.privacy.calibration)"
+            f"method {method!r}: its `plan` is certified for epsilon {upper_bound(epsilon)} at delta "
+            f"{upper_bound(budget.delta)}, beyond the target {budget.epsilon}; calibrate its noise multiplier "
+            "(dpstudy.privacy.calibration)"
         )
 
 

@@ -15,6 +15,7 @@ from dpstudy.methods.units import single_records
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.calibration import affordable, calibrate
 from dpstudy.privacy.events import TRUNCATED, Event
+from dpstudy.privacy.printed import upper_bound
 
 GRADIENT = "gradient"
 
@@ -200,7 +201,7 @@ def _check_affordable(parameters: Schedule, problem: Problem, events: tuple[Even
     if epsilon > problem.budget.target:
         raise StudyError(
             f"{parameters.METHOD}: {parameters.steps} steps at noise_multiplier {parameters.noise_multiplier:g} cost "
-            f"epsilon {epsilon:.4g}, above the target {problem.budget.epsilon}; leave one of the two out"
+            f"epsilon {upper_bound(epsilon)}, above the target {problem.budget.epsilon}; leave one of the two out"
         )
 
 

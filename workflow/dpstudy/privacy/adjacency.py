@@ -53,7 +53,8 @@ def replacing_epsilon(events: Sequence[Event], delta: float) -> float:
     if _closed(events):
         return gaussian.epsilon_of(2 * gaussian.composed_mu(events), delta)
     epsilon_at = _epsilon_at(tuple(events))
-    return 2 * epsilon_at(_half_way(epsilon_at, delta))
+    smaller = _half_way(epsilon_at, delta)
+    return 2 * epsilon_at(smaller) if smaller else math.inf
 
 
 def _closed(events: Sequence[Event]) -> bool:
@@ -71,7 +72,7 @@ def _epsilon_at(events: tuple[Event, ...]) -> Callable[[float], float]:
 
 
 def _half_way(epsilon_at: Callable[[float], float], delta: float) -> float:
-    """The largest delta' for which (1 + e^epsilon(delta')) delta' is at most delta, or a little less."""
+    """The largest delta' for which (1 + e^epsilon(delta')) delta' is at most delta, or a little less; 0 if none is."""
 
     def allowed(log_delta: float) -> bool:
         epsilon = epsilon_at(math.exp(log_delta))
@@ -82,7 +83,7 @@ def _half_way(epsilon_at: Callable[[float], float], delta: float) -> float:
     while not allowed(low):
         high, low = low, low - 2
         if low < _SMALLEST:
-            return math.exp(_SMALLEST)  # epsilon is infinite, or as good as that
+            return 0.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if allowed(middle) else (low, middle)

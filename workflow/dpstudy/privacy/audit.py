@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dpstudy.privacy import gaussian
+from dpstudy.privacy.printed import lower_bound, upper_bound
 
 _FINE = 1e-4  # of an epsilon that guesses prove
 _MIDDLE, _TAIL = 400, 200  # thresholds tried: evenly over the runs, and each of the last at both ends
@@ -38,19 +39,11 @@ def verdict(audits: Sequence[Mapping], claimed: str) -> str:
     found = highest(audits)
     if found is None:
         return "Nothing is claimed."
-    allowed = f"{claimed} is claimed for adding or removing a record, which allows {_REPLACED * float(claimed):g}"
-    if refuted(audits, float(claimed)):
-        return f"refuted: replacing one has epsilon at least {rounded_down(found)}, and {allowed}."
-    return f"not refuted by these attacks: replacing one has epsilon at least {rounded_down(found)}, and {allowed}."
-
-
-def rounded_down(value: float) -> str:
-    """A lower bound with two digits after the point.
-
-    >>> rounded_down(1.239)
-    '1.23'
-    """
-    return f"{math.floor(100 * value) / 100:.2f}"
+    told = (
+        f"replacing one has epsilon at least {lower_bound(found, places=2)}, and {claimed} is claimed for adding or "
+        f"removing a record, which allows {upper_bound(_REPLACED * float(claimed))}."
+    )
+    return f"refuted: {told}" if refuted(audits, float(claimed)) else f"not refuted by these attacks: {told}"
 
 
 def epsilon_lower(

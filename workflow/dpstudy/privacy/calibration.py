@@ -6,15 +6,23 @@ from collections.abc import Callable, Sequence
 
 from dpstudy.errors import StudyError
 from dpstudy.privacy import gaussian
-from dpstudy.privacy.accounting import certify, coarse_epsilon, rough_epsilon
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import TRUNCATED, Event, known_to_renyi, unamplified
+from dpstudy.privacy.loss_distributions import coarse_epsilon, pld_floor
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.published import CONVERSIONS
+from dpstudy.privacy.renyi import rough_epsilon
 
 _TOLERANCE = 1e-4  # relative, in epsilon, always on the safe side
 _EXACT_TOLERANCE = 1e-9  # where epsilon is a closed form
 _LARGEST_LOG_SCALE = 20.0
 _SMALLEST_SUBSAMPLED = 0.3  # accountants are slow and loose below
+_LEAST_REACHED = 0.9  # of the target
+
+
+class _UnreachableError(StudyError):
+    """No scale reaches the target."""
 
 
 def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> float:
@@ -33,7 +41,8 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
     37.31
 
     Raises:
-        StudyError: no scale reaches the target, because the fixed events alone cost more.
+        StudyError: no scale reaches the target, because the fixed events alone cost more; or every scale that keeps it
+            is certified for far less, because no accountant has a bound between.
     """
     if not budget.private:
         raise ValueError("an infinite epsilon needs no calibration")
@@ -52,15 +61,37 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
 
     guess, step = _first_guess(events_at, budget), 1.1
     if subsampled and budget.accounting == "certified":
-        known = known_to_renyi(events_at(1.0))
-        bound = rough_epsilon if known else coarse_epsilon
-        with contextlib.suppress(StudyError):  # the looser bound may not reach what the certifying one does
+        bound = _quick(events_at(1.0), budget.delta)
+        with contextlib.suppress(_UnreachableError):  # the looser bound may not reach what the certifying one does
             guess = _solve(lambda scale: excess(scale, bound), guess, 1.5, budget, tolerance)
-            step = step if known else 1.001
-    scale = _solve(excess, guess, step, budget, tolerance)
-    while epsilon_of(events_at(scale), budget.delta) > budget.target:  # the root finder stopped on the wrong side
+            step = step if bound is rough_epsilon else 1.001
+    try:
+        scale = _solve(excess, guess, step, budget, tolerance)
+    except _UnreachableError:
+        if all(one != other for one, other in zip(events_at(1.0), events_at(2.0), strict=True)):
+            raise _no_bound(budget, "none is certified") from None
+        raise
+    while (reached := epsilon_of(events_at(scale), budget.delta)) > budget.target:  # stopped on the wrong side
         scale *= 1 + tolerance
+    if reached < _LEAST_REACHED * budget.target:
+        raise _no_bound(budget, f"the nearest below is {upper_bound(reached)}, at noise multiplier {scale:.3g}")
     return scale
+
+
+def _named(budget: Budget) -> str:
+    return f"epsilon {budget.epsilon} at delta {upper_bound(budget.delta)}"
+
+
+def _no_bound(budget: Budget, nearest: str) -> StudyError:
+    return StudyError(
+        f"{_named(budget)} cannot be reached: no accountant has a bound near it for these releases ({nearest}); take a "
+        "larger delta, another epsilon, or batch_size: full"
+    )
+
+
+def _quick(events: Sequence[Event], delta: float) -> Callable[[Sequence[Event], float], float]:
+    """What stands in for the certifying accountant while a search is far off."""
+    return rough_epsilon if known_to_renyi(events) or delta <= pld_floor(events) else coarse_epsilon
 
 
 def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, most: int = 10**7) -> int:
@@ -93,7 +124,8 @@ def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, m
             high, above = most + 1, None
         while high - low > 1:
             middle = (low + high) // 2
-            if below is not None and above is not None:  # epsilon is close to a power of the number of steps
+            if below is not None and above is not None and above < math.inf:
+                # epsilon is close to a power of the number of steps
                 share = below / (below - above)
                 middle = min(high - 1, max(low + 1, int(low * (high / low) ** share)))
             found = excess(middle)
@@ -106,16 +138,12 @@ def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, m
     quick = 0
     one = events_after(1)
     if budget.accounting == "certified" and not unamplified(one):
-        known = known_to_renyi(one)
-        quick = most_within(rough_epsilon if known else coarse_epsilon, 0)
-        if not known and quick and epsilon_of(events_after(quick), budget.delta) > budget.target:
-            quick = 0  # Renyi's is never below the certified epsilon; of two grids the coarser one may be, by a hair
+        quick = most_within(_quick(one, budget.delta), 0)
+        if quick and epsilon_of(events_after(quick), budget.delta) > budget.target:
+            quick = 0  # of two grids, and of two sets of orders, the coarser one may be lower by a hair
     steps = most_within(epsilon_of, quick)
     if not steps:
-        raise StudyError(
-            f"epsilon {budget.epsilon} at delta {budget.delta:g}: not even one step is within it; raise the noise "
-            "multiplier"
-        )
+        raise StudyError(f"{_named(budget)}: not even one step is within it; raise the noise multiplier")
     return steps
 
 
@@ -157,9 +185,9 @@ def _solve(excess: Callable[[float], float], guess: float, step: float, budget: 
         while at(high := high + width) > 0:
             low, width = high, 2 * width
             if high > _LARGEST_LOG_SCALE:
-                raise StudyError(
-                    f"epsilon {budget.epsilon} at delta {budget.delta:g} cannot be reached: the releases whose noise "
-                    "is fixed (such as a normalisation) already cost more; raise their noise multiplier or the epsilon"
+                raise _UnreachableError(
+                    f"{_named(budget)} cannot be reached: the releases whose noise is fixed (such as a normalisation) "
+                    "already cost more; raise their noise multiplier or the epsilon"
                 )
     else:
         high = guess_log

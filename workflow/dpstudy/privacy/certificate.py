@@ -1,32 +1,47 @@
 """A ledger held against accountants that had no part in it.
 
 Training certifies its epsilon by privacy/accounting.py. Here the events of a finished ledger.json are read afresh, as
-dictionaries, and given to others: the closed form of dp-accounting's Gaussian privacy loss, its PLD and RDP accountants
-with settings of their own, and Opacus' PRV accountant where batches are Poisson samples. What holds:
+dictionaries, and given to others: the closed form of dp-accounting's Gaussian privacy loss, its PLD accountant with
+settings of its own, Renyi divergences by numerical integration, and Opacus' PRV accountant where batches are Poisson
+samples. What holds:
 
-    exact <= PLD <= RDP,    certified = exact where there is amplification by nothing, else PLD,
+    exact <= PLD <= RDP,    certified = exact where there is amplification by nothing, else the smaller of PLD and RDP,
     PRV's upper end no lower than PLD, and above it by no more than its own error.
 
+PLD and PRV are sums of rounded numbers: at a delta not far above what rounding can take from them no order is asked of
+them, and at one below they are not asked at all.
 The best of several runs is known to Renyi DP alone: there two computations of it must agree.
 """
 
 import itertools
-import logging
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+from dpstudy.privacy.distributions_certificate import (
+    CUT,
+    PRV_ERROR,
+    PRV_LEAST,
+    ROUNDING,
+    beside_cuts,
+    chance_of_a_cut,
+    clear,
+    events_sampled,
+    finite,
+    pld,
+    prv,
+    uncut,
+)
 from dpstudy.privacy.ledger_events import flat
+from dpstudy.privacy.printed import upper_bound
+from dpstudy.privacy.renyi_certificate import ORDERS, WHOLE, divergence_of, least_epsilon
 from dpstudy.privacy.selection_certificate import best_run_bound, choice_delta, choice_pld
 
 AGREEMENT = 2e-3  # relative, between two discretisations of one privacy loss
 _CLOSED_FORM = 1e-6  # relative, between two solutions of one equation
-_OTHER_ORDERS = 1e-2  # relative, between two sets of Renyi orders
+_OTHER_ORDERS = 1e-2  # relative, between two sets of Renyi orders, or of distributions where rounding begins to count
 _NEGLIGIBLE = 1e-9
-_PRV_ERROR, _PRV_LEAST = 1e-2, 1e-3  # of the epsilon, and at least: what the PRV accountant is asked for
 _PRV_WIDTH = 3  # errors between its upper end and what an epsilon that is not too small can be
-_SAMPLED = ("poisson", "truncated-poisson")
 
 
 def recertify(ledger: Mapping, drawn: Sequence[Mapping[str, int]] = ()) -> dict:
@@ -44,9 +59,13 @@ def recertify(ledger: Mapping, drawn: Sequence[Mapping[str, int]] = ()) -> dict:
     bounds: dict[str, float | None] = dict.fromkeys(("exact", "pld", "rdp", "prv"))
     if ledger["guarantee"] == "proved":
         bounds |= bounds_of(ledger["events"], ledger["delta"])
-        faults += _against_bounds(ledger["epsilon"], bounds)
+        most = tightest = _tightest(bounds)
+        if tightest is not None and tightest == bounds["rdp"]:
+            most = _tightest(bounds_of(ledger["events"], ledger["delta"], whole=True))
+        ordered = clear(flat(ledger["events"]), ledger["delta"])
+        faults += _against_bounds(ledger["epsilon"], bounds, most, ordered)
     elif ledger["epsilon"] is not None:
-        faults.append(f"nothing is proved, and yet epsilon {ledger['epsilon']:g} is stated")
+        faults.append(f"nothing is proved, and yet epsilon {upper_bound(ledger['epsilon'])} is stated")
     return {"epsilon": ledger["epsilon"], "bounds": bounds, "faults": [fault for fault in faults if fault]}
 
 
@@ -59,38 +78,58 @@ def _against_draws(events: Sequence[Mapping], counts: Mapping[str, int], seed: i
     return f"seed number {seed + 1} drew noise for {dict(counts)}, where the ledger declares {declared}"
 
 
-def _against_bounds(epsilon: float | None, bounds: Mapping[str, float | None]) -> list[str]:
+def _tightest(bounds: Mapping[str, float | None]) -> float | None:
+    return bounds["exact"] if bounds["exact"] is not None else _smallest([bounds["pld"], bounds["rdp"]])
+
+
+def _against_bounds(
+    epsilon: float | None, bounds: Mapping[str, float | None], most: float | None, ordered: bool
+) -> list[str]:
+    """
+    Args:
+        most: what training's accountants may find: its series of fractional Renyi orders overestimate.
+        ordered: delta is far above what rounding can take from it.
+    """
     if epsilon is None:
         return ["a proved guarantee states no epsilon"]
     named = {name: value for name, value in bounds.items() if value is not None}
-    tightest = named.get("exact", named.get("pld", named.get("rdp")))
-    if tightest is None:
+    tightest = _tightest(bounds)
+    if tightest is None or most is None:
         return ["no accountant bounds its events"]
-    faults = []
-    slack = _CLOSED_FORM if "exact" in named else AGREEMENT if "pld" in named else _OTHER_ORDERS
+    faults, stated = [], f"epsilon {_printed(epsilon)} is stated"
+    slack = _CLOSED_FORM if "exact" in named else AGREEMENT if "pld" in named and ordered else _OTHER_ORDERS
     if epsilon < tightest * (1 - slack):
-        faults.append(f"epsilon {epsilon:.6g} is stated, where its events are worth {tightest:.6g}")
-    if epsilon > tightest * (1 + slack) + _NEGLIGIBLE:
-        faults.append(f"epsilon {epsilon:.6g} is stated, more than the {tightest:.6g} that its events are worth")
-    order = [(name, named[name]) for name in ("exact", "pld", "rdp") if name in named]
+        faults.append(f"{stated}, where its events are worth {_printed(tightest)}")
+    if epsilon > most * (1 + slack) + _NEGLIGIBLE:
+        faults.append(f"{stated}, more than the {_printed(most)} that its events are worth")
+    order = [(name, named[name]) for name in ("exact", "pld", "rdp") if name in named and ordered]
     for (tighter, low), (looser, high) in itertools.pairwise(order):
         if low > high * (1 + AGREEMENT) + _NEGLIGIBLE:
-            faults.append(f"{tighter} gives {low:.6g}, more than the {high:.6g} of {looser}, which is the looser bound")
+            values = f"{_printed(low)}, more than the {_printed(high)} of {looser}"
+            faults.append(f"{tighter} gives {values}, which is the looser bound")
     if "prv" in named:
-        width = _PRV_WIDTH * max(_PRV_ERROR * epsilon, _PRV_LEAST)
+        width = _PRV_WIDTH * max(PRV_ERROR * epsilon, PRV_LEAST)
         if not epsilon * (1 - AGREEMENT) <= named["prv"] <= epsilon + width:
-            faults.append(f"epsilon {epsilon:.6g} is stated, where PRV gives at most {named['prv']:.6g} +- {width:.2g}")
+            value = f"{_printed(named['prv'])} +- {upper_bound(width, 2)}"
+            faults.append(f"{stated}, where PRV gives at most {value}")
     return faults
 
 
-def bounds_of(events: Sequence[Mapping], delta: float) -> dict[str, float | None]:
+def _printed(epsilon: float) -> str:
+    return upper_bound(epsilon, digits=6)
+
+
+def bounds_of(events: Sequence[Mapping], delta: float, whole: bool = False) -> dict[str, float | None]:
     """The bounds on epsilon of the events of a ledger, by name; None where an accountant does not know them.
 
-    `exact`: closed form, of releases without amplification. `pld`, `rdp`: dp-accounting. `prv`: Opacus, of Poisson
-    samples.
+    `exact`: closed form, of releases without amplification. `pld`: dp-accounting, at what rounding leaves of delta.
+    `rdp`: integrated; or without sampling in closed form, where that is smaller. `prv`: Opacus, of Poisson samples.
+
+    Args:
+        whole: integrate at whole orders only.
     """
     known = tuple(tuple(sorted(_costs(event).items())) for event in flat(events))
-    return dict(_bounds(known, delta))
+    return dict(_bounds(known, delta, WHOLE if whole else ORDERS))
 
 
 def _costs(event: Mapping) -> dict:
@@ -101,34 +140,32 @@ def _costs(event: Mapping) -> dict:
 
 
 @lru_cache(maxsize=4096)
-def _bounds(known: tuple, delta: float) -> tuple:
+def _bounds(known: tuple, delta: float, orders: tuple[float, ...]) -> tuple:
     events = [dict(event) for event in known]
     parts = {event["part"] for event in events if "part" in event}
     if parts:  # each unit is in one of them: the worse one counts
-        every = [dict(_bounds(_touching(events, part), delta)) for part in sorted(parts)]
-        names = ("exact", "pld", "rdp", "prv")
-        return tuple((name, _larger([bounds[name] for bounds in every])) for name in names)
+        every = [dict(_bounds(_touching(events, part), delta, orders)) for part in sorted(parts)]
+        return tuple(_of_all_parts(every, clear(events, delta)).items())
     found: dict[str, float | None] = dict.fromkeys(("exact", "pld", "rdp", "prv"))
     if any(event["mechanism"] == "local-sensitivity-gaussian" or not event["noise_multiplier"] for event in events):
         return tuple(found.items())
     if any("trials" in event for event in events):
         if all("trials" in event for event in events) and len({event["trials"] for event in events}) == 1:
-            found["rdp"] = best_run_bound(events, delta)
+            chance = chance_of_a_cut(events) * events[0]["trials"]
+            found["rdp"] = finite(beside_cuts(lambda rest: best_run_bound(uncut(events), rest, orders), chance, delta))
         return tuple(found.items())
     choices = [1 / event["noise_multiplier"] for event in events if event["mechanism"] == "exponential"]
     if choices:
         return tuple((found | _choice_bounds(events, choices, delta)).items())
-    sampled = [event for event in events if event["sampling"] in _SAMPLED]
-    if not sampled:
+    if not events_sampled(events):
         found["exact"] = _solved(_gaussian_deltas(events), delta)
-    elif any(event["sampling"] == "shuffle" for event in events):
+    if any(event["sampling"] == "shuffle" for event in events):
         return tuple(found.items())
-    if all(event["sampling"] in ("none", *_SAMPLED) for event in events):
-        found["pld"] = pld = _pld(events, delta)
-        if all(event["sampling"] != "truncated-poisson" for event in events):
-            found["rdp"] = _rdp(events, delta)
-            if sampled:
-                found["prv"] = _prv(events, delta, pld)
+    if any(event["sampling"] == CUT for event in events):
+        return tuple((found | _cut_bounds(events, delta, orders)).items())
+    found["pld"], found["rdp"] = finite(pld(events, delta)), _rdp(events, delta, orders)
+    if events_sampled(events) and clear(events, delta):
+        found["prv"] = prv(events, delta, pld(events, delta))
     return tuple(found.items())
 
 
@@ -137,17 +174,31 @@ def _touching(events: Sequence[Mapping], part: str) -> tuple:
     return tuple(tuple(sorted((key, event[key]) for key in event if key != "part")) for event in kept)
 
 
+def _of_all_parts(every: Sequence[Mapping[str, float | None]], ordered: bool) -> dict[str, float | None]:
+    """Of each bound the larger, for units of any part; where no one accountant is the best for all, of the best."""
+    found = {name: _larger([bounds[name] for bounds in every]) for name in ("exact", "pld", "rdp", "prv")}
+    if found["exact"] is None and (found["pld"] is None or not ordered):
+        found["rdp"] = _larger([_smallest([bounds[name] for name in ("exact", "pld", "rdp")]) for bounds in every])
+    return found
+
+
 def _larger(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return max(known) if len(known) == len(values) else None
 
 
-def _choice_bounds(events: Sequence[Mapping], choices: Sequence[float], delta: float) -> dict[str, float]:
+def _smallest(values: Sequence[float | None]) -> float | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _choice_bounds(events: Sequence[Mapping], choices: Sequence[float], delta: float) -> dict[str, float | None]:
     others = [event for event in events if event["mechanism"] != "exponential"]
     if any(event["mechanism"] != "gaussian" or event["sampling"] != "none" for event in others):
         return {}
     exact = _solved(choice_delta(_gaussian_deltas(others) if others else None, choices), delta)
-    return {"exact": exact, "pld": choice_pld(others, choices, delta, max(1e-4 * exact, 1e-8))}
+    left = delta - ROUNDING * (len(choices) + sum(event["count"] for event in others))
+    bound = choice_pld(others, choices, left, max(1e-4 * exact, 1e-8)) if left > 0 else math.inf
+    return {"exact": exact, "pld": finite(bound)}
 
 
 def _gaussian_deltas(events: Sequence[Mapping]) -> Callable[[float], float]:
@@ -190,50 +241,22 @@ def _solved(delta_at: Callable[[float], float], delta: float) -> float:
     return float(brentq(lambda epsilon: delta_at(epsilon) - delta, 0.0, high, xtol=1e-12, rtol=1e-12))
 
 
-def _dp_event(event: Mapping):
-    import dp_accounting
-
-    release = dp_accounting.GaussianDpEvent(event["noise_multiplier"])
-    if event["sampling"] == "poisson":
-        release = dp_accounting.PoissonSampledDpEvent(event["sampling_rate"], release)
-    elif event["sampling"] == "truncated-poisson":
-        release = dp_accounting.TruncatedSubsampledGaussianDpEvent(
-            event["units"] + 1, event["sampling_rate"], event["largest_batch"], event["noise_multiplier"]
-        )
-    return dp_accounting.SelfComposedDpEvent(release, event["count"])
+def _rdp(events: Sequence[Mapping], delta: float, orders: tuple[float, ...]) -> float:
+    """Renyi DP; of samples what the same releases cost without sampling, if that is less: they never cost more."""
+    whole = [dict(event) | ({"sampling_rate": 1.0} if event["sampling"] == "none" else {}) for event in events]
+    epsilon = least_epsilon(divergence_of(whole), delta, orders)
+    return min(epsilon, _solved(_gaussian_deltas(events), delta)) if events_sampled(events) else epsilon
 
 
-def _composed(events: Sequence[Mapping]):
-    import dp_accounting
-
-    return dp_accounting.ComposedDpEvent([_dp_event(event) for event in events])
-
-
-def _pld(events: Sequence[Mapping], delta: float) -> float:
-    """On a grid that is fine against the result: coarse first, to know its size."""
-    from dp_accounting.pld import PLDAccountant
-
-    size = float(PLDAccountant(value_discretization_interval=1e-3).compose(_composed(events)).get_epsilon(delta))
-    interval = max(1e-4 * size, 1e-8)
-    if interval >= 1e-3:
-        return size
-    return float(PLDAccountant(value_discretization_interval=interval).compose(_composed(events)).get_epsilon(delta))
-
-
-def _rdp(events: Sequence[Mapping], delta: float) -> float:
-    from dp_accounting.rdp import RdpAccountant
-
-    logging.getLogger("absl").setLevel(logging.ERROR)  # it warns of every order that it leaves out
-    orders = [1 + x / 10 for x in range(5, 100)] + [*range(11, 129)] + [2.0**k for k in range(8, 15)]
-    return float(RdpAccountant(orders).compose(_composed(events)).get_epsilon(delta))
-
-
-def _prv(events: Sequence[Mapping], delta: float, size: float) -> float:
-    """The upper end of the interval of Opacus' accountant (Gopi, Lee and Wutschitz 2021)."""
-    from opacus.accountants import PRVAccountant
-
-    accountant = PRVAccountant()
-    accountant.history = [(event["noise_multiplier"], event["sampling_rate"], event["count"]) for event in events]
-    with warnings.catch_warnings():  # of logarithms of zero that are masked, and of orders that only set its grid
-        warnings.simplefilter("ignore")
-        return float(accountant.get_epsilon(delta, eps_error=max(_PRV_ERROR * size, _PRV_LEAST)))
+def _cut_bounds(events: Sequence[Mapping], delta: float, orders: tuple[float, ...]) -> dict[str, float | None]:
+    """Of batches that are cut to a largest size."""
+    whole, chance = uncut(events), chance_of_a_cut(events)
+    bound = min(pld(events, delta), beside_cuts(lambda rest: pld(whole, rest), chance, delta))
+    if bound < math.inf:
+        return {"pld": bound}
+    moved = [  # a unit may take another one's place, which is two units' worth
+        dict(event) | {"noise_multiplier": event["noise_multiplier"] / 2} if event["sampling"] == CUT else event
+        for event in events
+    ]
+    unsampled = _solved(_gaussian_deltas(moved), delta)
+    return {"rdp": min(unsampled, beside_cuts(lambda rest: _rdp(whole, rest, orders), chance, delta))}

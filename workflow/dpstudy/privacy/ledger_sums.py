@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.accounting import RDP, certify
 from dpstudy.privacy.events import EXPONENTIAL, PARTS, Event, known_to_renyi, unamplified
 from dpstudy.privacy.ledger_events import from_ledger
+from dpstudy.privacy.renyi import RDP_ORDERS, converted, rdp_curve, rdp_epsilon
 
 
 def total(ledgers: Sequence[tuple[dict, int]], delta: float, same_parts: bool = True) -> dict:
@@ -51,8 +52,6 @@ def _all(values: Iterable[str]) -> list[str]:
 
 def _composed(proved: Sequence[tuple[dict, int]], delta: float, same_parts: bool) -> tuple[float, str]:
     """Exact Gaussian composition of the full-batch releases; with subsampled ones or selections, RDP of everything."""
-    from dpstudy.privacy.accounting import rdp_epsilon
-
     events: Counter[Event] = Counter()
     for ledger, seeds in proved:
         for event in _nameless(ledger):
@@ -65,8 +64,9 @@ def _composed(proved: Sequence[tuple[dict, int]], delta: float, same_parts: bool
         return math.inf, "none (shuffled and Poisson-sampled cells have no common adjacency)"
     composed = [_repeat(event, times) for event, times in events.items()]
     if not known_to_renyi(composed):
-        return certify(composed, delta).epsilon, "PLD (dp-accounting)"
-    return rdp_epsilon(composed, delta), "RDP (dp-accounting)"
+        certificate = certify(composed, delta)
+        return certificate.epsilon, certificate.accountant
+    return rdp_epsilon(composed, delta), RDP
 
 
 def _nameless(ledger: dict) -> tuple[Event, ...]:
@@ -76,10 +76,6 @@ def _nameless(ledger: dict) -> tuple[Event, ...]:
 
 def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float, same_parts: bool) -> tuple[float, str]:
     """RDP, for the units of each part of the records, or of the worse part of each run at each order."""
-    from dp_accounting.rdp import compute_epsilon
-
-    from dpstudy.privacy.accounting import RDP_ORDERS, rdp_curve
-
     runs: Counter[tuple[Event, ...]] = Counter()
     for ledger, seeds in proved:
         runs[_nameless(ledger)] += seeds
@@ -94,8 +90,7 @@ def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float, 
         sums = [sum(times * curve(run, part) for run, times in runs.items()) for part in PARTS]
     else:
         sums = [sum(times * np.maximum(*(curve(run, part) for part in PARTS)) for run, times in runs.items())]
-    worst = max(float(compute_epsilon(RDP_ORDERS, found, delta)[0]) for found in sums)
-    return worst, "RDP (dp-accounting)"
+    return max(converted(RDP_ORDERS, np.asarray(found), delta) for found in sums), RDP
 
 
 def _repeat(event: Event, times: int) -> Event:

@@ -6,8 +6,9 @@ None of these certifies anything: a ledger's epsilon always comes from `accounti
 import math
 from collections.abc import Callable, Sequence
 
-from dpstudy.privacy.accounting import rdp_curve, rdp_epsilon, zcdp_epsilon
+from dpstudy.privacy.accounting import zcdp_epsilon
 from dpstudy.privacy.events import Event
+from dpstudy.privacy.renyi import rdp_curve, rdp_epsilon
 
 # tramer2021 used the orders of the library of its day (Opacus 0.9).
 _TRAMER_ORDERS = tuple([1 + x / 10.0 for x in range(1, 100)] + list(range(12, 64)))

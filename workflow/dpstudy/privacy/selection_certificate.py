@@ -1,46 +1,29 @@
 """What the selections of a finished ledger are worth, by formulas that had no part in training.
 
-The best of several runs: Papernot and Steinke (2022), Theorem 2, written down from the paper over the Renyi divergences
-of Opacus. Choices: randomised response as a discretised privacy loss distribution (dp-accounting), composed
-with those of the Gaussian releases beside it; and in closed form, the mean over its two losses.
+The best of several runs: Papernot and Steinke (2022), Theorem 2, written down from the paper over Renyi divergences by
+integration (privacy/renyi_certificate.py). Choices: randomised response as a discretised privacy loss distribution
+(dp-accounting), composed with those of the Gaussian releases beside it; and in closed form, the mean over its losses.
 """
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 
-_ORDERS = (*(1 + x / 20 for x in range(5, 400)), *range(21, 257), *(2.0 ** (k / 2) for k in range(17, 29)))
+from dpstudy.privacy.renyi_certificate import ORDERS, divergence_of, least_epsilon
 
 
-def best_run_bound(events: Sequence[Mapping], delta: float) -> float:
+def best_run_bound(events: Sequence[Mapping], delta: float, orders: Sequence[float] = ORDERS) -> float:
     """Epsilon of the best of a secret number of runs, each of which makes these releases.
 
     Args:
         events: as dictionaries, all with the same `trials`, the mean of their geometric number.
     """
     mean = events[0]["trials"]
-    once = [sum(_renyi(event, order) for event in events) for order in _ORDERS]
-    pairs = list(zip(_ORDERS, once, strict=True))
-    constant = min(2 * (1 - 1 / order) * rdp + 2 * math.log(mean) / order for order, rdp in pairs)  # gamma = 1/mean
-    whole = [rdp + constant + math.log(mean) / (order - 1) for order, rdp in pairs]
-    return max(
-        0.0,
-        min(
-            rdp + math.log1p(-1 / order) - math.log(delta * order) / (order - 1)
-            for order, rdp in zip(_ORDERS, whole, strict=True)
-        ),
-    )
-
-
-def _renyi(event: Mapping, order: float) -> float:
-    if event["sampling"] == "none" or event["sampling_rate"] == 1:
-        return event["count"] * order / (2 * event["noise_multiplier"] ** 2)
-    from opacus.accountants.analysis.rdp import compute_rdp
-
-    rate, noise = event["sampling_rate"], event["noise_multiplier"]
-    with warnings.catch_warnings():  # of logarithms of zero that are masked
-        warnings.simplefilter("ignore")
-        return float(compute_rdp(q=rate, noise_multiplier=noise, steps=event["count"], orders=float(order)))
+    once = dict(zip(orders, map(divergence_of(events), orders), strict=True))
+    constant = min(2 * (1 - 1 / order) * once[order] + 2 * math.log(mean) / order for order in orders)  # gamma = 1/mean
+    whole, least = {}, math.inf
+    for order in reversed(orders):  # a divergence of a larger order bounds those of smaller ones
+        whole[order] = least = min(least, once[order] + constant + math.log(mean) / (order - 1))
+    return least_epsilon(whole.__getitem__, delta, orders)
 
 
 def choice_delta(gaussian: Callable[[float], float] | None, choices: Sequence[float]) -> Callable[[float], float]:

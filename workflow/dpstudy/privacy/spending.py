@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dpstudy.errors import StudyError
+from dpstudy.privacy.printed import upper_bound
 
 BOOK = "results/privacy/spent.jsonl"
 CONTENT = "content"  # "ids" of a line: records without names were named by what they hold
@@ -96,8 +97,8 @@ class Spending:
         if spent > float(self.ceiling):
             before = _total([(one, 1) for one in past], ledger["delta"]) if past else 0.0
             raise BeyondBudgetError(
-                f"cell {cell}: with it trainings would have spent ε = {spent:.4g} on these records (before it "
-                f"{before:.4g}), beyond {budget}; leave it out, or take a smaller ε"
+                f"cell {cell}: with it trainings would have spent ε = {upper_bound(spent)} on these records (before it "
+                f"{upper_bound(before or 0.0)}), beyond {budget}; leave it out, or take a smaller ε"
             )
 
     def numbered(self, dataset: str, records: str) -> bool:

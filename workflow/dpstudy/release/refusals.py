@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.study.tuned import PAID
 
 
@@ -37,8 +38,8 @@ def refusals(
         found.append(f"its guarantee is {ledger['guarantee']!r}, not proved")
     if ledger["delta"] * ledger["n"] >= 1:
         found.append(
-            f"delta {ledger['delta']:g} is not below 1/n = 1/{ledger['n']}: that permits publishing somebody's records "
-            "outright"
+            f"delta {upper_bound(ledger['delta'])} is not below 1/n = 1/{ledger['n']}: that permits publishing "
+            "somebody's records outright"
         )
     if tuned_on not in ("nothing", PAID) and "tuning" not in accept:
         found.append(

@@ -3,11 +3,11 @@
 Who is protected, how well and by what, and what is left out.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 
-from dpstudy.privacy.audit import highest, rounded_down
+from dpstudy.privacy.audit import highest
+from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.words import bounds_in_words, bounds_on_epsilon, event_in_words
 
 _UNIT = {"record": "one record (an image)", "subject": "one person, with all of that person's records"}
@@ -95,7 +95,7 @@ def guarantee_lines(ledger: Mapping) -> list[str]:
         *(f"- **What counts**: {sentence}" for sentence in bounds_in_words(ledger.get("bounds", {}))),
         f"- **The promise**: {change} changes the probability of any outcome of the training (this model, or anything "
         f"computed from it) by a factor of at most e^ε = {_factor(epsilon)}, apart from a probability δ = "
-        f"{ledger['delta']:g}. ε = {_up(epsilon)}.",
+        f"{upper_bound(ledger['delta'])}. ε = {upper_bound(epsilon)}.",
     ]
 
 
@@ -104,13 +104,9 @@ def _attacked(audit: Mapping | None) -> str:
     if audit is None or found is None:
         return "This cell was not attacked."
     return (
-        f"Attacks on the training's own releases show that ε is at least {rounded_down(found)} "
+        f"Attacks on the training's own releases show that ε is at least {lower_bound(found, places=2)} "
         f"({audit['audits'][0]['runs']} runs with a canary and as many without it): {audit['verdict']}"
     )
-
-
-def _up(epsilon: float) -> str:
-    return f"{math.ceil(epsilon * 1000) / 1000:g}"
 
 
 def _factor(epsilon: float) -> str:
@@ -123,5 +119,6 @@ def _factor(epsilon: float) -> str:
 
 def _percent(epsilon: float, delta: float) -> str:
     """How often a guess between two equally likely neighbours can be right: (e^eps + delta)/(1 + e^eps), rounded up."""
-    odds = math.exp(min(epsilon, 700.0))
-    return f"{math.ceil(1000 * min(1.0, (odds + delta) / (1 + odds))) / 10:g}"
+    odds = Decimal(min(epsilon, 700.0)).exp()
+    share = min(Decimal(1), (odds + Decimal(delta)) / (1 + odds))
+    return f"{(100 * share).quantize(Decimal('0.1'), ROUND_CEILING).normalize():f}"

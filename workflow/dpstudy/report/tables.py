@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from dpstudy.privacy.audit import rounded_down
+from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.build import SHEETS
 from dpstudy.tables.latex import MEANINGS, mark_of, marks, notes
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
-from dpstudy.tables.numbers import interval_text, signed, upper_bound
+from dpstudy.tables.numbers import interval_text, signed
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 from dpstudy.tables.side_by_side import lay_side_by_side
@@ -50,7 +50,7 @@ def _by_epsilon(table: Table) -> dict:
             "label": f"ε = {'∞' if column.epsilon == 'inf' else column.epsilon}",
             "certified": "–" if column.certified is None else f"≤ {upper_bound(column.certified)}",
             "guarantee": column.guarantee,
-            "audited": "" if column.audited is None else f"attacked ≥ {rounded_down(column.audited)}",
+            "audited": "" if column.audited is None else f"attacked ≥ {lower_bound(column.audited, places=2)}",
         }
         for column in table.columns
     ]
@@ -126,7 +126,7 @@ def _cited(cell: Cell) -> dict:
 def privacy_of(cell: Cell | Column) -> str:
     """What is certified of a cell, and what attacks on it found."""
     certified = "no certified ε" if cell.certified is None else f"certified ε ≤ {upper_bound(cell.certified)}"
-    return certified if cell.audited is None else f"{certified}, attacked ε ≥ {rounded_down(cell.audited)}"
+    return certified if cell.audited is None else f"{certified}, attacked ε ≥ {lower_bound(cell.audited, places=2)}"
 
 
 def _seeds(count: int) -> str:

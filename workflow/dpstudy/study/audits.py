@@ -9,7 +9,8 @@ from dpstudy.auditing.one_run import one_run
 from dpstudy.errors import StudyError
 from dpstudy.files import write_json
 from dpstudy.privacy.accounting import certify
-from dpstudy.privacy.audit import highest, rounded_down
+from dpstudy.privacy.audit import highest
+from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem
 from dpstudy.study.public_points import reads_public
@@ -76,7 +77,6 @@ def verdict(audits: list[dict], certified: float | None) -> str:
     if found is None:
         raise ValueError("no attack gave a bound on what the cell publishes")
     if certified is None:
-        return f"nothing is proved: epsilon is at least {rounded_down(found)}."
-    if found > certified:
-        return f"{REFUTED}: epsilon is at least {rounded_down(found)}, and {certified:.4g} is certified."
-    return f"consistent: epsilon is at least {rounded_down(found)}, and {certified:.4g} is certified."
+        return f"nothing is proved: epsilon is at least {lower_bound(found, places=2)}."
+    what = REFUTED if found > certified else "consistent"
+    return f"{what}: epsilon is at least {lower_bound(found, places=2)}, and {upper_bound(certified)} is certified."

@@ -17,8 +17,8 @@ from dpstudy.errors import StudyError
 from dpstudy.features import images
 from dpstudy.files import write_json
 from dpstudy.methods.problem import Problem
-from dpstudy.privacy.audit import rounded_down
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.study.black_box_options import check_public
 from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem
@@ -57,7 +57,7 @@ def audit_black_box(request: CellRequest, inputs: CellInputs, options: dict, pat
 def verdict(found: float, certified: float) -> str:
     """What came of the attack, as a sentence."""
     what = "refuted" if found > certified else "consistent"
-    return f"{what}: epsilon is at least {rounded_down(found)}, and {certified:.4g} is certified."
+    return f"{what}: epsilon is at least {lower_bound(found, places=2)}, and {upper_bound(certified)} is certified."
 
 
 def _arena(request: CellRequest, inputs: CellInputs, options: dict) -> Arena:

@@ -8,8 +8,8 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.privacy.adjacency import ADJACENCIES, epsilons_by_adjacency
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.names import check_names, datasets_of
-from dpstudy.tables.numbers import upper_bound
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.files import atomic
-from dpstudy.privacy.audit import rounded_down
+from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
 from dpstudy.tables.markup import escape, line, minipage
-from dpstudy.tables.numbers import interval_text, over_seeds, signed, upper_bound
+from dpstudy.tables.numbers import interval_text, over_seeds, signed
 from dpstudy.tables.published import Published
 from dpstudy.tables.remarks import remarks
 from dpstudy.tables.results import Results
@@ -84,7 +84,7 @@ def _certified(column: Column) -> str:
 
 
 def _audited(column: Column) -> str:
-    return "--" if column.audited is None else rounded_down(column.audited)
+    return "--" if column.audited is None else lower_bound(column.audited, places=2)
 
 
 def _ours(cell: Cell, column: Column, table: Table, wide: bool) -> str:

@@ -7,7 +7,7 @@ from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.files import read_json
-from dpstudy.privacy.audit import rounded_down
+from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import lookup
 from dpstudy.tables.results import Results
@@ -94,7 +94,8 @@ def _sheet(name: str, spec: dict, blocks: list[list[Attacked]]) -> Sheet:
 
 def _texts(cell: Attacked, first: bool) -> tuple[str, ...]:
     ours = {key: f"{cell.found[key]:.2f}" for key in _METRICS}
-    ours["epsilon_lower"] = rounded_down(cell.found["epsilon_lower"])
+    ours["advantage_upper"] = upper_bound(cell.found["advantage_upper"], places=2)
+    ours["epsilon_lower"] = lower_bound(cell.found["epsilon_lower"], places=2)
     pairs = [text for key in _METRICS for text in (ours[key], cell.published[key] or "–")]
     return (cell.label if first else "", cell.place[-1], *pairs)
 

@@ -3,7 +3,6 @@
 import math
 import statistics
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Decimal
 
 from dpstudy.evaluation.metrics import PERCENT
 
@@ -58,17 +57,6 @@ def signed(value: float, digits: int) -> str:
     """
     text = f"{value:+.{digits}f}"
     return text[1:] if float(text) == 0 else text
-
-
-def upper_bound(value: float) -> str:
-    """A positive number rounded up to four significant digits, so that the printed bound stays one.
-
-    >>> upper_bound(1.99901)
-    '2'
-    """
-    exact = Decimal(repr(float(value)))  # what the ledger says, not the binary digits behind it
-    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - 3), rounding=ROUND_CEILING)
-    return f"{rounded.normalize():f}"
 
 
 def significant(value: float, digits: int = 4) -> str:

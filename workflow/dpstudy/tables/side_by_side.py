@@ -5,10 +5,11 @@ import os
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import values_by_cell
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.latex import CSV_HEADER, MEANINGS, csv_row, notes
 from dpstudy.tables.layout import Cell, Row, Table, cell_at
 from dpstudy.tables.names import check_names, private_tests
-from dpstudy.tables.numbers import interval_text, upper_bound
+from dpstudy.tables.numbers import interval_text
 from dpstudy.tables.published import combine
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from dpstudy.privacy.audit import rounded_down
-from dpstudy.tables.numbers import significant, upper_bound
+from dpstudy.privacy.printed import lower_bound, upper_bound
+from dpstudy.tables.numbers import significant
 
 GUARANTEES = {
     "proved": "The releases below cover everything that touched private records, apart from what is named.",
@@ -57,8 +57,8 @@ def audit_in_words(audit: dict, guarantee: str = "proved") -> list[str]:
     return [
         f"Audit: {audit['verdict']}",
         *(
-            f"ε ≥ {rounded_down(entry['epsilon_lower'])} ({entry['statistic']}; {entry['adjacency']}, {entry['runs']} "
-            f"runs, confidence {entry['confidence']:.5g})."
+            f"ε ≥ {lower_bound(entry['epsilon_lower'], places=2)} ({entry['statistic']}; {entry['adjacency']}, "
+            f"{entry['runs']} runs, confidence {entry['confidence']:.5g})."
             for entry in audit["audits"]
         ),
         *([_ON_RECORDS] if guarantee == "claimed" and audit["audits"] else []),
@@ -88,7 +88,7 @@ def event_in_words(event: dict) -> str:
     what = RELEASES.get(event["name"])
     text = f"{event['name']}{f' ({what})' if what else ''}: {event['mechanism']} mechanism"
     if event.get("noise_multiplier") is not None:
-        text += f", noise multiplier {significant(event['noise_multiplier'])}"
+        text += f", noise multiplier {lower_bound(event['noise_multiplier'])}"  # noise and rate are what protects
     if event.get("sensitivity") is not None:
         text += f" (sensitivity {significant(event['sensitivity'])})"
     text += f", released {'once' if count == 1 else f'{count} times'}, {_sampling(event)}."
@@ -111,7 +111,7 @@ def _sampling(event: dict) -> str:
     kind = event["sampling"].replace("-", " ").replace("poisson", "Poisson")
     cut = f", cut to {event['params']['largest_batch']} where there are more" if kind.startswith("truncated") else ""
     part = event.get("params", {}).get("part")
-    rate = significant(event["sampling_rate"])
+    rate = upper_bound(event["sampling_rate"])
     return f"each time on a {kind} sample{f' of the {part} split' if part else ''} with rate {rate}{cut}"
 
 
@@ -128,7 +128,7 @@ def ledger_in_words(ledger: dict) -> dict:
         summary = GUARANTEES[ledger["guarantee"]]
     else:
         summary = (
-            f"ε ≤ {upper_bound(ledger['epsilon'])} at δ = {_delta(ledger['delta'])} against {change}, among "
+            f"ε ≤ {upper_bound(ledger['epsilon'])} at δ = {upper_bound(ledger['delta'])} against {change}, among "
             f"{ledger['n']} (accountant: {_accountant(ledger['accountant'])}); target ε = {ledger['target_epsilon']}."
         )
         if ledger["guarantee"] != "proved":
@@ -150,10 +150,17 @@ def ledger_in_words(ledger: dict) -> dict:
     }
 
 
+_SUMS = {
+    "exact": " Private sums were exact.",
+    "within a margin": " Private sums were rounded by less than a margin that clipping leaves.",
+    "rounded": " Rounding inside private sums is not covered.",
+}
+
+
 def certificate_in_words(certificate: Mapping) -> str:
     """What accountants that had no part in a cell say of its ledger, as a sentence; "" where nothing is certified."""
-    by = bounds_on_epsilon(certificate["bounds"])
-    return f"Certified anew from the ledger alone: {by}." if by else ""
+    by, sums = bounds_on_epsilon(certificate["bounds"]), _SUMS.get(certificate.get("sums", ""), "")
+    return f"Certified anew from the ledger alone: {by}.{sums}" if by else ""
 
 
 def bounds_on_epsilon(bounds: Mapping[str, float | None]) -> str:
@@ -181,7 +188,7 @@ def total_in_words(total: Mapping) -> str:
     runs = f"{total['cells']} cells, {total['seeds']} trained models"
     bound = total["epsilon_of_proved"]
     proved = "unknown" if bound is None else f"at most {upper_bound(bound)}" if bound > 0 else "0"
-    accountant = f"δ = {_delta(total['delta'])}, {_accountant(total['accountant'])}"
+    accountant = f"δ = {upper_bound(total['delta'])}, {_accountant(total['accountant'])}"
     beside = _beside(total)
     if not total["unbounded"]:
         return f"{runs}: ε is {proved} in total ({accountant}).{beside}"
@@ -224,7 +231,3 @@ def spent_in_words(spent: dict | None, by_record: int = 0) -> str:
 
 def _accountant(name: str) -> str:
     return _ACCOUNTANTS.get(name, name)
-
-
-def _delta(delta: float | str) -> str:
-    return f"{float(delta):.2g}".replace("e-0", "e-")

@@ -18,6 +18,7 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.study.cells import hyperparameters
 from dpstudy.study.inputs import CellInputs, CellRequest, units
 from dpstudy.tuning.held_out import how_right
@@ -100,7 +101,7 @@ def spelled(epsilon: float) -> str:
     """
     text = f"{Decimal(epsilon).quantize(_PLACES, ROUND_DOWN).normalize():f}"
     if Decimal(text) <= 0:
-        raise StudyError(f"epsilon {epsilon:.3g}: too little is left for a run, after what choosing costs")
+        raise StudyError(f"epsilon {upper_bound(epsilon)}: too little is left for a run, after what choosing costs")
     return text
 
 

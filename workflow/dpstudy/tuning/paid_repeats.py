@@ -35,6 +35,7 @@ from dpstudy.tuning.space import Value, corners, draw, grid
 SCORE = "validation score"
 _TOLERANCE = 1e-3  # of logarithms
 _FAR = 30.0
+_MOST_SAVED = 0.1  # of the target
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Tuning(PaidTuning):
             score = Event(SCORE, "gaussian", math.exp(logarithm), 1.0, trials=self._mean)
             return target - certify([score], delta).epsilon
 
-        return math.exp(_least(saved, 0.0))
+        return math.exp(_least(saved, 0.0, target))
 
     def _calibrated(self, setting: Mapping[str, Value], problem: Problem) -> tuple[Problem, Plan]:
         """The train split's problem for a trial, and its plan at a setting: the largest epsilon that repeats afford."""
@@ -107,7 +108,8 @@ class Tuning(PaidTuning):
 
         # What a full-batch Gaussian run could have; nearly the same for others.
         guess = -math.log(epsilon_of(1 / self._score_multiplier(target, delta), delta))
-        return tried[_least(saved, guess)]
+        whole_steps = getattr(parameters, "noise_multiplier", None) is not None  # what they leave cannot be spent
+        return tried[_least(saved, guess, math.inf if whole_steps else target)]
 
     def _planned(self, setting: Mapping[str, Value]) -> tuple[object, Plan]:
         """The parameters and the plan of a trial.
@@ -201,11 +203,11 @@ def _refuse_unbounded(events: tuple[Event, ...]) -> None:
         raise StudyError("tuning.pay: repeats needs releases that Renyi DP bounds, and it bounds not all of these")
 
 
-def _least(saved: Callable[[float], float], guess: float) -> float:
+def _least(saved: Callable[[float], float], guess: float, target: float) -> float:
     """The least number, to a thousandth, at which an increasing function is not negative.
 
     Raises:
-        StudyError: there is none: choosing alone costs more than the budget.
+        StudyError: there is none: choosing alone costs more than the budget; or far less than `target` is spent there.
     """
     from scipy.optimize import brentq
 
@@ -222,4 +224,6 @@ def _least(saved: Callable[[float], float], guess: float) -> float:
     root = brentq(saved, low, high, xtol=_TOLERANCE / 4)
     while saved(root) < 0:
         root += _TOLERANCE / 4
+    if saved(root) > _MOST_SAVED * target:
+        raise StudyError("tuning.pay: repeats: no accountant has a bound near epsilon at so small a delta; raise delta")
     return root

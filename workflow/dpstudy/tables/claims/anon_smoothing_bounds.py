@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from dpstudy.evaluation.metrics import PERCENT
 from dpstudy.privacy.claimed import noise_multiplier, rho_of
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.anon_smoothing_accuracy import rising
 from dpstudy.tables.claims.anon_smoothing_printed import (
     CIFAR10,
@@ -80,7 +81,8 @@ def errors_below_the_bound(evidence: Evidence) -> Finding:
 
     roles = "instance-smoothing (CIFAR-10, accuracies, ε at which the bound is below 100 %)"
     bounds = ", ".join(f"{100 * error_bound(e):.1f} % at ε = {number(e)}" for e in EPSILONS)
-    return noted(by_roles(evidence, counted, roles), f"With m = {_MARGIN:g} and δ = {DELTA:g} the bound is {bounds}")
+    text = f"With m = {_MARGIN:g} and δ = {upper_bound(DELTA)} the bound is {bounds}"
+    return noted(by_roles(evidence, counted, roles), text)
 
 
 def _bounds(scores: Scores) -> Iterator[tuple[str, Value, Value]]:

@@ -3,9 +3,10 @@
 import math
 from fractions import Fraction
 
-from dpstudy.privacy.audit import highest, refuted, rounded_down
+from dpstudy.privacy.audit import highest, refuted
 from dpstudy.privacy.claimed import noise_multiplier, rho_of
 from dpstudy.privacy.gaussian import epsilon_of
+from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.claims.anon_smoothing_printed import DELTA, EPSILONS, SMOOTHING
 from dpstudy.tables.claims.finding import COMPUTED, Finding, decided, number
 from dpstudy.tables.claims.role_evidence import Evidence
@@ -38,7 +39,8 @@ def audited(evidence: Evidence) -> str:
         own = bounds.setdefault(run.dataset, {})
         own[run.epsilon] = max(lower, own.get(run.epsilon, 0.0))
     listed = "; ".join(
-        f"{place}: {', '.join(f'ε ≥ {rounded_down(lower)} where {number(e)} is claimed' for e, lower in own.items())}"
+        f"{place}: "
+        + ", ".join(f"ε ≥ {lower_bound(lower, places=2)} where {number(e)} is claimed" for e, lower in own.items())
         for place, own in bounds.items()
     )
     return (
@@ -68,9 +70,9 @@ def zero_concentrated(evidence: Evidence) -> Finding:
     peak = (2 * math.pi) ** (-DIMENSIONS / 2)
     farthest = float(local_sensitivity(1, 2)) * peak * sigma
     text = (
-        f"At ε = {number(epsilon)}, δ = {DELTA:g}: σ = {sigma:.2f}, and of {_RECORDS} identical records each has noise "
-        f"of standard deviation s_i σ = {same:g}. With another record in the place of one of them its point differs "
-        "with certainty: no ρ and no ε is finite. The proof (A.1) has σ² ≥ Δ²/(2ρ) and then drops Δ; the "
+        f"At ε = {number(epsilon)}, δ = {upper_bound(DELTA)}: σ = {sigma:.2f}, and of {_RECORDS} identical records "
+        f"each has noise of standard deviation s_i σ = {same:g}. With another record in the place of one of them its "
+        "point differs with certainty: no ρ and no ε is finite. The proof (A.1) has σ² ≥ Δ²/(2ρ) and then drops Δ; the "
         f"printed σ, without s_i, would do for points that one record moves by at most Δ = 2 sqrt(ln(1/δ)) = "
         f"{2 * math.sqrt(math.log(1 / DELTA)):.2f}. Taken literally s_i σ is next to nothing: at p = {DIMENSIONS} "
         f"and h = 1 at most {farthest:.0e} for any record of any data"
@@ -83,8 +85,8 @@ def conversion(evidence: Evidence) -> Finding:
     found = [f"{rho_of(epsilon, DELTA):.3f}" for epsilon in EPSILONS]
     wrong = [epsilon for epsilon, one, two in zip(EPSILONS, found, _PRINTED_RHO, strict=True) if one != two]
     named = ", ".join(number(epsilon) for epsilon in EPSILONS)
-    exact = ", ".join(f"{epsilon_of(math.sqrt(2 * rho_of(e, DELTA)), DELTA):.2f}" for e in EPSILONS)
-    text = f"At δ = {DELTA:g}, ε = {named} give ρ = {', '.join(found)}"
+    exact = ", ".join(upper_bound(epsilon_of(math.sqrt(2 * rho_of(e, DELTA)), DELTA), places=2) for e in EPSILONS)
+    text = f"At δ = {upper_bound(DELTA)}, ε = {named} give ρ = {', '.join(found)}"
     text += f"; not as printed at ε = {', '.join(number(epsilon) for epsilon in wrong)}" if wrong else ", as printed"
     text += f". The conversion is an upper bound: one Gaussian release of that ρ has exactly ε = {exact}"
     return decided(not wrong, COMPUTED, text)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 
+from dpstudy.privacy.printed import lower_bound
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, Finding, decided, number, undecided
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Run
@@ -97,7 +98,7 @@ def protocol(evidence: Evidence) -> Finding:
     highest = max(e for _, e in _statistics(evidence, "eps_lower_bound"))
     text = (
         f"2 x ({_MODELS:,} − {_RESERVED:,}) = {2 * per_set:,} models; {per_set:,} without a single error would show a "
-        f"lower bound of {largest:.1f}, above the largest nominal ε of {number(highest)}"
+        f"lower bound of {lower_bound(largest, places=1)}, above the largest nominal ε of {number(highest)}"
     )
     runs = _attacked(evidence)
     counts = sorted({run.black_box["held_out"] + run.black_box["runs"] for run in runs})

@@ -2,6 +2,7 @@
 
 import math
 
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.de2022_printed import IMAGENET, PLACES, level
 from dpstudy.tables.claims.de2022_settings import records, settings, spent
 from dpstudy.tables.claims.de2022_techniques import up
@@ -64,7 +65,7 @@ def depth_and_mode(evidence: Evidence) -> Finding:
     batch, sigma, epochs, delta, epsilon = _FIGURE_4
     size = records(evidence, IMAGENET)[0]
     found = spent(sigma, round(epochs * size / batch), batch / size, delta)
-    text = f"B = {batch:,}, σ = {sigma}, N = {size:,}, {epochs} epochs spend ε = {found:.2f}"
+    text = f"B = {batch:,}, σ = {sigma}, N = {size:,}, {epochs} epochs spend ε = {upper_bound(found, places=2)}"
     if abs(found / epsilon - 1) > _ABOUT:
         return decided(False, COMPUTED, text)
 
@@ -93,7 +94,8 @@ def more_images(evidence: Evidence) -> Finding:
     (one,) = [one for one in settings(evidence) if (one.table, one.epsilon) == ("21", 8.0)]
     size = records(evidence, IMAGENET)[0]
     epochs, found = one.steps * one.batch / size, one.spent(size)
-    text = f"Table 21 at ε = 8: {epochs:.0f} epochs, said to be about {_FIGURE_5_EPOCHS}; they spend ε = {found:.2f}"
+    text = f"Table 21 at ε = 8: {epochs:.0f} epochs, said to be about {_FIGURE_5_EPOCHS}; they spend "
+    text += f"ε = {upper_bound(found, places=2)}"
     if abs(epochs / _FIGURE_5_EPOCHS - 1) > _ROUGHLY or abs(found / one.epsilon - 1) > _ABOUT:
         return decided(False, COMPUTED, text)
 

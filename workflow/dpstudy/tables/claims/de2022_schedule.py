@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.de2022_batches import larger_batches, optimal_settings
 from dpstudy.tables.claims.de2022_printed import CIFAR10
 from dpstudy.tables.claims.de2022_settings import Setting, records, settings, spent
@@ -74,7 +75,7 @@ def noise_at_the_optimum(evidence: Evidence) -> Finding:
     sigma, steps, batch, delta, epsilon = _OPTIMUM
     size = records(evidence, CIFAR10)[1]
     found = spent(sigma, steps, batch / size, delta)
-    text = f"σ = {sigma:g}, T = {steps:,}, B = {batch:,}, N = {size:,} spend ε = {found:.2f}"
+    text = f"σ = {sigma:g}, T = {steps:,}, B = {batch:,}, N = {size:,} spend ε = {upper_bound(found, places=2)}"
     if abs(found / epsilon - 1) > _ABOUT:
         return decided(False, COMPUTED, text)
     return noted(optimal_noise(deep=False)(evidence), text)

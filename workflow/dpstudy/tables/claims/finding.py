@@ -1,10 +1,10 @@
 """What is found about a claim: a verdict, and the numbers that it rests on."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.grid import Grid, Value, average, compare
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided here"
@@ -195,4 +195,4 @@ def decided(true: bool, by: str, text: str, here: str = "") -> Finding:
 
 def number(epsilon: float) -> str:
     """An epsilon as the tables spell it."""
-    return "∞" if math.isinf(epsilon) else f"{epsilon:g}"
+    return upper_bound(epsilon, digits=17)  # all that there are

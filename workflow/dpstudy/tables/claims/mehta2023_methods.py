@@ -120,7 +120,7 @@ def epochs_cost(evidence: Evidence) -> Finding:
 
         return [
             Part.of(
-                f"At ε ≤ {COSTLY:g}, Adam with 1 or 10 epochs over 100",
+                f"At ε ≤ {number(COSTLY)}, Adam with 1 or 10 epochs over 100",
                 ((name, few(p, e), grid.get(p, ADAM, 100, e)) for name, p, e in cells(grid, high=COSTLY * 1.001)),
             ),
             Part.of(

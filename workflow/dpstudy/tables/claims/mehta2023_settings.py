@@ -3,9 +3,11 @@
 import math
 from collections.abc import Iterable, Mapping
 
-from dpstudy.privacy.accounting import rdp_epsilon, zcdp_epsilon
+from dpstudy.privacy.accounting import zcdp_epsilon
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of
+from dpstudy.privacy.printed import upper_bound
+from dpstudy.privacy.renyi import rdp_epsilon
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Evidence, Finding, decided, undecided
 from dpstudy.tables.claims.mehta2023_methods import ADAM, FC, LS, NEWTON
 from dpstudy.tables.claims.mehta2023_tables import IMAGENET
@@ -64,7 +66,7 @@ def zcdp_of_epsilon_4(evidence: Evidence) -> Finding:
         "exact": lambda releases, delta: epsilon_of(composed_mu(releases), delta),
     }
     found = {name: convert(events(0.154), 8e-7) for name, convert in conversions.items()}
-    text = ", ".join(f"{name} {epsilon:.2f}" for name, epsilon in found.items())
+    text = ", ".join(f"{name} {upper_bound(epsilon, places=2)}" for name, epsilon in found.items())
     logarithm = math.log(1 / 8e-7)
     needed = (math.sqrt(logarithm + 4) - math.sqrt(logarithm)) ** 2
     text = f"ε of ρ = 0.154: {text}. By the first, ε = 4 is ρ = {needed:.3f}"
@@ -85,7 +87,7 @@ def renyi_accountant(evidence: Evidence) -> Finding:
 def deltas(evidence: Evidence) -> Finding:
     """delta, and what epsilon = infinity turns off."""
     printed = {(row["dataset"], float(row["delta"])) for row in evidence.rows if row["table"] != "1" and row["delta"]}
-    text = "; ".join(f"{dataset} {delta:.0e}".replace("e-0", "e-") for dataset, delta in sorted(printed))
+    text = "; ".join(f"{dataset} {upper_bound(delta)}" for dataset, delta in sorted(printed))
     text += f". For ImageNet-1k, 1/n = {1 / _IMAGENET_RECORDS:.3g} is smaller than its δ"
     free = [cell for cell in evidence.cells if math.isinf(cell.epsilon)]
     noised = [cell for cell in free if cell.ledger["events"]]

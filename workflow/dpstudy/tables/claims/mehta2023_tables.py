@@ -158,7 +158,7 @@ def cifar100(evidence: Evidence) -> Finding:
         strictest = min(grid.epsilons, default=0.0)
         return [
             Part.of(
-                f"FC best of all at ε ≥ {MODERATE:g}",
+                f"FC best of all at ε ≥ {number(MODERATE)}",
                 ((name, *_winner(grid, p, e, _rows(grid, FC))) for name, p, e in cells(grid, MODERATE)),
             ),
             Part.of(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import itemgetter
 
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.finding import (
     CELLS,
     FAILS,
@@ -76,11 +77,12 @@ def budget_on_cifar(evidence: Evidence) -> Finding:
         if compare(last, Value(goal)) == 0:
             return undecided(f"{here}, which is within the noise", printed)
         return Finding(FAILS, CELLS, printed, here)
-    here = f"{goal} % is first reached at a certified ε = {reached[0]:.2f}"
+    here = f"{goal} % is first reached at a certified ε = {upper_bound(reached[0], places=2)}"
     above = [spent for spent, accuracy in points if compare(accuracy, Value(goal)) == 1]
     if not above:
         return undecided(f"{here}, and nowhere passed by more than the noise", printed)
-    here += f", passed by more than the noise at {above[0]:.2f}; e^({before} - {above[0]:.2f}) = "
+    passed = upper_bound(above[0], places=2)
+    here += f", passed by more than the noise at {passed}; e^({before} - {passed}) = "
     here += f"{math.exp(before - above[0]):.0f}"
     if reached[0] < before <= above[0]:
         return undecided(here, printed)
@@ -94,7 +96,7 @@ def pate_on_mnist(evidence: Evidence) -> Finding:
     def parts(scores: Scores) -> list[Part]:
         return [
             Part.not_below(
-                f"Linear on MNIST at ε = {epsilon:g} not below {goal} %",
+                f"Linear on MNIST at ε = {number(epsilon)} not below {goal} %",
                 [(MNIST, scores.get(MNIST, "linear", epsilon), Value(goal))],
             )
         ]
@@ -241,7 +243,10 @@ def poisson_and_shuffle(evidence: Evidence) -> Finding:
 def tighter_analysis(evidence: Evidence) -> Finding:
     """A tighter analysis of DP-SGD would not close the gap."""
     known = [run for run in evidence.ours.of_role("linear-printed") if run.ledger["epsilon"] is not None]
-    spent = ", ".join(f"{run.dataset}: {run.ledger['epsilon']:.2f} instead of {number(run.epsilon)}" for run in known)
+    spent = ", ".join(
+        f"{run.dataset}: {upper_bound(run.ledger['epsilon'], places=2)} instead of {number(run.epsilon)}"
+        for run in known
+    )
     why = "It is about every analysis that there could be, and rests on another paper's audits"
     return undecided(f"{why}. What PLD certifies of the paper's own noise: {spent}" if spent else why)
 

@@ -6,14 +6,26 @@ from functools import cache, partial
 from itertools import pairwise
 
 from dpstudy.errors import StudyError
-from dpstudy.privacy.accounting import rdp_curve
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.calibration import affordable, calibrate
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of
 from dpstudy.privacy.noise_levels import noise_level
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.published import tramer2021 as plain_conversion
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Finding, Part, by_roles, decided
+from dpstudy.privacy.renyi import rdp_curve
+from dpstudy.tables.claims.finding import (
+    CELLS,
+    COMPUTED,
+    FAILS,
+    HOLDS,
+    PRINTED,
+    Finding,
+    Part,
+    by_roles,
+    decided,
+    number,
+)
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence
@@ -131,14 +143,20 @@ def plain_conversion_valid(evidence: Evidence) -> Finding:
     for sigma in (0.5, 1.0, 2.0, 8.0):
         release = [Event("release", "gaussian", sigma, 1.0)]
         pairs[sigma] = plain_conversion(release, _DELTA), epsilon_of(composed_mu(release), _DELTA)
-    text = ", ".join(f"σ = {sigma:g}: {bound:.2f} against {exact:.2f}" for sigma, (bound, exact) in pairs.items())
+    text = ", ".join(
+        f"σ = {sigma:g}: {_printed(bound)} against {_printed(exact)}" for sigma, (bound, exact) in pairs.items()
+    )
     text = f"One Gaussian release, by the lemma against exactly: {text}. Valid, and looser"
     runs = [run for run in evidence.ours.of_role("linear-printed") if run.ledger["epsilon"] is not None]
     here = ", ".join(
-        f"{run.dataset}: noise for ε = {run.epsilon:g} by the lemma certifies {run.ledger['epsilon']:.2f}"
+        f"{run.dataset}: noise for ε = {number(run.epsilon)} by the lemma certifies {_printed(run.ledger['epsilon'])}"
         for run in runs
     )
     return decided(all(bound >= exact for bound, exact in pairs.values()), COMPUTED, text, here)
+
+
+def _printed(epsilon: float) -> str:
+    return upper_bound(epsilon, places=2)
 
 
 def scatternet_shapes(evidence: Evidence) -> Finding:
@@ -250,7 +268,11 @@ def iteration_accuracy(evidence: Evidence) -> Finding:
 
     def parts(scores: Scores) -> list[Part]:
         pairs = [
-            (f"{CIFAR} {epsilon:g}", scores.get(CIFAR, "linear", epsilon), scores.get(CIFAR, "iteration", epsilon))
+            (
+                f"{CIFAR} {number(epsilon)}",
+                scores.get(CIFAR, "linear", epsilon),
+                scores.get(CIFAR, "iteration", epsilon),
+            )
             for epsilon in scores.epsilons(CIFAR, "iteration")
             if 1 <= epsilon <= 3
         ]

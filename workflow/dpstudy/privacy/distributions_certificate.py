@@ -1,0 +1,127 @@
+"""Privacy loss distributions of a finished ledger's sampled releases, by accountants with settings of their own.
+
+Both accountants, dp-accounting's PLD and Opacus' PRV, add up rounded numbers: their delta may be too small by 64 units
+(of 2^-53) a release that they compose. They are asked at what that leaves of delta, and not at all where it leaves
+nothing. Of batches that are cut to a largest size there are two bounds: dp-accounting's, and
+
+    delta = delta_0 + (1 + e^epsilon) T P[a batch is cut],
+
+delta_0 as if batches were not cut: both runs are the same unless one is (privacy/truncation.py).
+"""
+
+import math
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+
+PRV_ERROR, PRV_LEAST = 1e-2, 1e-3  # of the epsilon, and at least: what the PRV accountant is asked for
+CUT = "truncated-poisson"
+ROUNDING = 64 * 2.0**-53
+_CLEAR = 1e3  # times what rounding can take
+
+
+def events_sampled(events: Sequence[Mapping]) -> bool:
+    """Whether any is of a random sample of the records."""
+    return any(event["sampling"] in ("poisson", CUT) for event in events)
+
+
+def clear(events: Sequence[Mapping], delta: float) -> bool:
+    """Whether what rounding can take from `delta` does not matter."""
+    return delta > _CLEAR * _taken(events)
+
+
+def finite(bound: float) -> float | None:
+    """A bound that there is."""
+    return bound if math.isfinite(bound) else None
+
+
+def pld(events: Sequence[Mapping], delta: float) -> float:
+    """On a grid that is fine against the result: coarse first, to know its size."""
+    from dp_accounting.pld import PLDAccountant
+
+    left = delta - _taken(events)
+    if left <= 0:
+        return math.inf
+    size = float(PLDAccountant(value_discretization_interval=1e-3).compose(_composed(events)).get_epsilon(left))
+    interval = max(1e-4 * size, 1e-8)
+    if interval >= 1e-3 or not size:
+        return size
+    return float(PLDAccountant(value_discretization_interval=interval).compose(_composed(events)).get_epsilon(left))
+
+
+def prv(events: Sequence[Mapping], delta: float, size: float) -> float:
+    """The upper end of the interval of Opacus' accountant (Gopi, Lee and Wutschitz 2021).
+
+    Args:
+        size: about what epsilon will be.
+    """
+    from opacus.accountants import PRVAccountant
+
+    accountant = PRVAccountant()
+    accountant.history = [(event["noise_multiplier"], event["sampling_rate"], event["count"]) for event in events]
+    with warnings.catch_warnings():  # of logarithms of zero that are masked, and of orders that only set its grid
+        warnings.simplefilter("ignore")
+        return max(0.0, float(accountant.get_epsilon(delta, eps_error=max(PRV_ERROR * size, PRV_LEAST))))
+
+
+def uncut(events: Sequence[Mapping]) -> list[dict]:
+    """The same releases of batches as they come."""
+    return [dict(event) | ({"sampling": "poisson"} if event["sampling"] == CUT else {}) for event in events]
+
+
+def chance_of_a_cut(events: Sequence[Mapping]) -> float:
+    """A bound on the probability that any batch is cut, with what SciPy can be off by."""
+    from scipy.stats import binom
+
+    return sum(
+        event["count"] * (_tail(binom.sf(event["largest_batch"], event["units"] + 1, event["sampling_rate"])))
+        for event in events
+        if event["sampling"] == CUT
+    )
+
+
+def _tail(chance: float) -> float:
+    return float(chance) * (1 + 1e-6) + sys.float_info.min  # the smallest number, where less comes out as 0
+
+
+def beside_cuts(epsilon_at: Callable[[float], float], chance: float, delta: float) -> float:
+    """The least epsilon for which delta_0 + (1 + e^epsilon) chance is found to be at most delta; infinite without one.
+
+    Args:
+        epsilon_at: delta_0 -> the epsilon if no batch were cut.
+    """
+    if not chance:
+        return epsilon_at(delta)
+    least, rest = math.inf, delta / 2
+    for _ in range(3):
+        if rest <= 0 or rest + 2 * chance > delta:
+            break
+        epsilon = epsilon_at(rest)
+        if epsilon > 700 or rest + (1 + math.exp(epsilon)) * chance > delta * (1 + 1e-12):
+            break
+        least, rest = min(least, epsilon), delta - (1 + math.exp(epsilon)) * chance
+    return least
+
+
+def _taken(events: Sequence[Mapping]) -> float:
+    """What rounding can take from the delta; full-batch releases of an event are composed as one."""
+    return ROUNDING * sum(1 + (event["count"] if event["sampling"] in ("poisson", CUT) else 1) for event in events)
+
+
+def _composed(events: Sequence[Mapping]):
+    import dp_accounting
+
+    return dp_accounting.ComposedDpEvent([_dp_event(event) for event in events])
+
+
+def _dp_event(event: Mapping):
+    import dp_accounting
+
+    release = dp_accounting.GaussianDpEvent(event["noise_multiplier"])
+    if event["sampling"] == "poisson":
+        release = dp_accounting.PoissonSampledDpEvent(event["sampling_rate"], release)
+    elif event["sampling"] == CUT:
+        release = dp_accounting.TruncatedSubsampledGaussianDpEvent(
+            event["units"] + 1, event["sampling_rate"], event["largest_batch"], event["noise_multiplier"]
+        )
+    return dp_accounting.SelfComposedDpEvent(release, event["count"])
