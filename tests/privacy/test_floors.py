@@ -26,7 +26,7 @@ def poisson(sigma, rate, count, **more):
     return Event("gradient", "gaussian", sigma, 1.0, count, "poisson", rate, **more)
 
 
-def tilted_log_delta(epsilon, sigma, rate, count, step=2e-3):
+def tilted_log_delta(epsilon, sigma, rate, count, step=1e-3):
     """ln delta of `count` Poisson-sampled Gaussians, removing a unit: losses on a grid, tilted by exp(t loss) so that
     their mean is epsilon, and convolved by FFT; rounding is then relative to delta, however small."""
     x = np.linspace(-40 * sigma, 1 + 40 * sigma, 400_001)
@@ -183,6 +183,7 @@ def test_a_target_that_no_accountant_reaches_is_not_put_down_to_fixed_noise(monk
 
 
 TRAIN = poisson(2.0, 0.05, 50, part="train")
+BOTH = f"{RDP}; exact Gaussian DP"
 CUT = Event("gradient", "gaussian", 1.1, 1.0, 10, TRUNCATED, 0.1, largest=300, units=1000)
 SMALL = [
     ((poisson(1.1, 0.1, 10),), 1e-14, RDP),
@@ -193,7 +194,8 @@ SMALL = [
     ((poisson(1.0, 0.01, 1000),), 1e-10, PLD),
     ((poisson(1.0, 0.01, 1000),), 7.2e-12, RDP),  # just above the floor of PLD
     ((Event("sum", "gaussian", 3.0, 1.0, 5),), 1e-16, "exact Gaussian DP"),
-    ((TRAIN, Event("score", "gaussian", 9.0, 1.0, part="validation")), 1e-15, f"{RDP}; exact Gaussian DP"),
+    ((poisson(2.3, 0.0114, 98, part="train"), Event("f", "gaussian", 53.6, 1.0, 30, part="validation")), 5.9e-13, BOTH),
+    ((TRAIN, Event("score", "gaussian", 9.0, 1.0, part="validation")), 1e-15, BOTH),
     ((poisson(1.5, 0.02, 200, trials=10.0),), 1e-20, RDP),
     ((Event("sum", "gaussian", 6.0, 1.0), Event("choice", EXPONENTIAL, 2.0, 1.0)), 1e-40, "exact pure and Gaussian DP"),
     ((CUT,), 1e-16, RDP + COUPLED),

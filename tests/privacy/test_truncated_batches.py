@@ -14,13 +14,13 @@ from dpstudy.errors import StudyError
 from dpstudy.methods.first_order import Parameters, plan
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.sampling import batches
-from dpstudy.privacy import gaussian
+from dpstudy.privacy import gaussian, loss_distributions
 from dpstudy.privacy.accounting import COUPLED, PLD, RDP, UNSAMPLED, certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import TRUNCATED, Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.ledger_sums import total
-from dpstudy.privacy.renyi import rdp_epsilon
+from dpstudy.privacy.renyi import rdp_epsilon, rough_epsilon
 from dpstudy.privacy.truncation import coupled_epsilon, cut_probability, log_tail
 
 GRID = np.linspace(-40, 40, 160001)
@@ -152,7 +152,20 @@ def test_the_better_of_both_bounds_of_cut_batches_certifies():
     assert often.accountant == UNSAMPLED
     assert often.epsilon == pytest.approx(gaussian.epsilon_of(math.sqrt(10) * 2 / 1.1, 1e-16), rel=1e-12)
     assert certify([cut(130, trials=5.0)], 1e-16).epsilon == math.inf
-    assert cut_probability([cut(250, trials=5.0)]) == pytest.approx(5 * cut_probability([cut(250)]))
+    once = math.exp(log_tail(150, 1001, 0.1))
+    assert cut_probability([cut(150), whole]) == pytest.approx(10 * once, rel=1e-12) and 1e-8 < once < 1e-6
+    assert cut_probability([cut(150, trials=5.0)]) == pytest.approx(50 * once, rel=1e-12)
+
+
+def test_no_rough_bound_of_whole_batches_makes_cut_ones_free(monkeypatch):
+    cut = Event("g", "gaussian", 1e4, 1.0, 10, TRUNCATED, 0.1, largest=13, units=100)
+    monkeypatch.setattr(loss_distributions, "_composed", lambda events, interval: Accountant())
+    assert rough_epsilon([cut], 1e-3) == 0 and loss_distributions.pld_epsilon([cut], 1e-3) == 0.125
+
+
+class Accountant:
+    def get_epsilon(self, delta):
+        return 0.125
 
 
 def test_large_batches_are_cut_to_a_uniform_subset():
