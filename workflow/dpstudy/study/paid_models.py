@@ -1,21 +1,33 @@
-"""Models that secure noise has paid for: neither overwritten in silence nor paid for again.
+"""Models that secure noise has paid for: kept, taken again where nothing but the program has changed, and neither
+overwritten in silence nor paid for again.
 
-This is looked at before the first job of a run: Snakemake removes what a job shall make before the job itself could
-object, and a model that is gone was paid for in vain.
+What a run is about to train is looked at before its first job: Snakemake removes what a job shall make before the job
+itself could object, and a model that is gone was paid for in vain.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpstudy.errors import StudyError
-from dpstudy.files import read_json
+from dpstudy.files import read_json, sha256
+from dpstudy.privacy.paid_store import PaidStore, name_of, publish
 from dpstudy.privacy.spending import Spending
+from dpstudy.study.inputs import CellInputs, CellRequest
 
 OVERWRITTEN = (
     "cell {}: its model was trained with secure noise, and this run would train another in its place; what it spent "
     "would be lost. Copy it elsewhere, or undo what was changed; else write release: {{spend_again: true}}"
 )
+OTHER_DATA = (
+    "cell {}: it was trained with secure noise, and what it learned from or was tested on ({}) is not, or not as far as "
+    "anybody can tell, what is there now; training it again spends as much again. Undo what was changed, and it is taken "
+    "from {}; else write release: {{spend_again: true}} (docs/own-data.md)"
+)
+_log = logging.getLogger("dpstudy")
 
 
 @dataclass(frozen=True)
@@ -26,37 +38,230 @@ class Due:
         cell: its path among cells.
         seeds: that it trains.
         ledger: the file that it would write.
+        outputs: all files that it would write, by key.
+        fingerprint: the config hash of what it would train.
     """
 
     cell: str
     seeds: Sequence[int]
     ledger: str
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    fingerprint: str = ""
 
 
-def guard(due: Iterable[Due], book: Spending, secure: bool) -> None:
-    """Refuse a run that would overwrite such a model, or train it again.
+def store_of(book: Spending) -> PaidStore:
+    """The store beside a book."""
+    return PaidStore(book.path.with_name("paid"))
+
+
+class PaidModels:
+    """What the book and the store beside it know of trainings; read once.
+
+    Raises:
+        StudyError: the book is damaged.
+    """
+
+    def __init__(self, book: Spending):
+        self.book, self.store = book, store_of(book)
+        entries = list(book.entries())
+        self._last = {(entry["cell"], entry["seed"]): entry for entry in entries}
+        self._named = {name_of(entry["files"]) for entry in entries if "files" in entry}
+
+    def cells(self) -> set[str]:
+        """The cells that stand in the book."""
+        return {cell for cell, _ in self._last}
+
+    def lines(self, cell: str, seeds: Sequence[int]) -> list[dict]:
+        """The last line of the book for each of the seeds that have one."""
+        return [self._last[cell, seed] for seed in seeds if (cell, seed) in self._last]
+
+    def find(self, cell: str, seeds: Sequence[int]) -> Path | None:
+        """The folder of the training that the book has last for these seeds together; None: it is not in the store.
+
+        Of lines that name no files, that of an earlier version, it is the folder that no line names.
+        """
+        lines = self.lines(cell, seeds)
+        if not lines or len(lines) < len(seeds) or any(line.get("files") != lines[0].get("files") for line in lines):
+            return None
+        place = self.store.place(cell, seeds)
+        if files := lines[0].get("files"):
+            folders = [place / name_of(files)]
+        else:
+            folders = [path for path in place.glob("[!.]*") if path.name not in self._named]
+        return folders[0] if len(folders) == 1 and folders[0].is_dir() else None
+
+    def config_of(self, due: Due) -> str | None:
+        """The config hash of a training that is in the store, or can be put there; None: there is none."""
+        folder = self.find(due.cell, due.seeds)
+        if folder is None and not self._is_booked(due):
+            return None
+        return read_json(folder / "run.json" if folder else due.outputs["run"])["made_by"]["config"]
+
+    def keep(self, due: Due) -> None:
+        """Put into the store what an earlier version made, where the book vouches for it."""
+        if self.find(due.cell, due.seeds) is None and self._is_booked(due):
+            self.store.add(due.cell, due.seeds, lambda folder: _copy(due.outputs, folder))
+
+    def _is_booked(self, due: Due) -> bool:
+        """Whether the outputs are there, and are of the training that the book has last for these seeds."""
+        lines, paths = self.lines(due.cell, due.seeds), due.outputs.values()
+        if not paths or len(lines) < len(due.seeds) or not all(map(os.path.exists, paths)):
+            return False
+        try:
+            run, ledger = read_json(due.outputs["run"]), read_json(due.outputs["ledger"])
+            files = {os.path.basename(path): sha256(path) for path in paths}
+        except StudyError:
+            return False
+        return [row["seed"] for row in run["seeds"]] == list(due.seeds) and all(
+            line["ledger"] == ledger and line.get("files", files) == files for line in lines
+        )
+
+    def vouches(self, metrics: Mapping, key: str, told: str | None, present: str) -> bool:
+        """Whether a cell may be tabled although it was not made by the `present` library or data, but by that `told`
+        (`key` is as of `summary.check_made_by`): its models were paid for, and the data are the same records.
+
+        Raises:
+            StudyError: a file of the store is not as it was written.
+        """
+        if key != "library" and not (key.startswith("data (") and told and self.store.same(told, present)):
+            return False
+        made, seeds = _without_config(metrics["made_by"]), [row["seed"] for row in metrics["seeds"]]
+        cell = "{dataset}/{features}/{entry}/eps={epsilon}".format(**metrics)
+        if (together := self.find(cell, seeds)) is not None:
+            return self._made(together) == made
+        folders = [self.find(cell, [seed]) for seed in seeds]
+        return all(folder is not None and self._made(folder) == made for folder in folders)
+
+    def _made(self, folder: Path) -> dict:
+        self.store.check(folder)
+        return _without_config(read_json(folder / "run.json")["made_by"])
+
+
+def _without_config(made_by: Mapping) -> dict:
+    """What made a model, but for what a cell has beyond its seeds."""
+    return {key: value for key, value in made_by.items() if key not in ("config", "evaluation")}
+
+
+def _copy(outputs: Mapping[str, str], folder: Path) -> None:
+    for path in outputs.values():
+        shutil.copyfile(path, folder / os.path.basename(path))
+
+
+def guard(due: Iterable[Due], book: Spending, secure: bool, others: bool = False) -> bool:
+    """Keep what a run is about to remove of paid models, and refuse the run where something would be lost by it.
 
     Args:
         due: all trainings of the run.
         book: what was spent; one that allows to spend again allows this too.
         secure: the run draws secure noise.
+        others: cells that are not trained are scored in this run.
+
+    Returns:
+        whether a job of the run may refuse to train a cell; the others are then to go on.
 
     Raises:
         StudyError: names the cell, and how many more there are.
     """
-    refusals = [sentence for training in due if not book.again and (sentence := _refusal(training, book, secure))]
-    if refusals:
+    if book.again:
+        return False
+    trainings, paid, booked = list(due), PaidModels(book), False
+    refusals, lossless = [], True
+    for training in trainings:
+        booked = booked or bool(secure and paid.lines(training.cell, training.seeds))
+        sentence, kept = _refusal(training, paid, secure)
+        if sentence:
+            refusals.append(sentence)
+            lossless = lossless and kept
+    if refusals and not (lossless and (others or len(refusals) < len(trainings))):
         more = f" ({len(refusals) - 1} more cells likewise)" if len(refusals) > 1 else ""
         raise StudyError(f"nothing was run: {refusals[0]}{more}")
+    return booked
 
 
-def _refusal(training: Due, book: Spending, secure: bool) -> str | None:
-    if secure:
+def _refusal(training: Due, paid: PaidModels, secure: bool) -> tuple[str | None, bool]:
+    """Why it must not be trained (None: it may, or is taken from the store), and whether its job can say so itself
+    without a loss."""
+    if secure and paid.lines(training.cell, training.seeds):
+        paid.keep(training)
+        folder = paid.find(training.cell, training.seeds)
+        if folder and read_json(folder / "run.json")["made_by"]["config"] == training.fingerprint:
+            return None, True
         try:
-            book.check(training.cell, training.seeds)
+            paid.book.check(training.cell, training.seeds)
         except StudyError as error:
-            return str(error)
+            there = map(os.path.exists, (training.ledger, *training.outputs.values()))
+            return str(error), folder is not None or not any(there)
     path = Path(training.ledger)
     if path.exists() and (ledger := read_json(path)).get("noise") == "secure" and ledger.get("events"):
-        return OVERWRITTEN.format(training.cell)
-    return None
+        return OVERWRITTEN.format(training.cell), False
+    return None, True
+
+
+def take(request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str]) -> bool:
+    """Publish a training that was paid for before, where today's config and records are its own; nothing is drawn, and
+    nothing written down.
+
+    Returns:
+        False: it is to be trained, or the training will refuse it.
+
+    Raises:
+        StudyError: it learned from other records, or a file of the store is not as it was written.
+    """
+    book, cell = request.spending, request.cell.path
+    if book is None or book.again:
+        return False
+    paid = PaidModels(book)
+    folder = paid.find(cell, request.seeds)
+    if folder is None:
+        return False
+    paid.store.check(folder)
+    made = read_json(folder / "run.json")["made_by"]
+    if made["config"] != request.fingerprint or any(
+        not (folder / os.path.basename(path)).exists() for path in outputs.values()
+    ):
+        return False
+    if others := _other_data(made["data"], inputs, paid.store):
+        raise StudyError(OTHER_DATA.format(cell, ", ".join(others), folder))
+    publish(folder, outputs)
+    if request.checkpoint:
+        Path(request.checkpoint).unlink(missing_ok=True)
+    _log.info("cell %s: paid for already, and taken as it is from %s (library %s)", cell, folder, made["library"])
+    return True
+
+
+def _other_data(then: Mapping[str, str], inputs: CellInputs, store: PaidStore) -> list[str]:
+    """What of a training's data is not the same now, by name."""
+    now, files = inputs.hashes(), inputs.vouchers()
+    changed = [name for name in now if name in then and then[name] != now[name]]
+    for name in changed:
+        if name in files:
+            store.note_content(files[name])
+    same = {name for name in changed if name in files and store.same(then[name], now[name])}
+    return sorted(then.keys() ^ now.keys() | (set(changed) - same))
+
+
+def pay(
+    request: CellRequest, ledger: Mapping, outputs: Mapping[str, str], save: Callable[[Mapping[str, str]], None]
+) -> None:
+    """Keep what a training made, write down what it spent, and only then publish it.
+
+    Args:
+        save: writes the files to paths, by the keys of `outputs`.
+
+    Raises:
+        StudyError: it is beyond the budget, and leaves nothing; or the disk is full.
+    """
+    book, cell, seeds = request.spending, request.cell, request.seeds
+    assert book is not None
+    store = store_of(book)
+    files = store.add(
+        cell.path,
+        seeds,
+        lambda folder: save({key: str(folder / os.path.basename(path)) for key, path in outputs.items()}),
+    )
+    try:
+        book.record(cell.dataset, cell.path, seeds, ledger, request.records, files)
+    except StudyError:
+        store.remove(cell.path, seeds, files)
+        raise
+    publish(store.place(cell.path, seeds) / name_of(files), outputs)
