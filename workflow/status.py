@@ -30,7 +30,8 @@ def main(arguments: list[str]) -> int:
         told = Path(folder, "kept.json")  # which trainings were paid for and are taken as they are
         environment = os.environ | {"DPSTUDY_KEPT": str(told)}
         done = subprocess.run([*SNAKEMAKE, *arguments], capture_output=True, text=True, check=False, env=environment)
-        kept = {(cell, seed) for cell, seeds in json.loads(told.read_text()) for seed in seeds} if told.exists() else set()
+        pairs = json.loads(told.read_text()) if told.exists() else []
+    kept = {(cell, seed) for cell, seeds in pairs for seed in seeds}
     if done.returncode:
         said = refusal(done.stdout + done.stderr)
         sys.stderr.write(f"dpstudy: {said}\n" if said else done.stdout[-2000:] + done.stderr[-2000:])
@@ -54,7 +55,7 @@ def main(arguments: list[str]) -> int:
     counts = f"{len(every.keys() - cells.keys())} done, {len(stale)} stale, {len(missing)} missing"
     print(f"cells: {counts}" + (f", {len(taken)} kept" if taken else ""))
     if taken:
-        print("  kept    what secure noise has paid for is taken as it is where its records are the same; none is drawn")
+        print("  kept    was paid for with secure noise, and is taken as it is if its records are the same")
     for title, names in (("stale", stale), ("missing", missing)):
         for cell in list(names)[:NAMED]:
             print(f"  {title:8}{cell}" + (f"  ({stale[cell]})" if cell in stale else ""))

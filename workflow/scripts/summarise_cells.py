@@ -1,4 +1,4 @@
-"""Gather the metrics of the study's cells; refuse a cell that another config or library made, unless it was paid for."""
+"""Gather the metrics of the study's cells; refuse one that another config, or another library unpaid, made."""
 
 from this_workflow import job
 

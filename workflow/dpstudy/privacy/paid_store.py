@@ -1,7 +1,7 @@
 """What secure noise has paid for, in a place that is no output of Snakemake: no run removes or overwrites it.
 
-A training's files lie in a folder of their own, named by their hashes: a changed file is seen even where the book, of an
-earlier version, names none.
+A training's files lie in a folder of their own, named by their hashes: a changed file is seen even where a line of the
+book, by an earlier version, names none.
 """
 
 import contextlib

@@ -20,8 +20,8 @@ class BeyondBudgetError(StudyError):
 
 
 class Spending:
-    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger", "files"}; the last, name -> SHA-256 of what
-    lies in the store of paid models, is not in lines of earlier versions.
+    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger", "files"}; the last, hashes of what lies
+    in the store of paid models, is not in lines of earlier versions.
 
     Args:
         path: results/privacy/spent.jsonl.

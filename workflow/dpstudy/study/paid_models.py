@@ -23,8 +23,8 @@ OVERWRITTEN = (
     "would be lost. Copy it elsewhere, or undo what was changed; else write release: {{spend_again: true}}"
 )
 OTHER_DATA = (
-    "cell {}: it was trained with secure noise, and what it learned from or was tested on ({}) is not, or not as far as "
-    "anybody can tell, what is there now; training it again spends as much again. Undo what was changed, and it is taken "
+    "cell {}: it was trained with secure noise, and what it learned from or was tested on ({}) is not what is there "
+    "now, or nobody can tell; training it again spends as much again. Undo what was changed, and it is taken as it is "
     "from {}; else write release: {{spend_again: true}} (docs/own-data.md)"
 )
 _log = logging.getLogger("dpstudy")
@@ -97,10 +97,24 @@ class PaidModels:
             return None
         return read_json(folder / "run.json" if folder else due.outputs["run"])["made_by"]["config"]
 
-    def keep(self, due: Due) -> None:
-        """Put into the store what an earlier version made, where the book vouches for it."""
-        if self.find(due.cell, due.seeds) is None and self._is_booked(due):
+    def keep(self, due: Due) -> Path | None:
+        """The folder of a training in the store. What is whole among the outputs alone, as an earlier version left it, is
+        put there where the book vouches for it; None: there is nothing.
+
+        Raises:
+            StudyError: a file of the store is not as it was written, and not among the outputs either.
+        """
+        folder = self.find(due.cell, due.seeds)
+        try:
+            if folder:
+                self.store.check(folder)
+                return folder
+        except StudyError:
+            if not self._is_booked(due):
+                raise
+        if self._is_booked(due):
             self.store.add(due.cell, due.seeds, lambda folder: _copy(due.outputs, folder))
+        return self.find(due.cell, due.seeds)
 
     def _is_booked(self, due: Due) -> bool:
         """Whether the outputs are there, and are of the training that the book has last for these seeds."""
@@ -182,11 +196,11 @@ def _refusal(training: Due, paid: PaidModels, secure: bool) -> tuple[str | None,
     """Why it must not be trained (None: it may, or is taken from the store), and whether its job can say so itself
     without a loss."""
     if secure and paid.lines(training.cell, training.seeds):
-        paid.keep(training)
-        folder = paid.find(training.cell, training.seeds)
-        if folder and read_json(folder / "run.json")["made_by"]["config"] == training.fingerprint:
-            return None, True
+        folder = None
         try:
+            folder = paid.keep(training)
+            if folder and read_json(folder / "run.json")["made_by"]["config"] == training.fingerprint:
+                return None, True
             paid.book.check(training.cell, training.seeds)
         except StudyError as error:
             there = map(os.path.exists, (training.ledger, *training.outputs.values()))

@@ -175,7 +175,12 @@ def _train_seed(
 
 
 def _write(
-    task: CellTask, tuning: dict, outcome: Outcome, attacks: list[dict] | None, test: FeatureTable, outputs: dict[str, str]
+    task: CellTask,
+    tuning: dict,
+    outcome: Outcome,
+    attacks: list[dict] | None,
+    test: FeatureTable,
+    outputs: dict[str, str],
 ) -> None:
     """The cell's files, once what they say was checked; what was paid for is kept, and written down, before that."""
     request, run, ledger = task.request, run_of(task, tuning, outcome), ledger_of(task, tuning)
