@@ -7,7 +7,7 @@ from this_workflow import job
 from dpstudy.study.inputs import CellInputs, CellRequest
 from dpstudy.study.launch import launch
 from dpstudy.study.locations import records_of
-from dpstudy.study.paid_models import take
+from dpstudy.study.paid_training import take
 from dpstudy.study.training import train_cell
 
 if __name__ == "__main__":

@@ -1,33 +1,24 @@
-"""Models that secure noise has paid for: kept, taken again where nothing but the program has changed, and neither
-overwritten in silence nor paid for again.
+"""Models that secure noise has paid for: kept, and neither overwritten in silence nor paid for again.
 
 What a run is about to train is looked at before its first job: Snakemake removes what a job shall make before the job
 itself could object, and a model that is gone was paid for in vain.
 """
 
-import logging
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json, sha256
-from dpstudy.privacy.paid_store import PaidStore, name_of, publish
+from dpstudy.privacy.paid_store import PaidStore, name_of
 from dpstudy.privacy.spending import Spending
-from dpstudy.study.inputs import CellInputs, CellRequest
 
 OVERWRITTEN = (
     "cell {}: its model was trained with secure noise, and this run would train another in its place; what it spent "
     "would be lost. Copy it elsewhere, or undo what was changed; else write release: {{spend_again: true}}"
 )
-OTHER_DATA = (
-    "cell {}: it was trained with secure noise, and what it learned from or was tested on ({}) is not what is there "
-    "now, or nobody can tell; training it again spends as much again. Undo what was changed, and it is taken as it is "
-    "from {}; else write release: {{spend_again: true}} (docs/own-data.md)"
-)
-_log = logging.getLogger("dpstudy")
 
 
 @dataclass(frozen=True)
@@ -98,8 +89,8 @@ class PaidModels:
         return read_json(folder / "run.json" if folder else due.outputs["run"])["made_by"]["config"]
 
     def keep(self, due: Due) -> Path | None:
-        """The folder of a training in the store. What is whole among the outputs alone, as an earlier version left it, is
-        put there where the book vouches for it; None: there is nothing.
+        """The folder of a training in the store, None where there is none. What lies among the outputs alone, as an
+        earlier version left it, is put there where the book vouches for it.
 
         Raises:
             StudyError: a file of the store is not as it was written, and not among the outputs either.
@@ -209,73 +200,3 @@ def _refusal(training: Due, paid: PaidModels, secure: bool) -> tuple[str | None,
     if path.exists() and (ledger := read_json(path)).get("noise") == "secure" and ledger.get("events"):
         return OVERWRITTEN.format(training.cell), False
     return None, True
-
-
-def take(request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str]) -> bool:
-    """Publish a training that was paid for before, where today's config and records are its own; nothing is drawn, and
-    nothing written down.
-
-    Returns:
-        False: it is to be trained, or the training will refuse it.
-
-    Raises:
-        StudyError: it learned from other records, or a file of the store is not as it was written.
-    """
-    book, cell = request.spending, request.cell.path
-    if book is None or book.again:
-        return False
-    paid = PaidModels(book)
-    folder = paid.find(cell, request.seeds)
-    if folder is None:
-        return False
-    paid.store.check(folder)
-    made = read_json(folder / "run.json")["made_by"]
-    if made["config"] != request.fingerprint or any(
-        not (folder / os.path.basename(path)).exists() for path in outputs.values()
-    ):
-        return False
-    if others := _other_data(made["data"], inputs, paid.store):
-        raise StudyError(OTHER_DATA.format(cell, ", ".join(others), folder))
-    publish(folder, outputs)
-    if request.checkpoint:
-        Path(request.checkpoint).unlink(missing_ok=True)
-    _log.info("cell %s: paid for already, and taken as it is from %s (library %s)", cell, folder, made["library"])
-    return True
-
-
-def _other_data(then: Mapping[str, str], inputs: CellInputs, store: PaidStore) -> list[str]:
-    """What of a training's data is not the same now, by name."""
-    now, files = inputs.hashes(), inputs.vouchers()
-    changed = [name for name in now if name in then and then[name] != now[name]]
-    for name in changed:
-        if name in files:
-            store.note_content(files[name])
-    same = {name for name in changed if name in files and store.same(then[name], now[name])}
-    return sorted(then.keys() ^ now.keys() | (set(changed) - same))
-
-
-def pay(
-    request: CellRequest, ledger: Mapping, outputs: Mapping[str, str], save: Callable[[Mapping[str, str]], None]
-) -> None:
-    """Keep what a training made, write down what it spent, and only then publish it.
-
-    Args:
-        save: writes the files to paths, by the keys of `outputs`.
-
-    Raises:
-        StudyError: it is beyond the budget, and leaves nothing; or the disk is full.
-    """
-    book, cell, seeds = request.spending, request.cell, request.seeds
-    assert book is not None
-    store = store_of(book)
-    files = store.add(
-        cell.path,
-        seeds,
-        lambda folder: save({key: str(folder / os.path.basename(path)) for key, path in outputs.items()}),
-    )
-    try:
-        book.record(cell.dataset, cell.path, seeds, ledger, request.records, files)
-    except StudyError:
-        store.remove(cell.path, seeds, files)
-        raise
-    publish(store.place(cell.path, seeds) / name_of(files), outputs)

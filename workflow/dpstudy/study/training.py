@@ -32,7 +32,7 @@ from dpstudy.study.documents import (
 )
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
 from dpstudy.study.monitor import Monitor, holds_spent
-from dpstudy.study.paid_models import pay
+from dpstudy.study.paid_training import pay
 from dpstudy.study.provenance import origin_of_scores, versions
 from dpstudy.study.tuned import PAID_TUNING, pays
 from dpstudy.tuning.trials import Choice, best_trial
