@@ -146,6 +146,7 @@ def test_a_run_is_told_what_its_jobs_may_refuse_and_refused_where_it_would_lose_
     open(outputs["model"], "ab").write(b"more")
     with pytest.raises(StudyError, match="nothing was run: .*it was trained with secure noise"):
         guard([due, new], book, True)  # what is there is not what was paid for, and Snakemake would remove it
+    assert not list(store.rglob("*.safetensors"))
 
 
 def test_of_many_seeds_the_folder_has_a_short_name(tmp_path):
