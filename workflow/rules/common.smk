@@ -295,7 +295,8 @@ def note_records(book, made_anew):
 
 def tell_kept():
     """Tell workflow/status.py, where it asks, which trainings (cell, seeds) are taken as they are if they are due."""
-    if "DPSTUDY_KEPT" not in os.environ or STUDY["noise"] != "secure" or STUDY["release"].get("spend_again", False):
+    path = os.environ.get("DPSTUDY_KEPT")
+    if path is None or STUDY["noise"] != "secure" or STUDY["release"].get("spend_again", False):
         return
     names, kept = {"run": "run.json", "ledger": "ledger.json"}, []
     deep = entries_where(curve=True, per_seed=True)
@@ -308,6 +309,6 @@ def tell_kept():
                 due = due_training(axes, seeds, {key: f"{folder}/{name}" for key, name in names.items()})
                 if paid.config_of(due) == due.fingerprint:
                     kept.append([cell.path, seeds])
-        write_json(os.environ["DPSTUDY_KEPT"], kept)
+        write_json(path, kept)
     except StudyError as error:
         raise WorkflowError(f"dpstudy: {error}")

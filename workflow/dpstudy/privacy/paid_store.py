@@ -4,7 +4,6 @@ A training's files lie in a folder of their own, named by their hashes: a change
 book, by an earlier version, names none.
 """
 
-import contextlib
 import hashlib
 import json
 import os
@@ -102,17 +101,21 @@ class PaidStore:
 
         Returns:
             None where the file, or what it vouches for, is missing or damaged.
+
+        Raises:
+            StudyError: the disk is full, or the folder cannot be written to.
         """
         from dpstudy.contents import content_of
 
-        with contextlib.suppress(StudyError):
+        try:
             mark = sha256(path)[:_MARK]
-            known = self.content(mark)
-            if known is None:
-                known = content_of(path)
-                write_json(self.root / "contents" / f"{mark}.json", {"content": known}, private=True)
-            return known
-        return None
+            if (known := self.content(mark)) is not None:
+                return known
+            known = content_of(path)
+        except StudyError:
+            return None
+        write_json(self.root / "contents" / f"{mark}.json", {"content": known}, private=True)
+        return known
 
     def content(self, mark: str) -> str | None:
         """The same of a file whose hash is `mark`, as `made_by` has it; None: nobody noted it."""
