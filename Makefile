@@ -72,6 +72,6 @@ lock:
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	    $$name.in -o $$name.txt || exit 1; done
 
-clean:  # all but the book of what secure noise has spent: it would be spent nonetheless
-	@if [ -d results ]; then find results -mindepth 1 ! -path results/privacy ! -path results/privacy/spent.jsonl -delete; fi
+clean:  # all but what secure noise has spent, and what it has made: it would be spent nonetheless
+	@if [ -d results ]; then find results -mindepth 1 ! -path results/privacy ! -path results/privacy/spent.jsonl ! -path results/privacy/paid ! -path 'results/privacy/paid/*' -delete; fi
 	@rm -rf .snakemake

@@ -51,6 +51,7 @@ rule all:
 
 
 run_here(os.environ.get("DPSTUDY_HERE", "").split())
+tell_kept()
 
 
 onstart:

@@ -144,8 +144,16 @@ def clear_dead_run(arguments: list[str]) -> None:
     if cleared.returncode:
         sys.stderr.write(cleared.stderr)
         raise RefusedError("the lock of a run that died could not be cleared; mend what is named above")
-    for leftover in Path("results").rglob(".*.tmp"):
-        leftover.unlink(missing_ok=True)
+    remove_half_written("results")
+
+
+def remove_half_written(folder: str) -> None:
+    """Remove what a run that died had begun to write below a folder: files, and folders of several."""
+    for leftover in list(Path(folder).rglob(".*.tmp")):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
 
 
 def slurm_jobs() -> list[str] | None:

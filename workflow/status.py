@@ -1,9 +1,12 @@
 """`make status`: which cells of a study are done, stale or missing, and what else is to run. Nothing is run."""
 
 import argparse
+import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -23,7 +26,12 @@ def main(arguments: list[str]) -> int:
     if said := mistake(arguments):
         print(f"dpstudy: {said}", file=sys.stderr)
         return 1
-    done = subprocess.run([*SNAKEMAKE, *arguments], capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory() as folder:
+        told = Path(folder, "kept.json")  # which trainings were paid for and are taken as they are
+        environment = os.environ | {"DPSTUDY_KEPT": str(told)}
+        done = subprocess.run([*SNAKEMAKE, *arguments], capture_output=True, text=True, check=False, env=environment)
+        pairs = json.loads(told.read_text()) if told.exists() else []
+    kept = {(cell, seed) for cell, seeds in pairs for seed in seeds}
     if done.returncode:
         said = refusal(done.stdout + done.stderr)
         sys.stderr.write(f"dpstudy: {said}\n" if said else done.stdout[-2000:] + done.stderr[-2000:])
@@ -33,13 +41,22 @@ def main(arguments: list[str]) -> int:
     cells = {
         cell: reason for _, cell, _, reason in due if cell
     } | trained  # what is scored after it says no reason of its own
-    stale = {cell: reason for cell, reason in cells.items() if Path(f"results/cells/{cell}/metrics.json").exists()}
-    missing = [cell for cell in cells if cell not in stale]
     study = study_of(arguments)
     every, seeds, spent = cells_seeds_and_spent(study)
+    spent -= kept
+    taken = {cell for cell in trained if all((cell, seed) in kept for seed in due_seeds(due, cell, seeds))}
+    stale = {
+        cell: reason
+        for cell, reason in cells.items()
+        if cell not in taken and Path(f"results/cells/{cell}/metrics.json").exists()
+    }
+    missing = [cell for cell in cells if cell not in stale and cell not in taken]
     order = {cell: number for number, cell in enumerate(every)}
     missing.sort(key=lambda cell: order.get(cell, len(order)))
-    print(f"cells: {len(every.keys() - cells.keys())} done, {len(stale)} stale, {len(missing)} missing")
+    counts = f"{len(every.keys() - cells.keys())} done, {len(stale)} stale, {len(missing)} missing"
+    print(f"cells: {counts}" + (f", {len(taken)} kept" if taken else ""))
+    if taken:
+        print("  kept    was paid for with secure noise, and is taken as it is if its records are the same")
     for title, names in (("stale", stale), ("missing", missing)):
         for cell in list(names)[:NAMED]:
             print(f"  {title:8}{cell}" + (f"  ({stale[cell]})" if cell in stale else ""))
@@ -121,6 +138,20 @@ def jobs(text: str):
         found = CELL.search(fields.get("output", ""))
         cell, seed = found.groups() if found else ("", None)
         yield rule, cell, seed and int(seed), shorten(fields.get("reason", ""))
+
+
+def due_seeds(due, cell: str, seeds: list[int]) -> list[int]:
+    """The seeds of a cell that are due to be trained.
+
+    >>> due_seeds([("train_seed", "a", 1, ""), ("train_stepped", "b", None, "")], "a", [0, 1])
+    [1]
+    """
+    return [
+        each
+        for rule, name, seed, _ in due
+        if name == cell and rule.startswith("train_")
+        for each in (seeds if seed is None else [seed])
+    ]
 
 
 def paid_for(due, seeds: list[int], spent: set[tuple[str, int]]) -> set[str]:

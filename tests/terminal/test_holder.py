@@ -27,3 +27,17 @@ def test_the_snakemake_that_outlived_its_run_is_named(tmp_path, monkeypatch):
         note.write_text("")
         assert run.holder() == "another run"
         snakemake.stdin.close()
+
+
+def test_what_a_dead_run_had_begun_to_write_is_removed_folders_too(tmp_path):
+    for name in (
+        "cells/a/.run.json.7.tmp",
+        "privacy/paid/cells/a/seed=0/.7.tmp/.model.safetensors.7.tmp",
+        "b/.7.tmp/x",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("half")
+    (tmp_path / "cells/a/run.json").write_text("{}")
+    run.remove_half_written(str(tmp_path))
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["run.json"]
+    assert not list(tmp_path.rglob(".*.tmp"))

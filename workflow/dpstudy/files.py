@@ -29,7 +29,7 @@ def atomic(path: str | os.PathLike, private: bool = False) -> Iterator[Path]:
         StudyError: the disk is full, or the folder cannot be written to.
     """
     path = Path(path)
-    with _clear_disk_errors(path):
+    with clear_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         for leftover in path.parent.glob(f".{path.name}.*.tmp"):
             leftover.unlink(missing_ok=True)
@@ -58,7 +58,12 @@ def disk_trouble(error: BaseException) -> str | None:
 
 
 @contextlib.contextmanager
-def _clear_disk_errors(path: Path) -> Iterator[None]:
+def clear_disk_errors(path: Path) -> Iterator[None]:
+    """Make one sentence of a disk's error while something is written to `path`.
+
+    Raises:
+        StudyError: the disk is full, or `path` cannot be written to.
+    """
     try:
         yield
     except Exception as error:

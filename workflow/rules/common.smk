@@ -45,7 +45,7 @@ from dpstudy.study.imports import read_imports
 from dpstudy.study.origins import UNMATCHED, publics_trained_on
 from dpstudy.study.outside import inherited_choices, is_chosen, is_planted, outside_ledger
 from dpstudy.privacy.errata import own_rows
-from dpstudy.study.paid_models import Due, guard
+from dpstudy.study.paid_models import Due, PaidModels, guard
 from dpstudy.study.provenance import cell_fingerprint, config_hash, evaluation_fingerprint, library_hash, list_code
 from dpstudy.study.public_points import reads_public
 from dpstudy.study.records import RECORDS, keep_records, outdate, unrecorded
@@ -258,17 +258,60 @@ def look_for_latex():
             raise WorkflowError(f"dpstudy: nothing was run: {error}")
 
 
+def due_training(wildcards, seeds, outputs):
+    """A training that may have been paid for before."""
+    cell = study_cells.Cell(wildcards["dataset"], wildcards["features"], wildcards["entry"], wildcards["epsilon"])
+    return Due(cell.path, seeds, outputs["ledger"], outputs, fingerprint_of(cell, seeds))
+
+
 def guard_paid_models():
-    """Refuse, before anything is removed, what would overwrite models that secure noise has paid for."""
+    """Keep what this run is about to remove of models that secure noise has paid for, and what they learned from; refuse
+    it where they would be lost."""
     spent, secure = Path(BOOK), STUDY["noise"] == "secure"
     if workflow.touch or not (secure or spent.exists()):
         return
+    jobs, book = list(workflow.dag.needrun_jobs()), Spending(spent, STUDY["release"].get("spend_again", False))
     due = [
-        Due(CELL.format(**job.wildcards_dict), job.params.seeds, job.output.ledger)
-        for job in workflow.dag.needrun_jobs()
+        due_training(job.wildcards_dict, job.params.seeds, dict(job.output.items()))
+        for job in jobs
         if str(job.rule.script).endswith("train_cell.py")
     ]
+    trained = {training.cell for training in due}
+    scored = {CELL.format(**job.wildcards_dict) for job in jobs if job.rule.name == "score_cell"}
     try:
-        guard(due, Spending(spent, STUDY["release"].get("spend_again", False)), secure)
+        if guard(due, book, secure, others=not scored <= trained):
+            workflow.scheduler.keepgoing = True
+        if secure:
+            note_records(book, {path for job in jobs for path in job.output})
+    except StudyError as error:
+        raise WorkflowError(f"dpstudy: {error}")
+
+
+def note_records(book, made_anew):
+    """Of what paid models learned from, note which records it is, as long as it is there."""
+    paid = PaidModels(book)
+    read = {path for cell in CELLS if cell.path in paid.cells() for path in data_of(cell).values()}
+    for path in sorted(read & made_anew):
+        if os.path.exists(path):
+            paid.store.note_content(path)
+
+
+def tell_kept():
+    """Tell workflow/status.py, where it asks, which trainings (cell, seeds) are taken as they are if they are due."""
+    path = os.environ.get("DPSTUDY_KEPT")
+    if path is None or STUDY["noise"] != "secure" or STUDY["release"].get("spend_again", False):
+        return
+    names, kept = {"run": "run.json", "ledger": "ledger.json"}, []
+    deep = entries_where(curve=True, per_seed=True)
+    try:
+        paid = PaidModels(Spending(BOOK))
+        for cell in CELLS:
+            axes = {"dataset": cell.dataset, "features": cell.features, "entry": cell.entry, "epsilon": cell.epsilon}
+            for seeds in [[seed] for seed in STUDY["seeds"]] if cell.entry in deep else [STUDY["seeds"]]:
+                folder = RUN.format(**axes, seed=seeds[0]) if cell.entry in deep else f"results/cells/{cell.path}"
+                due = due_training(axes, seeds, {key: f"{folder}/{name}" for key, name in names.items()})
+                if paid.config_of(due) == due.fingerprint:
+                    kept.append([cell.path, seeds])
+        write_json(path, kept)
     except StudyError as error:
         raise WorkflowError(f"dpstudy: {error}")

@@ -240,7 +240,9 @@ def stepped_memory(wildcards, input):
     sampled = is_sampled(options)
     if without_torch(wildcards, input):
         dim, classes = matrix_of(input.train[0])
-        matrices = {"newton": 3e-6 * SUM_BYTES * classes, "feature_covariance": 40e-6}.get(options["method"], 0) * dim**2
+        matrices = {"newton": 3e-6 * SUM_BYTES * classes, "feature_covariance": 40e-6}.get(
+            options["method"], 0
+        ) * dim**2
         accountant = DISTRIBUTIONS_MB * (sampled and wildcards.epsilon != "inf")
         return int(LEAST_MB["cell"] + accountant + 3.6 * input.size_mb + matrices)
     half = in_half_precision(wildcards.features)

@@ -28,10 +28,15 @@ def origin_of(cell):
     return origin(cell.dataset, cell.features, start if isinstance(start, str) else None)
 
 
+def fingerprint_of(cell, seeds):
+    """The config hash of a cell with these seeds."""
+    told = (cell.options(STUDY), dataset_facts(cell.dataset), seeds, STUDY["noise"], scored_on_training())
+    return cell_fingerprint(*told, origin_of(cell))
+
+
 def whole_fingerprint(cell):
     """The config hash of a cell with all its seeds."""
-    told = (cell.options(STUDY), dataset_facts(cell.dataset), STUDY["seeds"], STUDY["noise"], scored_on_training())
-    return cell_fingerprint(*told, origin_of(cell))
+    return fingerprint_of(cell, STUDY["seeds"])
 
 
 def data_of(cell):

@@ -1,8 +1,10 @@
-"""Gather the metrics of the study's cells; refuse a cell that another config or library made."""
+"""Gather the metrics of the study's cells; refuse one that another config, or another library unpaid, made."""
 
 from this_workflow import job
 
 from dpstudy.evaluation.summary import cell_name, write_summary
+from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.study.paid_models import PaidModels
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
@@ -11,4 +13,5 @@ if __name__ == "__main__":
             dict(zip(axes, names, strict=True), metrics=path, expected=snakemake.params.expected[cell_name(*names)])
             for names, path in zip(snakemake.params.cells, snakemake.input.metrics, strict=True)
         ]
-        write_summary(cells, snakemake.output.csv, snakemake.output.parquet)
+        paid = PaidModels(Spending(BOOK))
+        write_summary(cells, snakemake.output.csv, snakemake.output.parquet, paid.vouches)

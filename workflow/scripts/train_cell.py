@@ -9,6 +9,7 @@ from dpstudy.study.inputs import CellInputs, CellRequest
 from dpstudy.study.launch import launch
 from dpstudy.study.locations import records_of
 from dpstudy.study.outside import kept_numbers
+from dpstudy.study.paid_training import take
 from dpstudy.study.training import train_cell
 
 if __name__ == "__main__":
@@ -45,7 +46,9 @@ if __name__ == "__main__":
             validation=os.path.dirname(files.choosing[0]) if files.get("choosing") else None,
         )
         outputs = dict(snakemake.output.items())
-        if params.options.get("devices", 1) > 1:
+        if take(request, inputs, outputs):
+            pass  # secure noise has paid for it already
+        elif params.options.get("devices", 1) > 1:
             launch(request, inputs, outputs, snakemake.log[0], snakemake.threads)
         else:
             train_cell(request, inputs, outputs)

@@ -3,6 +3,7 @@
 import csv
 import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,13 +39,18 @@ def cell_name(dataset: str, features: str, entry: str, epsilon: str) -> str:
     return f"{dataset}/{features}/{entry}/eps={epsilon}"
 
 
-def check_made_by(metrics: dict, expected: dict) -> None:
+Vouches = Callable[[dict, str, str | None, str], bool]
+
+
+def check_made_by(metrics: dict, expected: dict, vouches: Vouches | None = None) -> None:
     """Refuse a cell that another config, another version of the library, or other data made.
 
     Args:
         metrics: the content of a metrics.json.
         expected: the hashes that the cell must bear, such as {"config": ..., "library": ...}, and under "data" the file
             that vouches for each thing that it read, by name.
+        vouches: says of a hash that differs, from the metrics, its name and both values, that the cell may stand all
+            the same (study/paid_models.py); None: none may.
 
     Raises:
         StudyError: a hash is missing or differs, or a file is missing.
@@ -53,7 +59,7 @@ def check_made_by(metrics: dict, expected: dict) -> None:
     present = {f"data ({name})": _hash_of_file(path) for name, path in data.items()}
     told = made_by | {f"data ({name})": value for name, value in made_by.get("data", {}).items()}
     for key, value in ({key: value for key, value in expected.items() if key != "data"} | present).items():
-        if told.get(key) != value:
+        if told.get(key) != value and not (vouches and vouches(metrics, key, told.get(key), value)):
             name = cell_name(*(str(metrics.get(axis)) for axis in _AXES))
             raise StudyError(
                 f"cell {name}: stale, its {key} is not the present one; "
@@ -67,12 +73,13 @@ def _hash_of_file(path: str) -> str:
     return sha256(path)[:16]
 
 
-def summarise(cells: list[dict]) -> pa.Table:
+def summarise(cells: list[dict], vouches: Vouches | None = None) -> pa.Table:
     """One line per cell, seed, metric and group; the cells in the order given, which is that of the config.
 
     Args:
         cells: each {"dataset", "features", "entry", "epsilon", "metrics": path of its metrics.json} and optionally
             "expected", what `check_made_by` compares with.
+        vouches: as of `check_made_by`.
 
     Raises:
         StudyError: a metrics.json is missing, damaged, stale, or belongs to another cell; a cell is listed twice.
@@ -90,14 +97,16 @@ def summarise(cells: list[dict]) -> pa.Table:
                     f"{cell['metrics']}: its {axis} is {metrics.get(axis)!r}, not {cell[axis]!r}; "
                     "delete the file and run snakemake again"
                 )
-        check_made_by(metrics, cell.get("expected", {}))
+        check_made_by(metrics, cell.get("expected", {}), vouches)
         rows.extend(_rows(metrics))
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def write_summary(cells: list[dict], csv_path: str | os.PathLike, parquet_path: str | os.PathLike) -> None:
+def write_summary(
+    cells: list[dict], csv_path: str | os.PathLike, parquet_path: str | os.PathLike, vouches: Vouches | None = None
+) -> None:
     """Write the summary of `cells` (see `summarise`) as CSV and as parquet."""
-    table = summarise(cells)
+    table = summarise(cells, vouches)
     write_csv(csv_path, table.column_names, zip(*(column.to_pylist() for column in table.columns), strict=True))
     write_table(parquet_path, table)
 

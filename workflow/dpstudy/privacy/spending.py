@@ -24,8 +24,10 @@ class BeyondBudgetError(StudyError):
 
 
 class Spending:
-    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger"}, with "ids" but for data sets whose rows
-    go by number (`numbered`).
+    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger", "files", "ids"}.
+
+    Lines of earlier versions have no "files", the hashes of what lies in the store of paid models; those of data sets
+    whose rows go by number (`numbered`) have no "ids".
 
     Args:
         path: BOOK, but in tests.
@@ -34,7 +36,7 @@ class Spending:
     """
 
     def __init__(self, path: str | os.PathLike, again: bool = False, ceiling: str | None = None):
-        self._path, self.again, self.ceiling = Path(path), again, ceiling
+        self.path, self.again, self.ceiling = Path(path), again, ceiling
 
     def entries(self) -> Iterator[dict]:
         """Its lines, from the first.
@@ -42,14 +44,14 @@ class Spending:
         Raises:
             StudyError: a line is damaged.
         """
-        if not self._path.exists():
+        if not self.path.exists():
             return
-        for number, line in enumerate(self._path.read_text(encoding="utf-8").splitlines(), start=1):
+        for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), start=1):
             try:
                 yield json.loads(line)
             except ValueError:
                 raise StudyError(
-                    f"{self._path}: line {number} is damaged; nobody can tell what was spent. Mend it by hand"
+                    f"{self.path}: line {number} is damaged; nobody can tell what was spent. Mend it by hand"
                 ) from None
 
     def check(self, cell: str, seeds: Sequence[int]) -> None:
@@ -65,7 +67,7 @@ class Spending:
                 raise StudyError(
                     f"cell {cell}: it was trained with secure noise on {entry['when'][:10]}, which spent privacy; "
                     "training it again spends as much again. `make status` says what was changed: undo that. If nobody "
-                    f"has seen what came of it, remove its lines from {self._path} and the folder results/cells/{cell};"
+                    f"has seen what came of it, remove its lines from {self.path} and the folder results/cells/{cell};"
                     " else write release: {spend_again: true} (docs/own-data.md)"
                 )
 
@@ -116,7 +118,15 @@ class Spending:
             if "ids" not in entry
         )
 
-    def record(self, dataset: str, cell: str, seeds: int | Sequence[int], ledger: Mapping, records: str = "") -> None:
+    def record(
+        self,
+        dataset: str,
+        cell: str,
+        seeds: int | Sequence[int],
+        ledger: Mapping,
+        records: str = "",
+        files: Mapping[str, str] | None = None,
+    ) -> None:
         """Add a line a seed; jobs that do so at the same time wait for each other.
 
         A total.json beside the book does not know of them, and somebody might publish by it: it goes, and the next run
@@ -124,6 +134,7 @@ class Spending:
 
         Args:
             records: which records these are, whatever the data set is called (study/locations.py).
+            files: name -> SHA-256 of what was made (privacy/paid_store.py).
 
         Raises:
             StudyError: as of `afford`; then nothing is added.
@@ -131,14 +142,15 @@ class Spending:
         seeds = [seeds] if isinstance(seeds, int) else seeds
         when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         entry = {"when": when, "dataset": dataset, "records": records, "cell": cell}
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self._path, "a", encoding="utf-8") as file:
+        told = {"ledger": dict(ledger)} | ({"files": dict(files)} if files else {})
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path, "a", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             self.afford(dataset, cell, seeds, ledger, records)
             if not self.numbered(dataset, records):
                 entry["ids"] = CONTENT
-            self._path.with_name("total.json").unlink(missing_ok=True)
-            file.writelines(json.dumps(entry | {"seed": seed, "ledger": dict(ledger)}) + "\n" for seed in seeds)
+            self.path.with_name("total.json").unlink(missing_ok=True)
+            file.writelines(json.dumps(entry | {"seed": seed} | told) + "\n" for seed in seeds)
             file.flush()
             os.fsync(file.fileno())
 

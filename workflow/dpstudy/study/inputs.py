@@ -17,7 +17,7 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.spending import Spending
 from dpstudy.study.cells import Cell
-from dpstudy.study.provenance import library_hash, listed_code
+from dpstudy.study.provenance import cell_fingerprint, library_hash, listed_code
 
 
 class UnreadableError(StudyError):
@@ -81,6 +81,12 @@ class CellRequest:
     def spending(self) -> Spending | None:
         """The book of what secure noise has spent; None where none is drawn, or nobody keeps it."""
         return Spending(self.spent, self.spend_again, self.ceiling) if self.spent and self.noise == "secure" else None
+
+    @property
+    def fingerprint(self) -> str:
+        """The config hash of this cell with these seeds."""
+        told = (self.options, self.dataset, self.seeds, self.noise, self.on_training, self.origin)
+        return cell_fingerprint(*told)
 
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
         """The noise of one seed of this cell; `trial` tells apart the runs of a phase."""
@@ -166,15 +172,18 @@ class CellInputs:
                     )
         return found
 
-    def hashes(self) -> dict[str, str]:
-        """Split (or "kept-0", ...) -> a hash of what vouches for its data."""
+    def vouchers(self) -> dict[str, str]:
+        """Split (or "kept-0", ...) -> the file that vouches for its data."""
         folders = (*self.train, self.held_out, *((self.validation,) if self.validation else ()))
         paths = {Path(folder).name: f"{folder}/manifest.json" for folder in folders}
         paths |= {f"kept-{number}": path for number, path in enumerate(self.kept)}
         paths |= {"start": self.start} if self.start else {}
-        paths |= {"public": self.public} if self.public else {}
+        return paths | ({"public": self.public} if self.public else {})
+
+    def hashes(self) -> dict[str, str]:
+        """The hashes of these files, and how images are scaled."""
         scaling = {"scaling": self.scaling} if self.scaling else {}
-        return {name: sha256(path)[:16] for name, path in paths.items()} | scaling
+        return {name: sha256(path)[:16] for name, path in self.vouchers().items()} | scaling
 
 
 class TrainingRows:

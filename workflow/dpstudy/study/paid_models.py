@@ -1,15 +1,18 @@
-"""Models that secure noise has paid for: neither overwritten in silence nor paid for again.
+"""Models that secure noise has paid for: kept, and neither overwritten in silence nor paid for again.
 
-This is looked at before the first job of a run: Snakemake removes what a job shall make before the job itself could
-object, and a model that is gone was paid for in vain.
+What a run is about to train is looked at before its first job: Snakemake removes what a job shall make before the job
+itself could object, and a model that is gone was paid for in vain.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpstudy.errors import StudyError
-from dpstudy.files import read_json
+from dpstudy.files import read_json, sha256
+from dpstudy.privacy.paid_store import PaidStore, name_of
 from dpstudy.privacy.spending import Spending
 
 OVERWRITTEN = (
@@ -26,37 +29,174 @@ class Due:
         cell: its path among cells.
         seeds: that it trains.
         ledger: the file that it would write.
+        outputs: all files that it would write, by key.
+        fingerprint: the config hash of what it would train.
     """
 
     cell: str
     seeds: Sequence[int]
     ledger: str
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    fingerprint: str = ""
 
 
-def guard(due: Iterable[Due], book: Spending, secure: bool) -> None:
-    """Refuse a run that would overwrite such a model, or train it again.
+def store_of(book: Spending) -> PaidStore:
+    """The store beside a book."""
+    return PaidStore(book.path.with_name("paid"))
+
+
+class PaidModels:
+    """What the book and the store beside it know of trainings; read once.
+
+    Raises:
+        StudyError: the book is damaged.
+    """
+
+    def __init__(self, book: Spending):
+        self.book, self.store = book, store_of(book)
+        entries = list(book.entries())
+        self._last = {(entry["cell"], entry["seed"]): entry for entry in entries}
+        self._named = {name_of(entry["files"]) for entry in entries if "files" in entry}
+
+    def cells(self) -> set[str]:
+        """The cells that stand in the book."""
+        return {cell for cell, _ in self._last}
+
+    def lines(self, cell: str, seeds: Sequence[int]) -> list[dict]:
+        """The last line of the book for each of the seeds that have one."""
+        return [self._last[cell, seed] for seed in seeds if (cell, seed) in self._last]
+
+    def find(self, cell: str, seeds: Sequence[int]) -> Path | None:
+        """The folder of the training that the book has last for these seeds together; None: it is not in the store.
+
+        Of lines that name no files, that of an earlier version, it is the folder that no line names.
+        """
+        lines = self.lines(cell, seeds)
+        if not lines or len(lines) < len(seeds) or any(line.get("files") != lines[0].get("files") for line in lines):
+            return None
+        place = self.store.place(cell, seeds)
+        if files := lines[0].get("files"):
+            folders = [place / name_of(files)]
+        else:
+            folders = [path for path in place.glob("[!.]*") if path.name not in self._named]
+        return folders[0] if len(folders) == 1 and folders[0].is_dir() else None
+
+    def config_of(self, due: Due) -> str | None:
+        """The config hash of a training that is in the store, or can be put there; None: there is none."""
+        folder = self.find(due.cell, due.seeds)
+        if folder is None and not self._is_booked(due):
+            return None
+        return read_json(folder / "run.json" if folder else due.outputs["run"])["made_by"]["config"]
+
+    def keep(self, due: Due) -> Path | None:
+        """The folder of a training in the store, None where there is none. What lies among the outputs alone, as an
+        earlier version left it, is put there where the book vouches for it.
+
+        Raises:
+            StudyError: a file of the store is not as it was written, and not among the outputs either.
+        """
+        folder = self.find(due.cell, due.seeds)
+        try:
+            if folder:
+                self.store.check(folder)
+                return folder
+        except StudyError:
+            if not self._is_booked(due):
+                raise
+        if self._is_booked(due):
+            self.store.add(due.cell, due.seeds, lambda folder: _copy(due.outputs, folder))
+        return self.find(due.cell, due.seeds)
+
+    def _is_booked(self, due: Due) -> bool:
+        """Whether the outputs are there, and are of the training that the book has last for these seeds."""
+        lines, paths = self.lines(due.cell, due.seeds), due.outputs.values()
+        if not paths or len(lines) < len(due.seeds) or not all(map(os.path.exists, paths)):
+            return False
+        try:
+            run, ledger = read_json(due.outputs["run"]), read_json(due.outputs["ledger"])
+            files = {os.path.basename(path): sha256(path) for path in paths}
+        except StudyError:
+            return False
+        return [row["seed"] for row in run["seeds"]] == list(due.seeds) and all(
+            line["ledger"] == ledger and line.get("files", files) == files for line in lines
+        )
+
+    def vouches(self, metrics: Mapping, key: str, told: str | None, present: str) -> bool:
+        """Whether a cell may be tabled although it was not made by the `present` library or data, but by that `told`
+        (`key` is as of `summary.check_made_by`): its models were paid for, and the data are the same records.
+
+        Raises:
+            StudyError: a file of the store is not as it was written.
+        """
+        if key != "library" and not (key.startswith("data (") and told and self.store.same(told, present)):
+            return False
+        made, seeds = _without_config(metrics["made_by"]), [row["seed"] for row in metrics["seeds"]]
+        cell = "{dataset}/{features}/{entry}/eps={epsilon}".format(**metrics)
+        if (together := self.find(cell, seeds)) is not None:
+            return self._made(together) == made
+        folders = [self.find(cell, [seed]) for seed in seeds]
+        return all(folder is not None and self._made(folder) == made for folder in folders)
+
+    def _made(self, folder: Path) -> dict:
+        self.store.check(folder)
+        return _without_config(read_json(folder / "run.json")["made_by"])
+
+
+def _without_config(made_by: Mapping) -> dict:
+    """What made a model, but for what a cell has beyond its seeds."""
+    return {key: value for key, value in made_by.items() if key not in ("config", "evaluation")}
+
+
+def _copy(outputs: Mapping[str, str], folder: Path) -> None:
+    for path in outputs.values():
+        shutil.copyfile(path, folder / os.path.basename(path))
+
+
+def guard(due: Iterable[Due], book: Spending, secure: bool, others: bool = False) -> bool:
+    """Keep what a run is about to remove of paid models, and refuse the run where something would be lost by it.
 
     Args:
         due: all trainings of the run.
         book: what was spent; one that allows to spend again allows this too.
         secure: the run draws secure noise.
+        others: cells that are not trained are scored in this run.
+
+    Returns:
+        whether a job of the run may refuse to train a cell; the others are then to go on.
 
     Raises:
         StudyError: names the cell, and how many more there are.
     """
-    refusals = [sentence for training in due if not book.again and (sentence := _refusal(training, book, secure))]
-    if refusals:
+    if book.again:
+        return False
+    trainings, paid, booked = list(due), PaidModels(book), False
+    refusals, lossless = [], True
+    for training in trainings:
+        booked = booked or bool(secure and paid.lines(training.cell, training.seeds))
+        sentence, kept = _refusal(training, paid, secure)
+        if sentence:
+            refusals.append(sentence)
+            lossless = lossless and kept
+    if refusals and not (lossless and (others or len(refusals) < len(trainings))):
         more = f" ({len(refusals) - 1} more cells likewise)" if len(refusals) > 1 else ""
         raise StudyError(f"nothing was run: {refusals[0]}{more}")
+    return booked
 
 
-def _refusal(training: Due, book: Spending, secure: bool) -> str | None:
-    if secure:
+def _refusal(training: Due, paid: PaidModels, secure: bool) -> tuple[str | None, bool]:
+    """Why it must not be trained (None: it may, or is taken from the store), and whether its job can say so itself
+    without a loss."""
+    if secure and paid.lines(training.cell, training.seeds):
+        folder = None
         try:
-            book.check(training.cell, training.seeds)
+            folder = paid.keep(training)
+            if folder and read_json(folder / "run.json")["made_by"]["config"] == training.fingerprint:
+                return None, True
+            paid.book.check(training.cell, training.seeds)
         except StudyError as error:
-            return str(error)
+            there = map(os.path.exists, (training.ledger, *training.outputs.values()))
+            return str(error), folder is not None or not any(there)
     path = Path(training.ledger)
     if path.exists() and (ledger := read_json(path)).get("noise") == "secure" and ledger.get("events"):
-        return OVERWRITTEN.format(training.cell)
-    return None
+        return OVERWRITTEN.format(training.cell), False
+    return None, True

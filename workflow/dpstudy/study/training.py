@@ -4,7 +4,7 @@ import contextlib
 import importlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dpstudy import methods
@@ -32,7 +32,8 @@ from dpstudy.study.documents import (
 )
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
 from dpstudy.study.monitor import Monitor, holds_spent
-from dpstudy.study.provenance import cell_fingerprint, origin_of_scores, versions
+from dpstudy.study.paid_training import pay
+from dpstudy.study.provenance import origin_of_scores, versions
 from dpstudy.study.tuned import PAID_TUNING, pays
 from dpstudy.tuning.trials import Choice, best_trial
 
@@ -41,19 +42,7 @@ _log = logging.getLogger("dpstudy")
 
 def made_by(request: CellRequest, data: dict[str, str]) -> dict:
     """What trained this cell; the summary compares it with today's config and library."""
-    return {
-        "config": cell_fingerprint(
-            request.options,
-            request.dataset,
-            request.seeds,
-            request.noise,
-            request.on_training,
-            request.origin,
-        ),
-        "library": request.library,
-        "data": data,
-        "versions": versions(),
-    }
+    return {"config": request.fingerprint, "library": request.library, "data": data, "versions": versions()}
 
 
 def settled(request: CellRequest, inputs: CellInputs) -> tuple[dict, Choice | None]:
@@ -106,7 +95,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     found = {"classes": manifests[0]["classes"], "multi_label": manifests[0]["multi_label"]}
     made = made_by(request, inputs.hashes())
     task = CellTask(request, method, parameters, problem, plan, hyper, made_by=made, **found)
-    outcome = Outcome()
+    outcome, attacks = Outcome(), None
     for seed in progress(request.seeds, request.cell.path):
         if outcome.repeatable:
             outcome.repeat(seed)
@@ -115,8 +104,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     if "audit" in outputs:
         source = request.noise_source("audit", 0, request.seeds[0])
         attacks = method.audit(Fit(outcome.first_model), data, parameters, problem, plan, source)
-        write_audit(outputs["audit"], attacks, request.cell.epsilon)
-    _write(task, paid.summary if paid else choice.summary if choice else {}, outcome, test, outputs)
+    _write(task, paid.summary if paid else choice.summary if choice else {}, outcome, attacks, test, outputs)
     if request.checkpoint:
         Path(request.checkpoint).unlink(missing_ok=True)
 
@@ -186,17 +174,31 @@ def _train_seed(
         outcome.first_model, outcome.repeatable = fitted.model, source.untouched
 
 
-def _write(task: CellTask, tuning: dict, outcome: Outcome, test: FeatureTable, outputs: dict[str, str]) -> None:
-    """The cell's files, once what they say was checked and what was spent is written down."""
+def _write(
+    task: CellTask,
+    tuning: dict,
+    outcome: Outcome,
+    attacks: list[dict] | None,
+    test: FeatureTable,
+    outputs: dict[str, str],
+) -> None:
+    """The cell's files, once what they say was checked; what was paid for is kept, and written down, before that."""
     request, run, ledger = task.request, run_of(task, tuning, outcome), ledger_of(task, tuning)
     check_documents(run, ledger, outputs)
     scores = score_table(test, outcome.scores, task.classes, origin_of_scores(task.made_by))
+
+    def save(paths: Mapping[str, str]) -> None:
+        outcome.first_model.save(paths["model"])
+        write_table(paths["scores"], scores, private=True)
+        if "curve" in paths:
+            write_curve(paths["curve"], task, outcome.curve)
+        if attacks is not None:
+            write_audit(paths["audit"], attacks, request.cell.epsilon)
+        write_json(paths["ledger"], ledger)
+        write_json(paths["run"], run)
+
     if request.spending and task.plan.events:
         with _forgotten_beyond_budget(request):
-            request.spending.record(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
-    outcome.first_model.save(outputs["model"])
-    write_table(outputs["scores"], scores, private=True)
-    if "curve" in outputs:
-        write_curve(outputs["curve"], task, outcome.curve)
-    write_json(outputs["ledger"], ledger)
-    write_json(outputs["run"], run)
+            pay(request, ledger, outputs, save)
+    else:
+        save(outputs)

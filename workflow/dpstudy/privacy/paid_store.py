@@ -1,0 +1,146 @@
+"""What secure noise has paid for, in a place that is no output of Snakemake: no run removes or overwrites it.
+
+A training's files lie in a folder of their own, named by their hashes: a changed file is seen even where a line of the
+book, by an earlier version, names none.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from dpstudy.errors import StudyError
+from dpstudy.files import atomic, clear_disk_errors, read_json, sha256, write_json
+
+_LONGEST = 100  # characters of a folder's name
+_MARK = 16  # hexadecimal digits of a hash, as in `made_by`
+
+
+def name_of(files: Mapping[str, str]) -> str:
+    """The folder of files whose SHA-256 these are, by name."""
+    return hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()[:_MARK]
+
+
+def hashes_of(folder: str | os.PathLike) -> dict[str, str]:
+    """Name -> SHA-256 of each file in a folder."""
+    return {path.name: sha256(path) for path in sorted(Path(folder).iterdir())}
+
+
+class PaidStore:
+    """A folder of trainings, and of what is known of the records that they read.
+
+    Args:
+        root: results/privacy/paid.
+    """
+
+    def __init__(self, root: str | os.PathLike):
+        self.root = Path(root)
+
+    def place(self, cell: str, seeds: Sequence[int]) -> Path:
+        """Where trainings of a cell with these seeds lie, each in a folder of its own."""
+        name = "+".join(map(str, seeds))
+        if len(name) > _LONGEST:
+            name = hashlib.sha256(name.encode()).hexdigest()[:_MARK]
+        return self.root / "cells" / cell / f"seed={name}"
+
+    def add(self, cell: str, seeds: Sequence[int], write: Callable[[Path], None]) -> dict[str, str]:
+        """Keep what `write` puts into a folder: whole, on the disk, and for its owner's eyes alone.
+
+        Returns:
+            name -> SHA-256 of each file.
+
+        Raises:
+            StudyError: the disk is full, or the folder cannot be written to.
+        """
+        place = self.place(cell, seeds)
+        with clear_disk_errors(place):
+            place.mkdir(parents=True, exist_ok=True)
+            os.chmod(self.root, 0o700)
+            for leftover in place.glob(".*.tmp"):
+                shutil.rmtree(leftover, ignore_errors=True)
+            temporary = place / f".{os.getpid()}.tmp"
+            temporary.mkdir(mode=0o700)
+            try:
+                write(temporary)
+                for path in temporary.iterdir():
+                    os.chmod(path, 0o600)
+                    _sync(path)
+                _sync(temporary)
+                files = hashes_of(temporary)
+                folder = place / name_of(files)
+                shutil.rmtree(folder, ignore_errors=True)  # of the same name: the same files, or changed ones
+                os.rename(temporary, folder)
+                for path in (place, *place.parents):
+                    _sync(path)
+                    if path == self.root.parent:
+                        break
+            except BaseException:
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise
+        return files
+
+    def remove(self, cell: str, seeds: Sequence[int], files: Mapping[str, str]) -> None:
+        """Forget a training that the book refused."""
+        shutil.rmtree(self.place(cell, seeds) / name_of(files), ignore_errors=True)
+
+    def check(self, folder: Path) -> None:
+        """
+        Raises:
+            StudyError: the files of a training are not those that were written.
+        """
+        if name_of(hashes_of(folder)) != folder.name:
+            raise StudyError(
+                f"{folder}: a file there is not as it was written (its SHA-256 differs), and nothing is made of it; "
+                "restore it from a backup"
+            )
+
+    def note_content(self, path: str | os.PathLike) -> str | None:
+        """A digest of the records that a file vouches for, which is kept: whoever makes the file anew can be compared.
+
+        Returns:
+            None where the file, or what it vouches for, is missing or damaged.
+
+        Raises:
+            StudyError: the disk is full, or the folder cannot be written to.
+        """
+        from dpstudy.contents import content_of
+
+        try:
+            mark = sha256(path)[:_MARK]
+            if (known := self.content(mark)) is not None:
+                return known
+            known = content_of(path)
+        except StudyError:
+            return None
+        write_json(self.root / "contents" / f"{mark}.json", {"content": known}, private=True)
+        return known
+
+    def content(self, mark: str) -> str | None:
+        """The same of a file whose hash is `mark`, as `made_by` has it; None: nobody noted it."""
+        path = self.root / "contents" / f"{mark}.json"
+        return read_json(path)["content"] if path.exists() else None
+
+    def same(self, mark: str, other: str) -> bool:
+        """Whether two files, told by their hashes, vouch for the same records; False where nobody can tell."""
+        return mark == other or (self.content(mark) or mark) == (self.content(other) or other)
+
+
+def publish(folder: Path, outputs: Mapping[str, str]) -> None:
+    """Copy a training's files to where they are asked for, run.json last: a copy may be changed, the store not.
+
+    Raises:
+        StudyError: the disk is full, or the folder cannot be written to.
+    """
+    for path in sorted(outputs.values(), key=lambda path: os.path.basename(path) == "run.json"):
+        with atomic(path, private=True) as temporary:
+            shutil.copyfile(folder / os.path.basename(path), temporary)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
