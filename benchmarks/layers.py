@@ -82,7 +82,7 @@ def distinct(network: nn.Module, images: torch.Tensor) -> dict[tuple, int]:
 def gradients_of(layer: nn.Conv2d, inputs: torch.Tensor, outputs: torch.Tensor, copies: int, large: bool):
     """A task: norms and the weighted sum of one layer, in one of the two ways."""
     rule, gradients = rule_of(layer), torch.randn_like(outputs)
-    factors = torch.rand(len(inputs) // copies)
+    factors = torch.rand(len(inputs) // copies, dtype=torch.float64)
 
     def task() -> None:
         with mock.patch.object(layer_rules, "_large", lambda *_: large), torch.no_grad():
@@ -95,7 +95,8 @@ def gradients_of(layer: nn.Conv2d, inputs: torch.Tensor, outputs: torch.Tensor, 
 
 def micro_batches(name: str, network: nn.Module, images: torch.Tensor, copies: int, repeats: int) -> None:
     """Time of the whole clipped sum by how many records are taken at once."""
-    engine, records = RecordGradients(network), len(images) // copies
+    laid = networks.is_laid_channels_last(name)
+    engine, records = RecordGradients(network, channels_last=laid), len(images) // copies
     labels = torch.randint(CLASSES, (records,))
     own = min(records, engine.micro_batch(images[:copies]))
     sizes = sorted({own} | {2**power for power in range(records.bit_length())})

@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional
 
 from dpstudy.allocator import keep_freed_memory
-from dpstudy.methods.record_gradients import RecordGradients
+from dpstudy.methods.record_gradients import RecordGradients, zeros
 from dpstudy.models import networks
 
 request = json.loads(sys.argv[1])
@@ -47,11 +47,11 @@ def plain():
 
 def ours():
     """dpstudy's engine, made once as for a training."""
-    engine = RecordGradients(network)
+    engine = RecordGradients(network, channels_last=networks.is_laid_channels_last(request["network"]))
     size = engine.micro_batch(images[:COPIES])
 
     def work():
-        total = {name: torch.zeros_like(value) for name, value in network.named_parameters()}
+        total = zeros(network)
         for start in range(0, BATCH, size):
             own = labels[start : start + size]
             part = images[start * COPIES : (start + len(own)) * COPIES]

@@ -236,6 +236,7 @@ def test_trials_draw_settings_and_noise_of_their_own(toy_features):
     assert len({str(run.setting) for run in runs}) == 6 and len({run.noisy_score for run in runs}) == 6
     rates = [run.setting["learning_rate"] for run in runs]
     assert all(1e-3 <= rate <= 1e3 for rate in rates) and min(rates) < 0.3 and max(rates) > 3
+    tuning, *_ = set_up(replace(repeats(), noise="secure"), features_only(toy_features))
     secure = [tuning._run(NoiseSource("secure", "cell").part("trial", 0), None).setting for _ in range(2)]
     assert secure[0] != secure[1]  # the same key: nobody can say which trial it was
 
@@ -330,3 +331,14 @@ def test_a_budget_that_repeats_leave_nearly_whole_is_an_error():
         paid_repeats._least(saved, 0.0, 1.0)
     assert paid_repeats._least(saved, 0.0, math.inf) == pytest.approx(0.3, abs=2e-3)  # of whole steps
     assert paid_repeats._least(lambda logarithm: logarithm - 0.3, 0.0, 1.0) == pytest.approx(0.3, abs=2e-3)
+
+
+@pytest.mark.parametrize("pay", ["choice", "repeats"])
+def test_what_a_trial_presumes_stands_beside_its_events(pay, toy_features, rows, tmp_path, monkeypatch):
+    request, given = repeats(), features_only(toy_features)
+    if pay == "choice":
+        request, given = paying(LS, RIDGES, pay="choice", sampler="grid"), inputs(toy_features, rows, tmp_path)
+    method = methods.load(request.options["method"])
+    plan = method.plan
+    monkeypatch.setattr(method, "plan", lambda *given: replace(plan(*given), not_accounted=("Nobody proved it.",)))
+    assert set_up(request, given)[-1].not_accounted == ("Nobody proved it.",)

@@ -56,6 +56,13 @@ def test_two_splits_train_as_one(folders, tmp_path, epsilon):
     assert metrics["tuned_on"] == "nothing" and "tuning" not in metrics
 
 
+def test_what_a_plan_presumes_stands_in_the_ledger(folders, tmp_path, monkeypatch):
+    plan = first_order.plan
+    monkeypatch.setattr(first_order, "plan", lambda *given: replace(plan(*given), not_accounted=("Nobody proved it.",)))
+    _, ledger = train(request_of(FIRST_ORDER | {"learning_rate": 0.1}), of_both(folders), tmp_path)
+    assert "Nobody proved it." in ledger["not_accounted"] and ledger["guarantee"] == "proved"
+
+
 @pytest.mark.parametrize("forgotten", [0, 1])
 def test_a_curve_of_too_small_an_epsilon_ends_the_training(folders, tmp_path, monkeypatch, forgotten):
     def spent(plan, step):

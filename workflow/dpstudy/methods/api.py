@@ -95,7 +95,7 @@ def fit(
         n=problem.n,
         unit=unit,
         noise=noise,
-        not_accounted=not_accounted,
+        not_accounted=[*not_accounted, *plan.not_accounted],
         no_guarantee=why_none,
     )
     return Result(fitted.model, ledger)

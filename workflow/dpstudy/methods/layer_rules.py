@@ -4,7 +4,7 @@ A rule takes a layer's inputs and the gradients of the summed loss with respect 
 Record i's gradient is a sum over its copies and positions of outer products (or, for normalisations, of elementwise
 ones). With a single position its norm is a product of two norms. With several the gradients are formed: the shorter way
 through Gram matrices over positions loses digits where positions cancel, and a norm that comes out too small would let
-a record contribute more than C.
+a record contribute more than C. Norms and sums are those of record_sums.py, of one and the same numbers.
 
 Broken records (NaN, infinity) get a factor of 0, which does not undo NaN: their rows are zeroed first.
 """
@@ -18,6 +18,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from dpstudy.methods.record_sums import finite_rows, squared_lengths, weighted_sum
 from dpstudy.models.standardised_conv import ScaledConv2d, StandardisedConv2d
 
 # A convolution a record is quicker than products of patches where these have many numbers, and many times as many as
@@ -35,10 +36,11 @@ class Rule(Protocol):
         """How many numbers it holds for the one record whose copies went in and came out."""
 
     def squared_norms(self) -> torch.Tensor:
-        """(n,) squared Euclidean norms of the records' gradients with respect to all of the layer's parameters."""
+        """(n,) float64 squared norms of the records' gradients with respect to all of the layer's parameters, not below
+        the exact ones of what `sums` adds up."""
 
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Parameter -> sum over records of factor x gradient."""
+        """Parameter -> float64 sum over records of (n,) float64 factor x gradient."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +48,30 @@ class OuterProducts:
     """Gradients G_i = sum_p g_ip a_ip^T over positions p, of linear layers and convolutions.
 
     Attributes:
-        layer: nn.Linear or nn.Conv2d. The gradient of its bias, if it has one, is sum_p g_ip.
-        a, g: (n, P, inputs) and (n, P, outputs) of one pass.
+        layer: nn.Linear or nn.Conv2d.
+        a, g: (n, inputs) and (n, outputs) of one pass, where P = 1.
         each: (n, outputs, inputs), the gradients themselves, where P > 1.
+        bias: (n, outputs), the gradients of the bias, sum_p g_ip, if the layer has one.
     """
 
     layer: nn.Linear | nn.Conv2d
     a: torch.Tensor | None = None
     g: torch.Tensor | None = None
     each: torch.Tensor | None = None
+    bias: torch.Tensor | None = None
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> OuterProducts:
-        return OuterProducts(self.layer, *self._formed(inputs, gradients, copies))
+        a, g, each = self._formed(inputs, gradients, copies)
+        bias = None if self.layer.bias is None else g.sum(1)
+        if each is None:
+            return OuterProducts(self.layer, _taken(a)[:, 0], g[:, 0], None, bias)
+        return OuterProducts(self.layer, each=each, bias=bias)
 
     def _formed(
         self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int
     ) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor | None]:
-        """a, where it is needed, g, and each; in a convolution of several groups a is not for use with g."""
+        """a (n, P, inputs), g (n, P, outputs), and each where P > 1, or a convolution has several groups or is large;
+        then a is not for use."""
         records, layer = len(inputs) // copies, self.layer
         if isinstance(layer, nn.Linear):  # positions, if any, stand between the record and the last axis
             a, g = (x.reshape(records, -1, x.shape[-1]) for x in (inputs, gradients))
@@ -83,24 +92,22 @@ class OuterProducts:
 
     def squared_norms(self) -> torch.Tensor:
         if self.each is not None:
-            squares = torch.linalg.vector_norm(self.each, dim=(1, 2)).square()
+            squares = squared_lengths(self.each.flatten(1))
         else:
-            squares = _taken(self.a).square().sum((1, 2)) * _taken(self.g).square().sum((1, 2))
-        return squares if self.layer.bias is None else squares + _taken(self.g).sum(1).square().sum(1)
+            squares = squared_lengths(_taken(self.a)) * squared_lengths(_taken(self.g))
+        return squares if self.bias is None else squares + squared_lengths(self.bias)
 
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
         if self.each is not None:
-            weight = (factors @ _finite(self.each, factors).flatten(1)).view(self.each.shape[1:])
+            weight = weighted_sum(factors, self.each)
         else:
-            scaled = _finite(_taken(self.g), factors) * factors[:, None, None]
-            weight = scaled.flatten(0, 1).T @ _finite(_taken(self.a), factors).flatten(0, 1)
+            a, g = (finite_rows(_taken(x), factors).to(factors.dtype) for x in (self.a, self.g))
+            weight = (g * factors[:, None]).T @ a
         if isinstance(self.layer, nn.Conv2d):
             outputs, channels, *kernel = self.layer.weight.shape
             weight = weight.view(outputs, *kernel, channels).permute(0, 3, 1, 2)
         found = {"weight": weight.reshape(self.layer.weight.shape)}
-        if self.layer.bias is not None:
-            found["bias"] = factors @ _finite(_taken(self.g), factors).sum(1)
-        return found
+        return found if self.bias is None else found | {"bias": weighted_sum(factors, self.bias)}
 
 
 def _large(layer: nn.Conv2d, outputs: torch.Tensor, copies: int) -> bool:
@@ -148,17 +155,18 @@ class StandardisedProducts(OuterProducts):
         gain = along[:, :, 1].T.clone()
         along[:, :, 1] *= bend.flatten()[:, None]
         rows.baddbmm_(along, basis, alpha=-1)
-        return StandardisedProducts(layer, a, g, each, gain, (layer.gain / lengths).flatten())
+        bias = None if layer.bias is None else g.sum(1)
+        return StandardisedProducts(layer, None, None, each, bias, gain, (layer.gain / lengths).flatten())
 
     def squared_norms(self) -> torch.Tensor:
-        rows = torch.linalg.vector_norm(_taken(self.each), dim=2) * _taken(self.scale)
-        squares = rows.square().sum(1) + _taken(self.gain).square().sum(1)
-        return squares if self.layer.bias is None else squares + _taken(self.g).sum(1).square().sum(1)
+        rows = squared_lengths(_taken(self.each)) * _taken(self.scale).double().square()
+        squares = rows.sum(1) + squared_lengths(_taken(self.gain))
+        return squares if self.bias is None else squares + squared_lengths(self.bias)
 
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
         found = super().sums(factors)
         found["weight"] *= _taken(self.scale)[:, None, None, None]
-        return found | {"gain": (factors @ _finite(_taken(self.gain), factors)).view_as(self.layer.gain)}
+        return found | {"gain": weighted_sum(factors, _taken(self.gain)).view_as(self.layer.gain)}
 
 
 def by_convolution(layer: nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> torch.Tensor:
@@ -216,12 +224,6 @@ def patches(inputs: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor:
     return view.reshape(n, rows * columns, -1)
 
 
-def _finite(values: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-    """`values` (n, ...) with zeros in the rows whose factor is 0: 0 x NaN is NaN."""
-    dead = factors == 0
-    return torch.where(dead.reshape(-1, *[1] * (values.ndim - 1)), 0.0, values) if dead.any() else values
-
-
 @dataclass(frozen=True)
 class Elementwise:
     """Gradients of the gain and bias of a group normalisation: sums over positions of g x^ and of g."""
@@ -240,11 +242,11 @@ class Elementwise:
         return inputs.numel()
 
     def squared_norms(self) -> torch.Tensor:
-        return _taken(self.gain).square().sum(1) + _taken(self.bias).square().sum(1)
+        return squared_lengths(_taken(self.gain)) + squared_lengths(_taken(self.bias))
 
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
         each = {"weight": _taken(self.gain), "bias": _taken(self.bias)}
-        return {name: factors @ _finite(value, factors) for name, value in each.items()}
+        return {name: weighted_sum(factors, value) for name, value in each.items()}
 
 
 def rule_of(layer: nn.Module) -> Rule | None:

@@ -1,8 +1,12 @@
 """DP-SGD for networks: clipped per-record gradients (record_gradients.py), noise once per logical step.
 
-Privacy: as in first_order.py. The gradient of a record is taken over all parameters together and clipped to C, whatever
-the size of the micro-batches; independent noise of standard deviation s C is added to every parameter's sum once per
-step, an empty batch included; the result is divided by the public q n (tramer2021 section 2; de2022 Eq. 3).
+Privacy: as in first_order.py. The gradient of a record is taken over all parameters together and clipped, whatever the
+size of the micro-batches, so that the sum over a batch as it is computed in float64 moves by at most C where a record
+comes or goes (record_sums.py, which says what that leaves out); independent noise of standard deviation s C is added to
+every parameter's sum once per step, an empty batch included; the result is divided by the public q n (tramer2021
+section 2; de2022 Eq. 3). All of it presumes that the gradient of a record does not depend on others: every network is
+tested for that before it is trained (network_check.py), and `record_by_record` takes each gradient alone
+(one_by_one.py).
 """
 
 import functools
@@ -10,7 +14,7 @@ import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -43,6 +47,11 @@ from dpstudy.progress import progress
 
 DECAYS = ("none", "cosine")
 AUDITED_DIM = None  # layers mix all: one canary plays at a time, of the images' own shape
+TESTED = (
+    "The network {!r} is not this library's own: that no record has a part in what it computes of another was tested "
+    "on random pictures before training, and is not proved. With `record_by_record: true` each record's gradient is "
+    "taken alone."
+)
 __all__ = ["Parameters", "fit", "plan", "prepare", "prepared_by", "spent"]
 
 
@@ -55,8 +64,10 @@ class Parameters(Schedule):
         loss: "softmax", or "sigmoid" (mean over classes).
         micro_batch: records whose gradients are held at once, memory and speed only, never the result; "auto": as many
             as some memory is for.
-        precision: "float32", or "bfloat16" in the passes through the network; clipping and sums are in float32.
+        precision: "float32", or "bfloat16" in the passes through the network; what is clipped and summed is not.
         compile: run the passes through the network as one compiled piece (torch.compile).
+        record_by_record: take each record's gradient in a pass of its own, for networks that the library does not know;
+            None: not.
         checkpoint_minutes: at least so much time between checkpoints; 0: one a step.
         checkpoint_steps: one after so many steps too; 0: by time alone.
         moving_average: decay of an exponential average of the weights, which is then the model; 0: none.
@@ -74,6 +85,7 @@ class Parameters(Schedule):
     micro_batch: int | str = "auto"
     precision: str = "float32"
     compile: bool = False
+    record_by_record: bool | None = field(default=None, repr=False)  # absent, noise of `fit` is as it was
     checkpoint_minutes: float = 5.0
     checkpoint_steps: int = 0
     moving_average: float = 0.0
@@ -100,6 +112,8 @@ class Parameters(Schedule):
         one_of("network_dpsgd", "loss", self.loss, LOSSES)
         count("network_dpsgd", devices=self.devices)
         one_of("network_dpsgd", "precision", self.precision, PRECISIONS)
+        if self.record_by_record and self.compile:
+            raise StudyError("network_dpsgd: record_by_record and compile do not go together; leave one of them out")
         if self.micro_batch != "auto":
             count("network_dpsgd", micro_batch=self.micro_batch)
         if self.checkpoint_minutes < 0:
@@ -140,7 +154,11 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     """
     if parameters.augmentation:
         parameters.augmentation.check(problem.shape)
-    return schedule.plan(parameters, problem)
+    planned = schedule.plan(parameters, problem)
+    proved = parameters.record_by_record or networks.is_shipped(parameters.network)
+    if proved or not planned.events:
+        return planned
+    return replace(planned, not_accounted=(TESTED.format(parameters.network),))
 
 
 def prepare(

@@ -11,10 +11,12 @@ from dpstudy.methods import private_normalisation
 from dpstudy.methods.moving_average import MovingAverage
 from dpstudy.methods.network_check import check_network
 from dpstudy.methods.network_start import begin, freeze_body
+from dpstudy.methods.one_by_one import OneByOne
 from dpstudy.methods.optimisers import make_optimiser
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.ranks import Ranks
-from dpstudy.methods.record_gradients import RecordGradients
+from dpstudy.methods.record_gradients import RecordGradients, zeros
+from dpstudy.methods.record_sums import clipped_for
 from dpstudy.methods.releases import released_array
 from dpstudy.methods.schedule import GRADIENT
 from dpstudy.models import networks
@@ -43,16 +45,16 @@ class NetworkRun:
         records = data.records
         self.records, self.done = records, 0
         self._parameters, self._problem = parameters, problem
+        self._most = (problem.n + 1) * problem.unit_records  # records, of one unit more than there are too
         shape = parameters.augmentation.window(problem.shape) if parameters.augmentation else problem.shape
         self._network = initialised(parameters.network, replace(problem, shape=shape), source)
-        if networks.is_foreign(parameters.network):
-            check_network(parameters.network, self._network, shape, problem.classes)
         if data.start is not None:
             begin(self._network, data.start, parameters.network)
         if parameters.trained == "classifier":
             freeze_body(self._network)
         self._network.to(records.place.device)
-        self._engine = RecordGradients(self._network, parameters.precision, parameters.compile)
+        self._copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
+        self._engine, self._micro_batch = self._made_engine(shape, records.place.device, ranks)
         self._weights = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
         self._ranks, self._rows, self._dealt = ranks, data.rows, data.dealt
         ranks.same(self._weights)
@@ -65,12 +67,33 @@ class NetworkRun:
         self._average = MovingAverage(decay, self._weights) if decay else None
         self._center: np.ndarray | None = None
         self._scale: np.ndarray | None = None
-        self._copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
-        self._micro_batch = parameters.micro_batch
-        if self._micro_batch == "auto":
-            empty = torch.zeros(self._copies, *shape, device=records.place.device)
+
+    def _made_engine(self, shape: tuple[int, ...], device: str, ranks: Ranks) -> tuple[RecordGradients | OneByOne, int]:
+        """What sums clipped gradients, and of how many records at a time; once the network has been checked."""
+        parameters, network = self._parameters, self._parameters.network
+        options = {"precision": parameters.precision, "name": network}
+        laid, alone = networks.is_laid_channels_last(network), bool(parameters.record_by_record)
+        engine: RecordGradients | OneByOne = OneByOne(self._network, **options)
+        if not alone:
+            engine = RecordGradients(self._network, channels_last=laid, **options)
+        size = parameters.micro_batch
+        if size == "auto":
             # One for all, and kept: sums in parts of another size round otherwise, and free memory differs by the hour.
-            self._micro_batch = ranks.agreed(self._engine.micro_batch(empty))
+            size = ranks.agreed(engine.micro_batch(torch.zeros(self._copies, *shape, device=device)))
+        check_network(
+            network,
+            self._network,
+            shape,
+            self._problem.classes,
+            micro_batch=min(size, self._most),
+            copies=self._copies,
+            one_by_one=alone,
+            channels_last=laid,
+            definition=networks.builder(network),
+        )
+        if parameters.compile:  # from here on the network keeps hooks
+            engine = RecordGradients(self._network, compile=True, channels_last=laid, **options)
+        return engine, size
 
     def normalise(self, center: np.ndarray, scale: np.ndarray) -> None:
         """Train on (x - center) * scale, which were released or are public."""
@@ -82,12 +105,15 @@ class NetworkRun:
         self.done += 1
         gradients = self._clipped_sums(index, source)
         self._ranks.summed(gradients)
+        if source.mode != "secure":
+            gradients = {name: gradient.float() for name, gradient in gradients.items()}
         if plan.events and self._ranks.first:
             std = plan.noise[GRADIENT]
             gradients = {
                 name: released_array(source, GRADIENT, gradient, std, self.done, name)
                 for name, gradient in gradients.items()
             }
+        gradients = {name: gradient.float() for name, gradient in gradients.items()}
         self._ranks.same(gradients)
         divisor = self._parameters.gradient_divisor(self._problem)
         rate = self._step_size * self._parameters.rate_at(self.done, self._steps)
@@ -103,9 +129,13 @@ class NetworkRun:
                 self._average.add(self._weights)
 
     def _clipped_sums(self, index: np.ndarray | None, source: NoiseSource) -> dict[str, torch.Tensor]:
-        """The private sum over this process's part of the batch, float32: without noise it goes nowhere."""
+        """The private sum over this process's part of the batch, float64: without noise it goes nowhere.
+
+        Together with the other processes' it moves by at most C where a record is added or taken away (record_sums.py).
+        """
         parameters, size = self._parameters, self._micro_batch
-        total = {name: torch.zeros_like(value) for name, value in self._weights.items()}
+        total = zeros(self._network)
+        norm = clipped_for(parameters.clipping_norm, self._most, size, self._ranks.size)
         augmentation, choices = parameters.augmentation, iter(())
         own = None
         if self._ranks.size > 1:
@@ -126,7 +156,7 @@ class NetworkRun:
                 images,
                 labels,
                 parameters.loss,
-                parameters.clipping_norm if self._problem.clipped else math.inf,
+                norm if self._problem.clipped else math.inf,
                 self._copies,
                 part,
             )

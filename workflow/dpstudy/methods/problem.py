@@ -101,11 +101,13 @@ class Plan:
         events: every noisy release of one seed; empty without noise.
         noise: name of a quantity -> standard deviation of its noise, in the units of the released sum.
         facts: hyper-parameters that follow from others (steps, noise multiplier), for metrics.json.
+        not_accounted: what the events presume and nobody has proved, a sentence each, for the ledger.
     """
 
     events: tuple[Event, ...]
     noise: Mapping[str, float]
     facts: Mapping[str, float | int | str] = field(default_factory=dict)
+    not_accounted: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """For a log.

@@ -2,11 +2,13 @@
 
 One backward pass gives the gradients with respect to the outputs of every layer with parameters. Those and the layers'
 inputs hold each record's own gradient: layer_rules.py says how to get its norm, and the sum of all records' gradients
-weighted by their clipping factors, layer by layer (Goodfellow 2015; book-keeping, Bu et al. 2023).
+weighted by their clipping factors, layer by layer (Goodfellow 2015; book-keeping, Bu et al. 2023). Parameters that
+stand outside such layers are given to each record as a copy of its own (tapped_pass.py).
 """
 
+import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 import torch
@@ -15,16 +17,17 @@ from torch.nn import functional
 
 from dpstudy.errors import StudyError
 from dpstudy.methods.bounds import hold
-from dpstudy.methods.compiled_pass import CompiledPass
-from dpstudy.methods.layer_fallback import Expanded, Recomputed
+from dpstudy.methods.layer_fallback import Formed, Recomputed
 from dpstudy.methods.layer_rules import Rule, rule_of
 from dpstudy.methods.network_memory import LARGEST_IMAGES, LIMIT_BYTES
+from dpstudy.methods.network_refusals import ALONE, check_layers, check_scores, check_ties, failures_of
+from dpstudy.methods.record_sums import clipping_factors
+from dpstudy.methods.tapped_pass import TappedPass
 
 LOSSES = ("softmax", "sigmoid")
 PRECISIONS = ("float32", "bfloat16")
 _ON_A_GPU = 4096  # images of a micro-batch, at most
 _MEASURED_EVERY = 64  # calls
-_MARGIN = 8  # roundings
 _SHARE_OF_GPU = 0.5  # of its free memory
 
 
@@ -47,53 +50,94 @@ class RecordGradients:
 
     Args:
         network: maps (n, ...) to (n, m) scores, every record by itself.
-        precision: "float32", or "bfloat16" for the passes through the network; norms, clipping and sums are in the
-            parameters' own type either way, so that what is summed is bounded as it is.
+        precision: "float32", or "bfloat16" for the passes through the network; norms and clipping are of gradients in
+            the parameters' own type either way, so that what is summed is bounded as it is.
         compile: run the passes as one compiled piece (torch.compile).
+        channels_last: lay records, and where it can be done what layers give, with channels innermost in memory: faster
+            where the network's code does not mind (`.view` does).
+        name: of the network, for messages.
 
     Raises:
         StudyError: a layer mixes records (batch normalisation), draws at random or changes state in a pass, or has
             parameters that no rule covers.
     """
 
-    def __init__(self, network: nn.Module, precision: str = "float32", compile: bool = False):
-        self._network, self._precision = network, precision
+    def __init__(
+        self,
+        network: nn.Module,
+        precision: str = "float32",
+        compile: bool = False,
+        channels_last: bool = False,
+        name: str = "",
+    ):
+        self._network, self._precision, self._name = network, precision, name
+        self._channels_last = channels_last
         layers = dict(network.named_modules())
-        for name, layer in layers.items():
-            _check_layer(name, layer)
+        check_layers(network)
         self._rules: dict[str, Rule] = {}
-        self._direct: dict[str, torch.Tensor] = {}
+        direct: dict[str, torch.Tensor] = {}
         self._shared, self._calls = False, 0
         for name, layer in layers.items():
             own = {key: value for key, value in layer.named_parameters(recurse=False) if value.requires_grad}
             if not own:
                 continue
             if any(True for _ in layer.children()) and rule_of(layer) is None:
-                self._direct |= {f"{name}.{key}".removeprefix("."): value for key, value in own.items()}
+                direct |= {f"{name}.{key}".removeprefix("."): value for key, value in own.items()}
             elif len(own) == len(list(layer.parameters(recurse=False))):
                 self._rules[name] = rule_of(layer) or Recomputed(layer=layer)
             else:
                 raise StudyError(f"network layer {name!r}: some of its parameters are frozen, but not all")
-        _check_ties(network)
+        check_ties(network)
         self._layers = {name: layers[name] for name in self._rules}
-        if compile and self._direct:
-            raise StudyError(f"network parameter {min(self._direct)!r}: stands outside a layer; leave `compile` out")
-        self._compiled = CompiledPass(network, self._layers) if compile else None
+        if compile and direct:
+            raise StudyError(f"network parameter {min(direct)!r}: stands outside a layer; leave `compile` out")
+        self._compile, self._direct = compile, direct
+        self._tapped = TappedPass(network, self._layers, direct, compile) if compile or direct else None
 
-    def _forward(self, records: torch.Tensor) -> "_Pass":
+    def _forward(self, records: torch.Tensor, copies: int) -> "_Pass":
         """One pass through the network, with what the rules need of it."""
-        done, hooks = _Pass(), []
+        done = _Pass()
         autocast = torch.autocast(records.device.type, torch.bfloat16, enabled=self._precision == "bfloat16")
-        if self._compiled:
-            with autocast:
-                done.scores, done.inputs, done.outputs = self._compiled(_channels_last(records))
-            return done
+        records = _channels_last(records) if self._channels_last else records.contiguous()
+        with self._failures(), autocast:
+            if self._tapped:
+                done.scores, done.inputs, done.outputs, done.direct = self._tapped(records, copies)
+            else:
+                with self._kept(done):
+                    done.scores = self._network(records)
+        if unused := self._layers.keys() - done.outputs.keys():
+            self._use_directly(unused)
+            return self._forward(records, copies)
+        check_scores(done.scores, records, self._name)
+        if not self._shared and done.changed():
+            self._shared = True  # some operation works in place on what a layer got or gave: give it a copy
+            return self._forward(records, copies)
+        return done
+
+    def _use_directly(self, names: Set[str]) -> None:
+        """Take parameters of layers that have no pass of their own as those outside layers."""
+        if self._compile:
+            raise StudyError(f"network layer {min(names)!r}: its parameters are not used in a pass of its own; {ALONE}")
+        for name in names:
+            own = self._layers.pop(name).named_parameters(name, recurse=False)
+            self._direct |= dict(own)
+            del self._rules[name]
+        self._tapped = TappedPass(self._network, self._layers, self._direct, False)
+
+    def _failures(self) -> contextlib.AbstractContextManager:
+        return failures_of(self._name, f"; {ALONE}" if self._direct else "")
+
+    @contextlib.contextmanager
+    def _kept(self, done: "_Pass") -> Iterator[None]:
+        """Note what layers get and give in a pass."""
 
         def keeper(name: str) -> Callable:
             def keep(_layer, inputs, output) -> torch.Tensor:
                 if name in done.outputs:
-                    raise StudyError(f"network layer {name!r} is used twice in one pass; no rule covers shared weights")
-                given, output = inputs[0], _channels_last(output)
+                    raise StudyError(
+                        f"network layer {name!r} is used twice in one pass; no rule covers shared weights; {ALONE}"
+                    )
+                given, output = inputs[0], _channels_last(output) if self._channels_last else output
                 done.inputs[name] = (given.clone() if self._shared else given).detach()
                 done.outputs[name] = output
                 done.versions[name] = given._version, output._version
@@ -101,21 +145,12 @@ class RecordGradients:
 
             return keep
 
-        done.copies = {name: Expanded.copies_of(name, value, len(records)) for name, value in self._direct.items()}
+        hooks = [layer.register_forward_hook(keeper(name)) for name, layer in self._layers.items()]
         try:
-            hooks = [layer.register_forward_hook(keeper(name)) for name, layer in self._layers.items()]
-            with autocast:
-                done.scores = torch.func.functional_call(self._network, done.copies, (_channels_last(records),))
+            yield
         finally:
             for hook in hooks:
                 hook.remove()
-        unused = self._layers.keys() - done.outputs.keys()
-        if unused:
-            raise StudyError(f"network layer {min(unused)!r}: its parameters are not used in a pass of its own")
-        if not self._shared and done.changed():
-            self._shared = True  # some operation works in place on what a layer got or gave: give it a copy
-            return self._forward(records)
-        return done
 
     def micro_batch(self, record: torch.Tensor) -> int:
         """How many records like this one, (K, ...) copies, to take at a time, for speed; no result depends on it.
@@ -131,14 +166,14 @@ class RecordGradients:
 
     def bytes_of(self, record: torch.Tensor) -> float:
         """Bytes that one record, (K, ...) copies, takes in `clipped_sum` where all layers are trained, from above."""
-        done = self._forward(record)
+        done = self._forward(record, len(record))
         tensors = {name: (done.inputs[name], done.outputs[name]) for name in self._rules}
         held = sum(rule.held(*tensors[name]) for name, rule in self._rules.items())
         passed = sum(tensor.numel() for both in tensors.values() for tensor in both)
         gradient = sum(value.numel() for value in self._network.parameters() if value.requires_grad)
         if record.device.type == "cuda":  # a convolution's way of its own, and its workspace
             return record.element_size() * (gradient + 4 * (held + passed))
-        return record.element_size() * (1.5 * (gradient + held) + 2 * passed)
+        return record.element_size() * (1.5 * (gradient + held) + (3 if self._direct else 2) * passed)
 
     def clipped_sum(
         self,
@@ -156,36 +191,38 @@ class RecordGradients:
             labels: (n,) or (n, m).
             loss: one of LOSSES; the losses of a record's copies are averaged before its gradient is clipped
                 (de2022, Eq. 4).
-            norm: C; infinite: no clipping.
+            norm: C'; infinite: no clipping.
             copies: K.
-            part: (n,) booleans, which records take part; or None: all.
+            part: (n,) what contributions are multiplied by, such as booleans, which records take part; or None: 1.
 
         Returns:
-            Parameter name -> sum, float32. A record whose gradient is not finite contributes zero.
+            Parameter name -> sum, float64, with the rounding that record_sums.py bounds. A record whose gradient is not
+            finite contributes zero.
+
+        Raises:
+            StudyError: the network's code fails, or is none that the engine knows.
         """
         if not len(records):
-            trained = ((name, value) for name, value in self._network.named_parameters() if value.requires_grad)
-            return {name: torch.zeros_like(value) for name, value in trained}
+            return zeros(self._network)
         labels = labels.repeat_interleave(copies, 0) if copies > 1 else labels
-        done = self._forward(records)
-        if done.scores is None:
-            raise RuntimeError("a pass through the network left no scores")
-        total = record_losses(done.scores.to(records.dtype), labels, loss).sum() / copies
-        found = torch.autograd.grad(total, [*done.outputs.values(), *done.copies.values()])
+        done = self._forward(records, copies)
+        with self._failures():
+            total = record_losses(done.scores.to(records.dtype), labels, loss).sum() / copies
+            found = torch.autograd.grad(total, [*done.outputs.values(), *done.direct.values()])
         with torch.no_grad():
             gradients = [gradient.to(records.dtype) for gradient in found]
             return self._sums(done, gradients, norm, copies, len(records) // copies, part)
 
     def _sums(self, done: "_Pass", gradients, norm: float, copies: int, count: int, part: torch.Tensor | None):
         """Layer by layer: norms, factors, and the sums weighted with them, of `count` records."""
-        own = gradients[: len(done.outputs)]
-        rules: dict[str, Rule | Expanded] = {
-            f"{name}.": self._rules[name].take(done.inputs[name].to(gradient.dtype), gradient, copies)
-            for name, gradient in zip(done.outputs, own, strict=True)
-        }
-        if done.copies:
-            rest = dict(zip(done.copies, gradients[len(own) :], strict=True))
-            rules[""] = Expanded.take(rest, copies, self._direct)
+        rules: dict[str, Rule | Formed] = {}
+        with self._failures():
+            for (name, inputs), gradient in zip(done.inputs.items(), gradients, strict=False):
+                # apart, all rows that a layer got of a record are that record's: windows of an image too
+                rows = len(inputs) // count if self._direct else copies
+                rules[f"{name}."] = self._rules[name].take(inputs.to(gradient.dtype), gradient, rows)
+        if done.direct:
+            rules[""] = Formed(dict(zip(done.direct, gradients[len(done.inputs) :], strict=True)))
         squares = _squared_norms(rules, count).sum(0)
         factors = clipping_factors(squares.sqrt(), norm)
         if part is not None:
@@ -196,7 +233,13 @@ class RecordGradients:
         return _summed(rules, factors)
 
 
-def _squared_norms(rules: Mapping[str, Rule | Expanded], count: int) -> torch.Tensor:
+def zeros(network: nn.Module) -> dict[str, torch.Tensor]:
+    """Trained parameter -> zeros, float64: the sum over no records."""
+    trained = ((name, value) for name, value in network.named_parameters() if value.requires_grad)
+    return {name: torch.zeros_like(value, dtype=torch.float64) for name, value in trained}
+
+
+def _squared_norms(rules: Mapping[str, Rule | Formed], count: int) -> torch.Tensor:
     """(layers, count) squared norms of each record's gradient of each layer.
 
     Raises:
@@ -208,17 +251,18 @@ def _squared_norms(rules: Mapping[str, Rule | Expanded], count: int) -> torch.Te
             layer = f"layer {name.removesuffix('.')!r}" if name else "parameters outside layers"
             raise StudyError(
                 f"network {layer}: sees {len(squares)} records where the network has {count}: it takes parts of a "
-                "record for records of their own, or several for one, so that no record's gradient can be told apart"
+                "record for records of their own, or several for one, so that no record's gradient can be told apart; "
+                f"{ALONE}"
             )
     return torch.stack([*found.values()])
 
 
-def _summed(rules: Mapping[str, Rule | Expanded], factors: torch.Tensor) -> dict[str, torch.Tensor]:
+def _summed(rules: Mapping[str, Rule | Formed], factors: torch.Tensor) -> dict[str, torch.Tensor]:
     sums = {f"{name}{key}": value for name, rule in rules.items() for key, value in rule.sums(factors).items()}
     return {name.removeprefix("."): value for name, value in sums.items()}
 
 
-def _hold(rules: Mapping[str, Rule | Expanded], factors: torch.Tensor, squares: torch.Tensor, norm: float) -> None:
+def _hold(rules: Mapping[str, Rule | Formed], factors: torch.Tensor, squares: torch.Tensor, norm: float) -> None:
     """Measure what the record of the longest contribution adds, by a sum over it alone."""
     lengths = (squares.sqrt() * factors).nan_to_num(0.0)
     alone = torch.zeros_like(factors)
@@ -229,12 +273,13 @@ def _hold(rules: Mapping[str, Rule | Expanded], factors: torch.Tensor, squares: 
 
 @dataclass
 class _Pass:
-    """What a pass through the network left: scores, layer -> input and output, and the records' own parameters."""
+    """What a pass through the network left: scores, layer -> input and output, and parameters of which each record had
+    a copy."""
 
-    scores: torch.Tensor | None = None
+    scores: torch.Tensor = field(default_factory=lambda: torch.empty(0))
     inputs: dict[str, torch.Tensor] = field(default_factory=dict)
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
-    copies: dict[str, torch.Tensor] = field(default_factory=dict)
+    direct: dict[str, torch.Tensor] = field(default_factory=dict)
     versions: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def changed(self) -> bool:
@@ -244,38 +289,6 @@ class _Pass:
         )
 
 
-def _check_ties(network: nn.Module) -> None:
-    """A parameter of two layers has the sum of two gradients, whose norm is not that of the two side by side."""
-    names: dict[int, str] = {}
-    for name, value in network.named_parameters(remove_duplicate=False):
-        if names.setdefault(id(value), name) != name:
-            raise StudyError(f"network parameter {name!r} is {names[id(value)]!r} too; no rule covers shared weights")
-
-
-def _check_layer(name: str, layer: nn.Module) -> None:
-    if isinstance(layer, nn.modules.batchnorm._BatchNorm):
-        raise StudyError(
-            f"network layer {name!r}: {type(layer).__name__} mixes the records of a batch, so that no record's "
-            "gradient can be bounded; use group normalisation"
-        )
-    kind = type(layer).__name__
-    if getattr(layer, "track_running_stats", False):
-        raise StudyError(f"network layer {name!r}: {kind} keeps statistics of the records outside the ledger")
-    dropped = layer.p if isinstance(layer, nn.modules.dropout._DropoutNd) else getattr(layer, "drop_prob", 0)
-    if dropped:
-        raise StudyError(f"network layer {name!r}: {kind} is not for private training; set its rate to 0")
-
-
 def _channels_last(maps: torch.Tensor) -> torch.Tensor:
     """The same values, maps (n, C, H, W) with channels innermost in memory: poolings and layer rules are faster so."""
     return maps.contiguous(memory_format=torch.channels_last) if maps.ndim == 4 else maps
-
-
-def clipping_factors(norms: torch.Tensor, bound: float) -> torch.Tensor:
-    """(n,) factors min(1, bound/norm), rounded towards zero; 0 where the norm is not finite.
-
-    Norms and products are rounded: the margin, 1e-6 in float32, keeps what rounding adds from exceeding the bound.
-    """
-    margin = 1 - _MARGIN * torch.finfo(norms.dtype).eps
-    factors = torch.where(norms > bound, bound / norms * margin, 1.0) if bound < math.inf else torch.ones_like(norms)
-    return torch.where(torch.isfinite(norms), factors.nan_to_num(1.0), 0.0)

@@ -12,6 +12,11 @@ def is_wide_resnet(architecture: str) -> bool:
     return WIDE_RESNET.fullmatch(architecture) is not None
 
 
+def is_normaliser_free(architecture: str) -> bool:
+    """Whether a name is of those families; building it may still refuse its depth."""
+    return any(pattern.fullmatch(architecture) for pattern in (NF_RESNET, NFNET))
+
+
 def is_timm_network(architecture: str) -> bool:
     """Whether timm builds it; building it may still refuse it."""
-    return any(pattern.fullmatch(architecture) for pattern in (NF_RESNET, NFNET, TIMM))
+    return is_normaliser_free(architecture) or TIMM.fullmatch(architecture) is not None

@@ -1,5 +1,7 @@
 """The networks that are trained privately, by name."""
 
+from collections.abc import Callable
+
 from torch import nn
 
 from dpstudy.errors import StudyError
@@ -15,9 +17,16 @@ def check(architecture: str) -> None:
     _family(architecture)
 
 
-def is_foreign(architecture: str) -> bool:
-    """Whether what the network computes is not this library's own: it is then checked before it is trained."""
-    return names.is_timm_network(architecture)
+def is_shipped(architecture: str) -> bool:
+    """Whether all code of the network is this library's own (or torch's layers), of which it can be read that no record
+    has a part in what is computed of another. A name that is added to `_family` is not, nor are timm's networks."""
+    return architecture in tanh_cnn.LAYERS or architecture == "lenet" or names.is_wide_resnet(architecture)
+
+
+def is_laid_channels_last(architecture: str) -> bool:
+    """Whether images and maps lie channels last in memory in training, which is faster: code that was not written with
+    it in mind may fail on it."""
+    return is_shipped(architecture) or names.is_normaliser_free(architecture)
 
 
 def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -26,7 +35,16 @@ def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Module:
     Raises:
         StudyError: no such architecture, or records that it cannot take.
     """
-    return _family(architecture).build(architecture, shape, classes)
+    return builder(architecture)(architecture, shape, classes)
+
+
+def builder(architecture: str) -> Callable[..., nn.Module]:
+    """What builds the network from its name, shape and classes.
+
+    Raises:
+        StudyError: no such architecture.
+    """
+    return _family(architecture).build
 
 
 def classifier(network: nn.Module) -> str:

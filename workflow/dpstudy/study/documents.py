@@ -93,6 +93,7 @@ def ledger_of(task: CellTask, tuning: dict) -> dict:
         not_accounted=[
             *request.dataset.get("not_accounted", ()),
             *request.not_accounted,
+            *task.plan.not_accounted,
             *unpaid_choices(request.options["tuned_on"], tuning),
         ],
         no_guarantee=why_none(request, task.problem),

@@ -65,7 +65,7 @@ class Tuning(PaidTuning):
         self._epsilon *= _BELOW
         facts["epsilon_choice"] = self._epsilon
         choice = Event(CHOICE, EXPONENTIAL, 1 / self._epsilon, float(problem.unit_records), part="validation")
-        return Plan((*events, choice), self._plan.noise, facts)
+        return Plan((*events, choice), self._plan.noise, facts, self._plan.not_accounted)
 
     def _divide(self, problem: Problem) -> None:
         """The budgets of the releases; without a second one each part of the records has all of it."""

@@ -79,9 +79,8 @@ class Tuning(PaidTuning):
         known = _comparable(plan.events) if self._in_units else plan.events
         trained = touching(replace(plan, events=known), part="train", trials=self._mean)
         score = replace(self._once[-1], part="validation", trials=self._mean)
-        return Plan(
-            (*trained, score), plan.noise, {"mean_trials": self._mean, "epsilon_trial": self._problem.budget.target}
-        )
+        facts = {"mean_trials": self._mean, "epsilon_trial": self._problem.budget.target}
+        return Plan((*trained, score), plan.noise, facts, plan.not_accounted)
 
     def _score_multiplier(self, target: float, delta: float) -> float:
         """The noise multiplier of a trial's score."""

@@ -1,0 +1,76 @@
+"""What of a network cannot be trained privately, in a sentence: layers that join records, and passes that fail."""
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+
+from dpstudy.errors import StudyError
+
+ALONE = "`record_by_record: true` takes each record's gradient alone"
+
+
+def check_layers(network: nn.Module) -> None:
+    """Refuse what mixes records, draws at random or keeps state, as far as a layer's kind says so.
+
+    Raises:
+        StudyError: naming the layer.
+    """
+    for name, layer in network.named_modules():
+        kind = type(layer).__name__
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            raise StudyError(
+                f"network layer {name!r}: {kind} mixes the records of a batch, so that no record's gradient can be "
+                "bounded; use group normalisation"
+            )
+        if getattr(layer, "track_running_stats", False):
+            raise StudyError(f"network layer {name!r}: {kind} keeps statistics of the records outside the ledger")
+        dropped = layer.p if isinstance(layer, nn.modules.dropout._DropoutNd) else getattr(layer, "drop_prob", 0)
+        if dropped:
+            raise StudyError(f"network layer {name!r}: {kind} is not for private training; set its rate to 0")
+
+
+def check_ties(network: nn.Module) -> None:
+    """A parameter of two layers has the sum of two gradients, whose norm is not that of the two side by side.
+
+    Raises:
+        StudyError: naming the parameter.
+    """
+    names: dict[int, str] = {}
+    for name, value in network.named_parameters(remove_duplicate=False):
+        if names.setdefault(id(value), name) != name:
+            raise StudyError(
+                f"network parameter {name!r} is {names[id(value)]!r} too; no rule covers shared weights; {ALONE}"
+            )
+
+
+@contextlib.contextmanager
+def failures_of(name: str, advice: str = "") -> Iterator[None]:
+    """Say in a sentence what a network's own code raises, or torch on its behalf.
+
+    Raises:
+        StudyError: with the first line of it.
+    """
+    try:
+        yield
+    except (StudyError, MemoryError):
+        raise
+    except Exception as error:
+        first = (str(error) or type(error).__name__).splitlines()[0].strip().rstrip(".")
+        raise StudyError(f"{_called(name)}: a pass through it fails ({first}){advice}") from error
+
+
+def check_scores(scores: torch.Tensor, records: torch.Tensor, name: str) -> None:
+    """
+    Raises:
+        StudyError: they are not one row for each of the records.
+    """
+    shape = tuple(getattr(scores, "shape", ()))
+    if len(shape) != 2 or shape[0] != len(records):
+        what = f"scores of shape {shape}" if shape else type(scores).__name__
+        raise StudyError(f"{_called(name)}: gives {what} for {len(records)} images; must be (images, classes)")
+
+
+def _called(name: str) -> str:
+    return f"network {name!r}" if name else "network"
