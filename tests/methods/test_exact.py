@@ -168,7 +168,7 @@ def test_more_records_than_sums_have_room_for_are_refused():
     with pytest.raises(StudyError, match="sums of 9,000,009 records"):
         replace(problem_of(1_000_000, 3), unit_records=9).capacity  # noqa: B018
     assert problem_of(exact.CAPACITY, 3, secure=False).capacity is None
-    with pytest.raises(ValueError, match="2 records where the sums were planned for at most 1"):
+    with pytest.raises(StudyError, match=r"2 records, where exact sums \(noise: secure\) have room for 1"):
         Records.read([(np.ones((2, 1), np.float32), np.zeros(2, int))], 1, capacity=1)
 
 

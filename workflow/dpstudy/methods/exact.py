@@ -23,6 +23,7 @@ import math
 import numpy as np
 
 from dpstudy.arrays import Array, place_of
+from dpstudy.errors import StudyError
 
 FEATURE_BITS = 15
 SUM_BITS = 53  # of float64
@@ -125,7 +126,7 @@ def check_capacity(rows: int, capacity: int) -> None:
     """Refuse more records than sums have room for.
 
     Raises:
-        ValueError: there are more: whoever planned the sums knew another public number of records.
+        StudyError: there are more, of which the public number of records knows nothing.
     """
     if rows > capacity:
-        raise ValueError(f"{rows} records where the sums were planned for at most {capacity}")
+        raise StudyError(f"{rows:,} records, where exact sums (noise: secure) have room for {capacity:,}")

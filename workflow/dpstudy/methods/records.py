@@ -204,8 +204,7 @@ class Records:
             capacity: how many records sums over them shall have room for (`Problem.capacity`), or None.
 
         Raises:
-            StudyError: no rows, or labels that `checked_labels` refuses.
-            ValueError: more rows than `capacity`.
+            StudyError: no rows, more than `capacity`, or labels that `checked_labels` refuses.
             OSError: the disk of temporary files is full.
         """
         nbytes = getattr(batches, "nbytes", 0)

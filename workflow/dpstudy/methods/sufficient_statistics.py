@@ -148,8 +148,8 @@ def accumulate(
         may_be_empty: no rows are no mistake: this is a part of the records.
 
     Raises:
-        StudyError: no rows, unless that may be, or labels that `checked_labels` refuses.
-        ValueError: more rows than exact sums have room for.
+        StudyError: no rows, unless that may be, more than exact sums have room for, or labels that `checked_labels`
+            refuses.
     """
     sums: Sequence[_Sums] = ()
     rows = 0
