@@ -19,7 +19,14 @@ from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.events import EXPONENTIAL, TRUNCATED, Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.loss_distributions import pld_epsilon, pld_floor
-from dpstudy.privacy.renyi import RDP_ORDERS, rdp_epsilon, rough_epsilon, sampled_curve
+from dpstudy.privacy.renyi import (
+    RDP_ORDERS,
+    converted,
+    finest_rdp_epsilon,
+    rdp_epsilon,
+    rough_epsilon,
+    sampled_curve,
+)
 
 
 def poisson(sigma, rate, count, **more):
@@ -76,7 +83,7 @@ def test_the_smallest_valid_bound_certifies_and_is_never_zero_or_infinite(
     found = certify(events, delta, complete=True)
     bounds = {
         PLD: pld_epsilon(events, delta),
-        RDP: rdp_epsilon(events, delta),
+        RDP: finest_rdp_epsilon(events, delta),
         UNSAMPLED: gaussian.epsilon_of(gaussian.composed_mu(events), delta),
     }
     assert found.epsilon == min(bounds.values()) == bounds[found.accountant]
@@ -142,7 +149,7 @@ def test_noise_beyond_rounding_is_not_taken_for_no_privacy_loss():
 DELTAS = (1e-10, 1e-13, 1e-14, 1e-15, 1e-16, 1e-30, 1e-100, 1e-300)
 
 
-@pytest.mark.parametrize(("epsilon", "rate", "count"), [("8", 0.1, 10), ("0.1", 0.3, 3), ("50", 1e-3, 100)])
+@pytest.mark.parametrize(("epsilon", "rate", "count"), [("8", 0.1, 10), ("0.5", 0.3, 3), ("50", 1e-3, 100)])
 def test_the_noise_of_a_target_grows_smoothly_as_delta_falls(epsilon, rate, count):
     def events_at(scale):
         return (poisson(scale, rate, count),)
@@ -218,6 +225,18 @@ def test_replacing_a_record_has_a_bound_where_distributions_have_none():
     # What it says is what two steps give: at bound/2 there is a delta' with (1 + e^(bound/2)) delta' <= delta.
     smaller = 1e-14 / (1 + math.exp(bound / 2))
     assert certify(events, smaller).epsilon <= bound / 2 * 1.03  # the search stands on a coarser grid
+
+
+def test_between_large_orders_the_best_one_is_found():
+    events = (poisson(3.1014, 2.48e-4, 5667),)
+    orders = tuple(range(127, 161))
+    every = converted(orders, sampled_curve(events, orders), 1e-30)
+    assert finest_rdp_epsilon(events, 1e-30) == every < 0.85 * rdp_epsilon(events, 1e-30)
+
+
+def test_a_target_is_met_closely_where_divergences_rise_steeply():
+    scale = calibrate(lambda scale: (poisson(scale, 2.48e-4, 5667),), Budget("0.5", 1e-30))
+    assert 0.98 * 0.5 < certify([poisson(scale, 2.48e-4, 5667)], 1e-30).epsilon <= 0.5
 
 
 def test_orders_of_a_quick_bound_hold_no_less_than_all_orders():

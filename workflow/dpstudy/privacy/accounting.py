@@ -15,7 +15,7 @@ from dpstudy.errors import StudyError
 from dpstudy.privacy import gaussian, iteration, selection
 from dpstudy.privacy.events import EXPONENTIAL, ITERATED, TRUNCATED, Event, known_to_renyi, unamplified, unproved
 from dpstudy.privacy.loss_distributions import coarse_epsilon, pld_epsilon, pld_floor
-from dpstudy.privacy.renyi import gaussian_rdp_epsilon, rdp_epsilon
+from dpstudy.privacy.renyi import finest_rdp_epsilon, gaussian_rdp_epsilon, rdp_epsilon
 from dpstudy.privacy.truncation import coupled_epsilon, whole_batches
 
 PLD, RDP = "PLD (dp-accounting)", "RDP (dp-accounting)"
@@ -155,9 +155,9 @@ def _sampled_bounds(
         whole = whole_batches(events)
         bounds[PLD + COUPLED] = coupled_epsilon(lambda left: pld(whole, left, sized), events, delta)
         if math.isinf(bounds[PLD]):
-            bounds[RDP + COUPLED] = coupled_epsilon(lambda left: rdp_epsilon(whole, left), events, delta)
+            bounds[RDP + COUPLED] = coupled_epsilon(lambda left: finest_rdp_epsilon(whole, left), events, delta)
     elif complete or pld_floor(events) > _EXACT * delta:
-        bounds[RDP] = rdp_epsilon(events, delta)
+        bounds[RDP] = finest_rdp_epsilon(events, delta)
     unsampled = [event.scaled(0.5) if event.sampling == TRUNCATED else event for event in events]
     bounds[UNSAMPLED] = gaussian.epsilon_of(gaussian.composed_mu(unsampled), delta)
     return bounds

@@ -78,14 +78,10 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
     return scale
 
 
-def _named(budget: Budget) -> str:
-    return f"epsilon {budget.epsilon} at delta {upper_bound(budget.delta)}"
-
-
 def _no_bound(budget: Budget, nearest: str) -> StudyError:
     return StudyError(
-        f"{_named(budget)} cannot be reached: no accountant has a bound near it for these releases ({nearest}); take a "
-        "larger delta, another epsilon, or batch_size: full"
+        f"epsilon {budget.epsilon} at delta {upper_bound(budget.delta)} cannot be reached: no accountant has a bound "
+        f"near it for these releases ({nearest}); take a larger delta, another epsilon, or batch_size: full"
     )
 
 
@@ -143,7 +139,10 @@ def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, m
             quick = 0  # of two grids, and of two sets of orders, the coarser one may be lower by a hair
     steps = most_within(epsilon_of, quick)
     if not steps:
-        raise StudyError(f"{_named(budget)}: not even one step is within it; raise the noise multiplier")
+        raise StudyError(
+            f"epsilon {budget.epsilon} at delta {upper_bound(budget.delta)}: not even one step is within it; raise the "
+            "noise multiplier"
+        )
     return steps
 
 
@@ -186,8 +185,9 @@ def _solve(excess: Callable[[float], float], guess: float, step: float, budget: 
             low, width = high, 2 * width
             if high > _LARGEST_LOG_SCALE:
                 raise _UnreachableError(
-                    f"{_named(budget)} cannot be reached: the releases whose noise is fixed (such as a normalisation) "
-                    "already cost more; raise their noise multiplier or the epsilon"
+                    f"epsilon {budget.epsilon} at delta {upper_bound(budget.delta)} cannot be reached: the releases "
+                    "whose noise is fixed (such as a normalisation) already cost more; raise their noise multiplier or "
+                    "the epsilon"
                 )
     else:
         high = guess_log

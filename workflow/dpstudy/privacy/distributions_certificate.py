@@ -35,17 +35,18 @@ def finite(bound: float) -> float | None:
     return bound if math.isfinite(bound) else None
 
 
-def pld(events: Sequence[Mapping], delta: float) -> float:
-    """On a grid that is fine against the result: coarse first, to know its size."""
+def pld(events: Sequence[Mapping], delta: float, size: float | None = None) -> float:
+    """On a grid that is fine against `size`, or against the result: coarse first, to know that."""
     from dp_accounting.pld import PLDAccountant
 
     left = delta - _taken(events)
     if left <= 0:
         return math.inf
-    size = float(PLDAccountant(value_discretization_interval=1e-3).compose(_composed(events)).get_epsilon(left))
+    if size is None:
+        size = float(PLDAccountant(value_discretization_interval=1e-3).compose(_composed(events)).get_epsilon(left))
+        if not size or size >= 10:
+            return size
     interval = max(1e-4 * size, 1e-8)
-    if interval >= 1e-3 or not size:
-        return size
     return float(PLDAccountant(value_discretization_interval=interval).compose(_composed(events)).get_epsilon(left))
 
 

@@ -30,15 +30,41 @@ _PARTS, _SUMS = 2.0**-49, 2.0**-51  # 16 and 4 units of rounding
 
 
 def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
-    """Renyi DP with the improved conversion (Canonne, Kamath and Steinke 2020), over RDP_ORDERS."""
+    """Renyi DP with the improved conversion (Canonne, Kamath and Steinke 2020), over RDP_ORDERS.
+
+    Raises:
+        ValueError: batches are cut to a size.
+    """
     chosen = any(event.trials or event.mechanism == EXPONENTIAL for event in events)
     if unamplified(events) and not chosen:
         return gaussian_rdp_epsilon(gaussian.composed_mu(events), delta)
     if not known_to_renyi(events):
         raise ValueError("Renyi DP has no bound for truncated batches")
     if not chosen:
-        return _sampled_epsilon(tuple(events), RDP_ORDERS, delta)
+        return _sampled_best(tuple(events), RDP_ORDERS, delta)[0]
     return converted(RDP_ORDERS, rdp_curve(events, RDP_ORDERS), delta)
+
+
+def finest_rdp_epsilon(events: Sequence[Event], delta: float) -> float:
+    """The same of Poisson-sampled releases over all integer orders around a large one that is the best.
+
+    At some order the divergence of a sampled release rises steeply: between two of RDP_ORDERS epsilon would jump with
+    the noise by as much as they differ, and a calibration would end as far below its target.
+    """
+    events = tuple(events)
+    least, best = _sampled_best(events, RDP_ORDERS, delta)
+    place = RDP_ORDERS.index(best)
+    low, high = (int(RDP_ORDERS[min(max(0, index), len(RDP_ORDERS) - 1)]) for index in (place - 1, place + 1))
+    if high - low <= 2:
+        return least
+
+    def at(order: int) -> float:
+        return converted((order,), sampled_curve(events, (order,)), delta)
+
+    while low < high:  # epsilon has one minimum
+        middle = (low + high) // 2
+        low, high = (low, middle) if at(middle) <= at(middle + 1) else (middle + 1, high)
+    return min(least, at(low))
 
 
 def gaussian_rdp_epsilon(mu: float, delta: float) -> float:
@@ -54,7 +80,7 @@ def rough_epsilon(events: Sequence[Event], delta: float) -> float:
 
     Of truncated batches it takes no notice: there it is no bound, but of the right size.
     """
-    return _sampled_epsilon(tuple(events), COARSE_ORDERS, delta)
+    return _sampled_best(tuple(events), COARSE_ORDERS, delta)[0]
 
 
 def rdp_curve(events: Sequence[Event], orders: Sequence[float]) -> list[float]:
@@ -130,8 +156,8 @@ def _raised(curve: Iterable[float], releases: int, logarithms: float, orders: Se
     return tuple(raised(float(value), order) for value, order in zip(curve, orders, strict=True))
 
 
-def _sampled_epsilon(events: tuple[Event, ...], orders: tuple[float, ...], delta: float) -> float:
-    """The least epsilon over ascending orders, large ones only where they can have it.
+def _sampled_best(events: tuple[Event, ...], orders: tuple[float, ...], delta: float) -> tuple[float, float]:
+    """The least epsilon over ascending orders, and the order that has it; large ones only where they can have it.
 
     An order costs as many operations. (order - 1) epsilon(order) is convex (the divergence's part is, and so is the
     conversion's) and positive at 1, so that epsilon has one minimum: inside the small orders, it is that of all.
@@ -141,8 +167,8 @@ def _sampled_epsilon(events: tuple[Event, ...], orders: tuple[float, ...], delta
     small = tuple(order for order in orders if order <= SMALL_ORDER)
     epsilon, best = compute_epsilon(small, sampled_curve(events, small), delta)
     if best == small[-1]:
-        return converted(orders, sampled_curve(events, orders), delta)
-    return float(epsilon)
+        epsilon, best = compute_epsilon(orders, sampled_curve(events, orders), delta)
+    return float(epsilon), best
 
 
 def dp_event(event: Event):

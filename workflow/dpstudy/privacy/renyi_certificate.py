@@ -24,15 +24,30 @@ _SMALL = 1e-3  # of ln E: below, the integrand's distance from 1 is added up
 _RISEN = 1.2
 
 
-def least_epsilon(divergence: Callable[[float], float], delta: float, orders: Sequence[float] = ORDERS) -> float:
-    """The smallest epsilon over ascending orders (Canonne, Kamath and Steinke 2020); it has one minimum."""
-    least = math.inf
+def least_epsilon(
+    divergence: Callable[[float], float], delta: float, orders: Sequence[float] = ORDERS, between: bool = False
+) -> float:
+    """The smallest epsilon over ascending orders (Canonne, Kamath and Steinke 2020); it has one minimum.
+
+    Args:
+        between: and over the integers around it.
+    """
+
+    def at(order: float) -> float:
+        return divergence(order) + math.log1p(-1 / order) - math.log(delta * order) / (order - 1)
+
+    found: dict[float, float] = {}
     for order in orders:
-        epsilon = divergence(order) + math.log1p(-1 / order) - math.log(delta * order) / (order - 1)
-        if epsilon > _RISEN * least > 0:
+        found[order] = at(order)
+        if found[order] > _RISEN * min(found.values()) > 0:
             break
-        least = min(least, epsilon)
-    return max(0.0, least)
+    place = min(range(len(found)), key=lambda index: found[orders[index]])
+    low, high = (int(orders[min(max(0, place + step), len(orders) - 1)]) for step in (-1, 1))
+    while between and low > 2 and high - low > 2:
+        third = (high - low) // 3
+        low, high = (low, high - third) if at(low + third) <= at(high - third) else (low + third, high)
+    around = [at(order) for order in range(low, high + 1)] if between and low > 2 else []
+    return max(0.0, min([*found.values(), *around]))
 
 
 def divergence_of(events: Sequence[Mapping]) -> Callable[[float], float]:
