@@ -85,7 +85,7 @@ def hidden(x):
 MIXING = {
     "the mean": lambda x: x - x.mean(0),
     "the mean, without a gradient": lambda x: x - x.mean(0).detach(),
-    "a hundred millionth of the mean": lambda x: x - 1e-8 * x.mean(0),
+    "a hundred thousandth of the mean": lambda x: x - 1e-5 * x.mean(0),
     "the neighbour": lambda x: x + 0.1 * x.roll(1, 0),
     "the order": lambda x: x.sort(0).values,
     "the largest": lambda x: x / x.abs().amax().clamp_min(1e-3),
@@ -157,6 +157,20 @@ def test_networks_that_come_with_the_library_pass(name):
     check_network(name, network, shape, 10, micro_batch=8, **facts)
     check_network(name, network, shape, 10, one_by_one=True, **facts)
     assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: x @ torch.eye(8, device=x.device) + torch.linspace(0, 1, 8),
+        lambda x: x.float().tanh().to(x.dtype),
+        lambda x: x.to(torch.float32) if x.dtype == torch.float32 else x,
+    ],
+)
+def test_numbers_that_the_code_makes_on_its_way_are_let_be(operation):
+    check_network("own", Own(operation), SHAPE, CLASSES, micro_batch=16)
+    check_network("own", Own(operation), SHAPE, CLASSES, one_by_one=True)
+    assert torch.get_default_dtype() == torch.float32
 
 
 def usual_images_alone(x):

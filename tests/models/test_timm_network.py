@@ -65,7 +65,12 @@ def test_branches_of_normaliser_free_networks_start_open(name):
     assert gains == [1.0] * 4
 
 
-@pytest.mark.parametrize("name", ["nf-resnet-26", "nfnet-f0", "timm:vit_tiny_patch16_224", "timm:resnet10t+gn"])
+@pytest.mark.parametrize(
+    "name",
+    ["nf-resnet-26", "nfnet-f0", "timm:vit_tiny_patch16_224", "timm:resnet10t+gn"]
+    # of scales of shape (1,), of a gain for each channel, and of tables of attention within windows
+    + ["timm:poolformerv2_s12+gn", "timm:test_convnext", "timm:test_maxvit+gn"],
+)
 def test_sums_equal_a_loop(name):
     network = small(name).double()
     records, labels = torch.randn(6, *SHAPE, dtype=torch.float64), torch.tensor([0, 1, 3])
