@@ -5,6 +5,7 @@ import pytest
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json, write_json
 from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.errata import MISSING
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.study.certificates import write_certificates
@@ -32,6 +33,17 @@ def test_every_cell_is_certified(cells, tmp_path):
     assert list(found) == [cell["name"] for cell in cells]
     for one in found.values():
         assert one["epsilon"] <= one["bounds"]["pld"] * 1.001 <= one["bounds"]["rdp"] and one["faults"] == []
+        assert one["sums"] == "exact" and "errata" not in one
+
+
+def test_ledgers_of_earlier_versions_are_named(cells, tmp_path):
+    ledger = read_json(cells[0]["ledger"])
+    del ledger["version"]
+    write_json(cells[0]["ledger"], ledger | {"unit": "subject"})
+    write_certificates(cells, tmp_path / "digits.json")
+    found = read_json(tmp_path / "digits.json")["cells"]
+    assert found[cells[0]["name"]]["errata"] == [MISSING] and found[cells[0]["name"]]["sums"] == "rounded"
+    assert "errata" not in found[cells[1]["name"]]
 
 
 def test_nothing_is_written_where_a_ledger_falls(cells, tmp_path):

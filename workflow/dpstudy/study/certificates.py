@@ -26,8 +26,8 @@ def certified(cells: Sequence[dict]) -> dict[str, dict]:
     for cell in cells:
         run, ledger = read_json(cell["run"]), read_json(cell["ledger"])
         found[cell["name"]] = recertify(ledger, [seed["releases"] for seed in run["seeds"]])
-        found[cell["name"]]["sums"] = _sums(ledger, run["method"])
-        if told := errata(ledger, run["hyperparameters"].get("network"), cell.get("unnamed", False)):
+        found[cell["name"]]["sums"] = _sums(ledger, run.get("method"))
+        if told := errata(ledger, run.get("hyperparameters", {}).get("network"), cell.get("unnamed", False)):
             found[cell["name"]]["errata"] = told
             _log.warning(
                 "cell %s: an earlier version wrote its ledger (docs/errata.md): %s", cell["name"], "; ".join(told)
@@ -42,7 +42,7 @@ def certified(cells: Sequence[dict]) -> dict[str, dict]:
     return found
 
 
-def _sums(ledger: Mapping, method: str) -> str:
+def _sums(ledger: Mapping, method: str | None) -> str:
     """Whether rounding of its private sums is part of what a ledger accounts for: see the schema."""
     if ledger["noise"] != "secure" or "version" not in ledger:
         return "rounded"
