@@ -251,8 +251,8 @@ def test_a_damaged_shard_is_nobodys_hyper_parameter(toy_features, tmp_path, monk
         monkeypatch.setattr("dpstudy.methods.records.HOLD_BYTES", 0)
         read = first_order.Records.read
 
-        def spoilt(batches, classes, positives, picked):
-            found = read(batches, classes, positives, picked)
+        def spoilt(*given, **named):
+            found = read(*given, **named)
             (root / "train" / "part-00001.parquet").write_bytes(b"damaged")
             return found
 
