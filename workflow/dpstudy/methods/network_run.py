@@ -135,7 +135,8 @@ class NetworkRun:
         """
         parameters, size = self._parameters, self._micro_batch
         total = zeros(self._network)
-        norm = clipped_for(parameters.clipping_norm, self._most, size, self._ranks.size)
+        shapes = [value.shape for value in total.values()]
+        norm = clipped_for(parameters.clipping_norm, self._most, size, shapes, self._ranks.size)
         augmentation, choices = parameters.augmentation, iter(())
         own = None
         if self._ranks.size > 1:

@@ -1,45 +1,57 @@
 """Norms of record gradients, and sums of clipped ones, with a bound on what rounding does to either on any processor.
 
 A layer's rule holds a record's gradient as tensors, or as the two factors of an outer product: the very numbers that
-are normed are clipped and summed. With u the unit roundoff of their type, 2^-24 in float32:
+are normed are clipped and summed, all in float64, v = 2^-53. Whatever the order, a sum of which each term meets r
+roundings at most differs from the exact one by gamma_r times the sizes of the terms, gamma_r = r v/(1 - r v) (Higham
+2002, section 3.1).
 
-Norm. Squares of at most 64 numbers are added up in the numbers' own type, these sums in float64. Whatever the order,
-each square meets 64 roundings at most; their root, which is squared again in float64, is off by two. So the result is
-at least (1 - u)^68 of the exact one; where squares underflow, twice the smallest normal number is lost for each at
-most. `squared_lengths` makes up for both: it is never below the exact square (of fewer than 6 x 10^10 numbers), and at
-most 1 + 9e-6 times it where nothing underflows.
+Norm. Squares are added up in blocks, `norm_roundings` on the way of each at most; `squared_lengths` adds as much, so
+that it is never below the exact square. Two computations of a norm, in batches of another size or at another place, and
+so two contributions made with them, differ by gamma_d of it.
 
-Sum. Products of a factor and a number of a gradient, and their sums over records, are taken in float64, v = 2^-53.
-Where each product reaches the sum by h roundings at most, the sum of N contributions of norm C' at most differs from
-the exact one, in Euclidean norm, by gamma N C' at most, gamma = h v/(1 - h v): a product is off by a factor within
-1 +- gamma (Higham 2002, section 3.1), and a sum of vectors is no longer than its terms together. Hence two sums, with a
-record and without it, whatever the order and the blocks of each, are apart by C' (1 + 2 gamma N) at most, and by C
-where contributions are clipped to C' = C/(1 + 2 gamma N): `clipped_for`. For 50,000 records, 128 at a time, C' is
-C (1 - 6e-9).
+Sum. Where a product of factor and gradient reaches the sum over N contributions of norm C' at most by h roundings, what
+is computed differs from the exact sum by gamma_h N C' at most in Euclidean norm, since a sum of vectors is no longer
+than its terms together. Hence two sums, with a record and without it, whatever the order and the blocks of each, are
+apart by C' (1 + 2 (gamma_h + gamma_d) N) at most, and by C where contributions are clipped to `clipped_for`, C divided
+by that. For 50,000 records, 128 at a time, and WRN-16-4 it is C (1 - 2e-7).
 
-What is bounded is what rounding does to contributions as they were computed. A record's own gradient comes in float32
-out of a pass with others, and its last bits may depend on how many they are and on its place among them; only record by
-record (one_by_one.py) they do not.
+What is bounded is what rounding does to norms and sums of gradients as they were computed. A record's own gradient
+comes in float32 out of a pass with others, and its last bits may depend on how many they are and on its place among
+them; only record by record (one_by_one.py) they do not.
 """
 
 import math
+from collections.abc import Iterable
 
 import torch
 
-_ADDED = 64  # numbers whose squares are added up in their own type
-_SQUARE_LOSES = 70  # unit roundoffs; (1 + 70 u) (1 - u)^68 > 1
+_BLOCK = 1024  # squares that are added up before their sums are
 _AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 24}  # numbers made float64: on a CPU they stay in cache
-_ROUNDINGS = 6  # of a product, beside additions over records, micro-batches and processes
+_ROUNDINGS = 16  # of roots, factors, scales and their products, beside additions
+_UNIT = 2.0**-53
+
+
+def norm_roundings(shapes: Iterable[torch.Size]) -> int:
+    """How many roundings a square meets at most on its way into the squared norm of a gradient of these shapes.
+
+    Those of a block, twice in an outer product; of the blocks of a row and the rows of a matrix; of all tensors.
+    """
+    return 2 * _BLOCK + _ROUNDINGS + sum(shape.numel() // _BLOCK + shape[:1].numel() + 1 for shape in shapes)
 
 
 def squared_lengths(values: torch.Tensor) -> torch.Tensor:
     """(...) float64 squared Euclidean norms of (..., k) values, not below the exact ones (see the module)."""
-    k, limits = values.shape[-1], torch.finfo(values.dtype)
-    whole = k - k % _ADDED
-    parts = [values[..., :whole].unflatten(-1, (-1, _ADDED))] if whole else []
-    parts += [values[..., None, whole:]] if k > whole else []
-    squares = [torch.linalg.vector_norm(part, dim=-1).double().square().sum(-1) for part in parts]
-    return torch.stack(squares).sum(0) * (1 + _SQUARE_LOSES * limits.eps / 2) + 2 * k * limits.tiny
+    k, at_once = values.shape[-1], _AT_ONCE[values.device.type]
+    rows = values.reshape(-1, k)
+    found = rows.new_zeros(len(rows), dtype=torch.float64)
+    size = max(1, at_once // k)
+    for own, total in zip(rows.split(size), found.split(size), strict=True):
+        for part in own.split(at_once, 1):
+            exact = part.double()
+            whole = exact.shape[1] - exact.shape[1] % _BLOCK
+            for blocks in (exact[:, :whole].unflatten(1, (-1, _BLOCK)), exact[:, None, whole:]):
+                total += torch.linalg.vector_norm(blocks, dim=-1).square().sum(-1)
+    return found.view(values.shape[:-1]) * (1 + 2 * norm_roundings([rows[:1].shape]) * _UNIT)
 
 
 def clipping_factors(norms: torch.Tensor, bound: float) -> torch.Tensor:
@@ -65,14 +77,15 @@ def finite_rows(values: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
     return torch.where(dead.reshape(-1, *[1] * (values.ndim - 1)), 0.0, values) if dead.any() else values
 
 
-def clipped_for(norm: float, records: int, micro_batch: int, processes: int = 1) -> float:
+def clipped_for(norm: float, records: int, micro_batch: int, shapes: Iterable[torch.Size], processes: int = 1) -> float:
     """C', to which contributions are clipped so that one of them moves their computed sum by C at most.
 
     Args:
         norm: C.
         records: N, the most that a sum has, a public number.
         micro_batch: of how many records sums are taken, which are then added up, and those of all processes.
+        shapes: of the gradient's tensors.
     """
-    roundings = min(micro_batch, records) + math.ceil(records / micro_batch) + processes + _ROUNDINGS
-    gamma = roundings * 2.0**-53 / (1 - roundings * 2.0**-53)
-    return norm / (1 + 2 * gamma * records)
+    additions = min(micro_batch, records) + math.ceil(records / micro_batch) + processes
+    rounded = (additions + _ROUNDINGS + norm_roundings(shapes)) * _UNIT
+    return norm / (1 + 2 * records * rounded / (1 - rounded))
