@@ -13,7 +13,7 @@ from dpstudy import fit
 from dpstudy.errors import StudyError
 from dpstudy.methods import network_check, network_dpsgd, network_run
 from dpstudy.methods.network_check import check_network
-from dpstudy.methods.network_dpsgd import TESTED
+from dpstudy.methods.network_dpsgd import BATCHED, TESTED
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.ranks import Ranks
 from dpstudy.methods.record_gradients import RecordGradients
@@ -268,13 +268,14 @@ def test_the_ledger_says_whether_a_network_was_only_tested(monkeypatch):
 )
 def test_networks_of_others_are_named_in_the_ledger(network, shipped):
 
-    def said(epsilon="1", **options):
+    def said(epsilon="1", secure=False, **options):
         options |= {"network": network, "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 1}
-        problem = Problem(100, (3, 32, 32), 10, Budget(epsilon, 1e-3))
+        problem = Problem(100, (3, 32, 32), 10, Budget(epsilon, 1e-3), secure=secure)
         return network_dpsgd.plan(network_dpsgd.Parameters(**options), problem).not_accounted
 
     assert said() == (() if shipped else (TESTED.format(network),))
-    assert said(record_by_record=True) == said("inf") == ()
+    assert said(secure=True) == (*said(), BATCHED)  # in float32 beside others
+    assert said(record_by_record=True) == said("inf") == said(record_by_record=True, secure=True) == ()
 
 
 def test_a_name_that_somebody_adds_is_not_shipped():

@@ -4,10 +4,10 @@
 import re
 
 import pytest
-from selecting import GONE, GROUPS, PAPER, config, refused
 
 from dpstudy.errors import StudyError
 from dpstudy.study.config import load
+from tests.study.selecting import GONE, GROUPS, PAPER, config, refused
 
 CURVE = {"dataset": "digits", "features": "pixels", "entry": "sgd", "epsilon": "0.5"}
 FIGURE = {"datasets": ["digits"], "groups": GROUPS, **PAPER, "published": {"paper": "mehta2023", "method": "DP-LS"}}

@@ -5,10 +5,10 @@ import re
 
 import pytest
 import yaml
-from selecting import GONE, GROUPS, PAPER, ROWS, STUDIES, config, refused
 
 from dpstudy.errors import StudyError
 from dpstudy.study.config import load
+from tests.study.selecting import GONE, GROUPS, PAPER, ROWS, STUDIES, config, refused
 
 GROUPED = {"style": "grouped", "groups": GROUPS, "rows": ROWS, **PAPER}
 

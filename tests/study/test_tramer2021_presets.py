@@ -4,9 +4,19 @@ import re
 from fractions import Fraction
 
 import pytest
-from tramer2021_settings import ROOT, SHORT, cells_of, check_data_norm, delta_of, loaded, model_of, numbers, printed
 
 from dpstudy.study.outside import inherited_choices
+from tests.study.tramer2021_settings import (
+    ROOT,
+    SHORT,
+    cells_of,
+    check_data_norm,
+    delta_of,
+    loaded,
+    model_of,
+    numbers,
+    printed,
+)
 
 
 def check_grid(options, found, stretched=1):

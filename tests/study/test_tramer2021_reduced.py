@@ -3,7 +3,8 @@
 from fractions import Fraction
 
 import pytest
-from tramer2021_settings import cells_of, check_data_norm, delta_of, loaded, model_of, numbers, printed
+
+from tests.study.tramer2021_settings import cells_of, check_data_norm, delta_of, loaded, model_of, numbers, printed
 
 MNIST, CIFAR = Fraction(10_000, 60_000), Fraction(10_000, 50_000)  # the share of the training images
 SEARCHES = [  # study, data set, that in the paper, share of its images

@@ -1,9 +1,9 @@
 """The cells that tramer2021's studies of one claim or two name for it are those that the role's name says."""
 
 import pytest
-from tramer2021_settings import cells_of, model_of
 
 from dpstudy.tables.claims.names import CONVERGENCE, MODELS, roles_of
+from tests.study.tramer2021_settings import cells_of, model_of
 
 NAMED = {"linear": "linear", "ScatterNet+CNN": "scatter-cnn", "CNN": "cnn"}
 TRANSFER = {f"{free}transfer-{source}" for free in ("", "nonprivate-") for source in ("cifar100", "imagenet")}

@@ -3,8 +3,6 @@
 import dataclasses
 import math
 
-from agreeing_study import moved
-
 from dpstudy.tables.claims import de2022
 from dpstudy.tables.claims.de2022_printed import (
     CIFAR10,
@@ -20,6 +18,7 @@ from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
+from tests.tables.agreeing_study import moved
 
 ROWS = published_rows(RESULTS, PAPER)
 SETTINGS = published_rows(HYPERPARAMETERS, PAPER)

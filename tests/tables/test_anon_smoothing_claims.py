@@ -3,12 +3,9 @@
 import dataclasses
 import math
 
-import agreeing_smoothing
 import numpy as np
 import pytest
 import torch
-from agreeing_smoothing import FUNCTIONS, PRINTED_SCORES, as_the_paper_says, evidence, run, scores_of, verdict
-from agreeing_study import moved
 
 from dpstudy.methods.local_sensitivity import local_sensitivity as of_points
 from dpstudy.tables.claims import anon_smoothing
@@ -21,6 +18,17 @@ from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import ROLES
 from dpstudy.tables.claims_table import function_of, judge
 from dpstudy.tables.published import CLAIMS, published_rows
+from tests.tables import agreeing_smoothing
+from tests.tables.agreeing_smoothing import (
+    FUNCTIONS,
+    PRINTED_SCORES,
+    as_the_paper_says,
+    evidence,
+    run,
+    scores_of,
+    verdict,
+)
+from tests.tables.agreeing_study import moved
 
 GAP, LESS = "4.3, Table 1: The method lags", "4.3, Table 1: DP-SGD at eps=8"
 BACKBONES, RISES = "4.3, Table 1: Larger backbones", "4.3, Table 1: Accuracy rises with eps"

@@ -6,7 +6,6 @@ import math
 
 import pyarrow as pa
 import pytest
-from agreeing_smoothing import audit
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.summary import cell_name, write_summary
@@ -15,6 +14,7 @@ from dpstudy.study.config import load
 from dpstudy.tables.build import SHEETS, build
 from dpstudy.tables.claims.role_evidence import gather
 from dpstudy.tables.results import Results
+from tests.tables.agreeing_smoothing import audit
 
 ENTRIES = {"smoothing": ("claimed", None), "sgd": ("proved", 0.99), "means": ("proved", 0.99), "loose": ("proved", 1.1)}
 MEANS = {"smoothing": 85.0, "sgd": 78.0, "means": 80.0, "loose": 99.0}

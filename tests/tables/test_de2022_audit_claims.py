@@ -3,11 +3,11 @@
 import dataclasses
 
 import pytest
-from agreeing_de2022 import FUNCTIONS, evidence
 
 from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.scores import Run, Scores
+from tests.tables.agreeing_de2022 import FUNCTIONS, evidence
 
 SAFE, TIGHTER = "A.2, Table 9: Audit: no violation", "A.2: Bounds with |D|=100"
 BLANK, COPIES, PROTOCOL = "A.2: A blank image", "A.2: Augmentation multiplicity", "A.2: Audit protocol"

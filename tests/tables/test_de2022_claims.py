@@ -4,8 +4,6 @@ import dataclasses
 import math
 
 import pytest
-from agreeing_de2022 import BATCHES, FUNCTIONS, PRINTED_SCORES, as_the_paper_says, evidence, turned_round, verdict
-from agreeing_study import moved
 
 from dpstudy.tables.claims import de2022
 from dpstudy.tables.claims.de2022_printed import CIFAR10, IMAGENET, PAPER, PRIOR, PRIOR_TUNED, SCATTERNET
@@ -15,6 +13,16 @@ from dpstudy.tables.claims.names import ROLES
 from dpstudy.tables.claims.scores import Scores
 from dpstudy.tables.claims_table import function_of
 from dpstudy.tables.published import CLAIMS, published_rows
+from tests.tables.agreeing_de2022 import (
+    BATCHES,
+    FUNCTIONS,
+    PRINTED_SCORES,
+    as_the_paper_says,
+    evidence,
+    turned_round,
+    verdict,
+)
+from tests.tables.agreeing_study import moved
 
 CLIPPING, OPTIMA = "B.1; Figure 8: Figure contents: WRN-16-4 accuracy", "5; Figure 7 (a)-(c): Figure contents: WRN-16-4"
 RULES, COPIES = "1 (contributions): Three hyper-parameter rules", "3.1: Averaging the gradients"

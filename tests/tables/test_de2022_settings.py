@@ -1,12 +1,12 @@
 """Claims of de2022 that rest on printed numbers and settings: each breaks when a number is altered."""
 
 import pytest
-from agreeing_de2022 import FUNCTIONS, ROWS, SETTINGS, evidence, verdict
 
 from dpstudy.tables.claims import de2022_audit, de2022_techniques
 from dpstudy.tables.claims.de2022_printed import PAPER
 from dpstudy.tables.claims.finding import COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims_table import judge
+from tests.tables.agreeing_de2022 import FUNCTIONS, ROWS, SETTINGS, evidence, verdict
 
 ACCOUNTING, TUNING = "2.2; A: Accounting", "2.2: Hyper-parameter tuning"
 BOUNDS, ADVANTAGE = "A.2: Bounds with |D|=100", "A.2: Membership advantage upper bound"

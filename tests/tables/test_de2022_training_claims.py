@@ -3,10 +3,10 @@
 import dataclasses
 
 import pytest
-from agreeing_de2022 import FUNCTIONS, as_the_paper_says, evidence
 
 from dpstudy.tables.claims.de2022_techniques import copies, setting
 from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS
+from tests.tables.agreeing_de2022 import FUNCTIONS, as_the_paper_says, evidence
 
 BATCHES = "Figure 2; 3.1; 5: Figure contents: WRN-16-4 training"
 COPIES = "Figure 3; 3.1: Figure contents: WRN-16-4 training"

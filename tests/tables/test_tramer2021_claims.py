@@ -4,7 +4,6 @@ import dataclasses
 import math
 
 import pytest
-from agreeing_study import FUNCTIONS, PRINTED_SCORES, as_the_paper_says, changed, evidence, run, turned_round, verdict
 
 from dpstudy.tables.claims import tramer2021
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
@@ -14,6 +13,16 @@ from dpstudy.tables.claims.scores import Point, Scores
 from dpstudy.tables.claims.tramer2021_printed import PAPER, PRIOR
 from dpstudy.tables.claims_table import function_of, judge
 from dpstudy.tables.published import CLAIMS, published_rows
+from tests.tables.agreeing_study import (
+    FUNCTIONS,
+    PRINTED_SCORES,
+    as_the_paper_says,
+    changed,
+    evidence,
+    run,
+    turned_round,
+    verdict,
+)
 
 
 def test_every_claim_of_the_csv_has_one_function_and_no_function_is_left_over():

@@ -4,12 +4,12 @@ import dataclasses
 import itertools
 
 import pytest
-from agreeing_study import COMMON, FUNCTIONS, SETTINGS, as_the_paper_says, evidence, run, verdict
 
 from dpstudy.tables import printed_layers
 from dpstudy.tables.claims import tramer2021_settings
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.scores import Scores, Search
+from tests.tables.agreeing_study import COMMON, FUNCTIONS, SETTINGS, as_the_paper_says, evidence, run, verdict
 
 SEARCHES = {
     ("CIFAR-10", "linear"): (60.0, 67.0, 65.0, 0.9),
