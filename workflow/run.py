@@ -40,6 +40,7 @@ SILENT = re.compile(
 SLURM_JOB = "SLURM_JOB_ID"
 PATIENCE_SECONDS = 2  # for a run that was killed just now
 LAST_WORDS_SECONDS = 20  # for its jobs
+QUEUE_SECONDS = 10  # until SLURM is asked again
 LEAST_BYTES = 1 << 17  # that Snakemake needs for notes of its own
 FULL = "the disk is full; free some space and run the same command again"
 READ_ONLY = "results: cannot be written to, the disk is read-only; mount it for writing and run the same command again"
@@ -120,12 +121,8 @@ def clear_dead_run(arguments: list[str]) -> None:
     locks = STATE / "locks"
     if not (locks.is_dir() and any(locks.iterdir())):
         return
+    wait_for_jobs()
     queued = slurm_jobs()
-    if left := [number for number in queued or () if number != os.environ.get(SLURM_JOB)]:
-        raise RefusedError(
-            f"jobs of a run are still in SLURM's queue; wait for that run, or if it is dead, end them (scancel "
-            f"{' '.join(left)}), then try again"
-        )
     for process in psutil.wait_procs(here("snakemake"), PATIENCE_SECONDS)[1]:
         raise RefusedError(f"this folder is in use by process {process.pid}; wait for it, or stop it, then try again")
     host, _, job = (*RUN.read_text().split(), *3 * [""])[:3]
@@ -145,6 +142,20 @@ def clear_dead_run(arguments: list[str]) -> None:
         sys.stderr.write(cleared.stderr)
         raise RefusedError("the lock of a run that died could not be cleared; mend what is named above")
     remove_half_written("results")
+
+
+def wait_for_jobs() -> None:
+    """Wait for jobs in SLURM's queue that a run left behind, whose results are kept."""
+    told: list[str] = []
+    while left := [number for number in slurm_jobs() or () if number != os.environ.get(SLURM_JOB)]:
+        if left != told:
+            print(
+                f"dpstudy: waiting for jobs that an earlier run left in SLURM's queue: {' '.join(left)}; what they "
+                "make is kept (to be rid of one: scancel NUMBER)",
+                flush=True,
+            )
+            told = left
+        time.sleep(QUEUE_SECONDS)
 
 
 def remove_half_written(folder: str) -> None:

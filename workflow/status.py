@@ -110,7 +110,7 @@ def cells_seeds_and_spent(study: dict) -> tuple[dict[str, None], list[int], set[
     from dpstudy.study import cells
 
     book = Spending(BOOK, study["release"].get("spend_again", False))
-    spent = set() if book.again else {(entry["cell"], entry["seed"]) for entry in book.entries()}
+    spent = set() if book.again else book.ended_seeds()
     return dict.fromkeys(cell.path for cell in cells.unfold(study)), study["seeds"], spent
 
 

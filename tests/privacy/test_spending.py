@@ -1,10 +1,12 @@
 """The book of what secure noise has spent: every training stands in it, and none is repeated in silence."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
 import multiprocessing
+import os
 
 import pytest
 
@@ -16,7 +18,7 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.ledger_sums import total
-from dpstudy.privacy.spending import Spending, about
+from dpstudy.privacy.spending import OvertakenError, Spending, about
 from dpstudy.study.locations import records_of
 from dpstudy.study.paid_models import Due, guard
 from dpstudy.study.totals import write_totals
@@ -40,15 +42,120 @@ def test_a_second_training_is_refused_until_somebody_says_so(tmp_path):
     assert (entry["dataset"], entry["seed"], entry["ledger"]) == ("a", 0, LEDGER)
 
 
-def test_a_damaged_book_is_not_taken_for_an_empty_one(tmp_path):
-    (tmp_path / "spent.jsonl").write_text('{"cell": "x", "seed": 0}\n{"cell"')
-    with pytest.raises(StudyError, match="line 2 is damaged; nobody can tell what was spent"):
-        Spending(tmp_path / "spent.jsonl").check("y", [0])
+LINE = {"when": "2026-01-01T00:00:00+00:00", "dataset": "a", "cell": "x", "seed": 0, "ledger": LEDGER}
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"cell"', "it is not JSON"),
+        ("", "it is not JSON"),
+        ("[" * 100_000, "it is not JSON"),
+        ('{"seed": ' + "9" * 5000 + "}", "it is not JSON"),
+        (b"\xff", "it is not JSON"),
+        ("5", "the line is no entry"),
+        ("[]", "the line is no entry"),
+        (json.dumps(LINE | {"ledger": None}), "'ledger' of the line is not of the type 'dict'"),
+        (json.dumps(LINE | {"seed": True}), "'seed' of the line is not of the type 'int'"),
+        (json.dumps(LINE | {"files": 3}), "'files' of the line is not of the type 'dict'"),
+        (json.dumps(LINE | {"ledger": LEDGER | {"delta": "1"}}), "'delta' of its ledger is not of the type 'float'"),
+        *((json.dumps({name: LINE[name] for name in LINE if name != key}), f"the line lacks '{key}'") for key in LINE),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("ending", [b"", b"\n"])
+def test_a_damaged_book_is_not_taken_for_an_empty_one(tmp_path, line, why, ending):
+    book = Spending(tmp_path / "spent.jsonl", ceiling="3")
+    line = line if isinstance(line, bytes) else line.encode()
+    content = json.dumps(LINE).encode() + b"\n" + line + (ending or b"\n" * (not line))
+    book.path.write_bytes(content)
+    for asked in (lambda: book.check("y", [0]), lambda: book.record("a", "y", 1, LEDGER), book.trainings):
+        with pytest.raises(StudyError) as refused:
+            asked()
+        assert f"spent.jsonl: line 2 is damaged ({why}); nobody can tell what was spent" in str(refused.value)
+    assert book.path.read_bytes() == content
+
+
+def test_a_line_without_an_end_does_not_swallow_the_next(tmp_path):
+    book = Spending(tmp_path / "spent.jsonl")
+    book.path.write_text(json.dumps(LINE))  # as an editor leaves it
+    book.record("a", "y", 1, LEDGER)
+    assert [(entry["cell"], entry["seed"]) for entry in book.entries()] == [("x", 0), ("y", 1)]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+@pytest.mark.parametrize("call", ["os.fsync", "os.replace", "pathlib.Path.write_bytes", "os.open"])
+def test_of_a_write_that_fails_nothing_stays(tmp_path, monkeypatch, call, number):
+    book = Spending(tmp_path / "spent.jsonl")
+    book.record("a", "x", [0, 1], LEDGER)
+    before = book.path.read_bytes()
+
+    def fail(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched, pytest.raises(StudyError, match="the disk is (full|read-only)"):
+        patched.setattr(call, fail)
+        book.record("a", "y", [0, 1], LEDGER)
+    assert book.path.read_bytes() == before and not list(tmp_path.glob("*.tmp"))
+    book.record("a", "y", [0, 1], LEDGER)
+    assert book.path.read_bytes().startswith(before) and len(list(book.entries())) == 4
+    assert book.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_book_lies_on_the_disk_before_anybody_goes_on(tmp_path, monkeypatch):
+    """The new file before it has the name, the name before `record` returns."""
+    done, fsync, replace = [], os.fsync, os.replace
+
+    def noted_fsync(descriptor):
+        done.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    def noted_replace(source, target):
+        done.append("renamed")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    Spending(tmp_path / "spent.jsonl").record("a", "x", 0, LEDGER)
+    assert done == [f".spent.jsonl.{os.getpid()}.tmp", "renamed", tmp_path.name]
+
+
+def test_what_was_begun_counts_until_it_has_ended(tmp_path):
+    """Once, with all that it will spend; what was begun and lost has been spent too."""
+    ceiling = str(gaussian.epsilon_of(math.sqrt(2.5) / 7, 1e-5))  # two fit, three do not
+    book = Spending(tmp_path / "spent.jsonl", ceiling=ceiling)
+    book.record("a", "x", 0, LEDGER, training="t1", config="c")
+    with pytest.raises(StudyError, match="cell x: its training of seed 0 was begun with secure noise on 20"):
+        book.check("x", [0])
+    book.check("x", [0], "t1")
+    book.afford("a", "x", [0], LEDGER)
+    with pytest.raises(StudyError, match="beyond release"):
+        book.afford("a", "x", [0, 1], LEDGER)
+    book.afford("a", "x", [0, 1], LEDGER, training="t1")
+    book.record("a", "x", 0, LEDGER, files={"f": "h"}, training="t1", config="c", known=0)
+    assert len(book.trainings()) == 1 and len(list(book.entries())) == 2 and book.ended("x", [0]) == 1
+    with pytest.raises(StudyError, match="cell x: it was trained with secure noise on 20"):
+        book.check("x", [0], "t1")
+    book.record("a", "x", 0, LEDGER, training="t2")  # begun again, and lost
+    assert [entry["training"] for entry in book.trainings()] == ["t1", "t2"]
+    with pytest.raises(StudyError, match="beyond release"):
+        book.record("a", "y", 0, LEDGER)
+
+
+def test_of_two_that_overlap_the_second_learns_of_the_first(tmp_path):
+    book = Spending(tmp_path / "spent.jsonl")
+    book.record("a", "x", [0, 1], LEDGER, files={"f": "1"}, known=0)
+    for seeds in ([0], [1], [1, 2]):
+        with pytest.raises(OvertakenError):
+            book.record("a", "x", seeds, LEDGER, files={"f": "2"}, known=0)
+    book.record("a", "x", [2], LEDGER, files={"f": "2"}, known=0)
+    book.record("a", "y", [0], LEDGER, files={"f": "2"}, known=0)
+    assert len(list(book.entries())) == 4
 
 
 def _old(path, *names):
     """A book whose lines are those of earlier versions."""
-    lines = [{"dataset": dataset, "records": records, "cell": "c", "seed": 0} for dataset, records in names]
+    lines = [LINE | {"dataset": dataset, "records": records} for dataset, records in names]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return Spending(path)
 
@@ -264,6 +371,36 @@ def test_the_same_folder_is_the_same_records_whatever_is_made_of_them(tmp_path, 
         assert {name for name in found if about(entry, str(name), found[name])} == others
     old = {"dataset": "", "records": hashlib.sha256(f"image_table {tmp_path / 'x'}".encode()).hexdigest()[:16]}
     assert about(old, "a", found["a"]) and not about(old, "c", found["c"]), "a line of an earlier version"
+
+
+def test_images_behind_a_link_are_the_images_that_it_leads_to(tmp_path):
+    """Of a folder, of a folder within, of a file, of a chain; a link that stays inside leads nowhere else."""
+    for name in ("mine/images", "mine/more", "other/images", "linked", "files", "chain", "inside/images", "far"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "mine/images/1.png").touch()
+    (tmp_path / "linked/images").symlink_to("../mine/images")
+    (tmp_path / "files/2.png").symlink_to("../mine/images/1.png")
+    (tmp_path / "chain/images").symlink_to("../linked/images")
+    (tmp_path / "inside/again").symlink_to("images")
+    (tmp_path / "whole").symlink_to("mine")
+    for number in range(70):
+        (tmp_path / f"mine/images/{number}").mkdir()
+        (tmp_path / f"far/{number}").symlink_to(f"../mine/images/{number}")
+    names = ("mine", "mine/more", "other", "linked", "files", "chain", "inside", "whole", "far")
+    entries = {name: {"reader": "image_folder", "location": name} for name in names}
+    config = {"datasets": entries, "data_root": str(tmp_path)}
+    found = {name: records_of(config, name) for name in names}
+
+    def together(name):
+        line = {"dataset": "", "records": found[name]}
+        return {other for other in names if about(line, "x", found[other])}
+
+    behind = {"mine", "linked", "files", "chain", "whole", "far"}
+    assert together("mine") == behind | {"mine/more"}
+    assert all(together(name) == behind for name in ("linked", "files", "chain", "far"))
+    assert together("other") == {"other"} and together("inside") == {"inside"}
+    for name in names:  # the first name, by which old books know whose rows go by number, is as it was
+        assert found[name].partition("+")[0] == records_of(config, name, links=False).partition("+")[0]
 
 
 def test_a_model_that_was_paid_for_is_not_overwritten(tmp_path):

@@ -18,6 +18,8 @@ from dpstudy.study.outside import (
 
 FEATURES = {"f": {"extractor": "pixels", "scaling": "unit"}}
 OWN = {"reader": "image_table"}
+LEDGER = {"unit": "record", "guarantee": "proved", "delta": 1e-5, "events": []}
+LINE = {"when": "2026-01-01", "dataset": "own", "cell": "own/f/ls/eps=1", "seed": 0, "ledger": LEDGER}
 
 
 def config(drop="private", dataset=None, **public):
@@ -84,7 +86,7 @@ def test_ledgers_name_row_numbers_that_are_kept(tmp_path, entry, said):
     config = {"datasets": {"own": entry | {"location": "here"}}, "data_root": str(tmp_path)}
     book = Spending(tmp_path / "spent.jsonl")
     assert kept_numbers(config, "own", book) == []
-    (tmp_path / "spent.jsonl").write_text(json.dumps({"dataset": "own", "records": records_of(config, "own")}))
+    (tmp_path / "spent.jsonl").write_text(json.dumps(LINE | {"records": records_of(config, "own")}))
     assert kept_numbers(config, "own", book) == [KEPT_NUMBERS] * said
 
 

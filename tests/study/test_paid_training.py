@@ -11,11 +11,11 @@ import pytest
 from dpstudy.errors import StudyError
 from dpstudy.features import shards
 from dpstudy.privacy.paid_store import PaidStore
-from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spending import BeyondBudgetError, Spending
 from dpstudy.study import paid_training
 from dpstudy.study.inputs import CellInputs
 from dpstudy.study.paid_models import Due, PaidModels, guard
-from dpstudy.study.paid_training import take
+from dpstudy.study.paid_training import take, take_or_train
 from dpstudy.study.training import train_cell
 from tests.tuning.conftest import FIRST_ORDER, request_of, write_split
 
@@ -77,8 +77,8 @@ def test_a_death_after_the_book_s_line_loses_nothing(paying, monkeypatch):
 def test_what_the_book_refuses_is_not_kept(paying, monkeypatch):
     request, inputs, outputs = paying
 
-    def refuse(*_):
-        raise StudyError("refused")
+    def refuse(*_, **__):
+        raise BeyondBudgetError("refused")
 
     monkeypatch.setattr(Spending, "record", refuse)
     with pytest.raises(StudyError, match="refused"):
@@ -88,22 +88,32 @@ def test_what_the_book_refuses_is_not_kept(paying, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("changed", ["steps", "seeds", "again", "output"])
+def test_what_may_be_trained_again_is_taken_where_nothing_was_changed(paying):
+    request, inputs, outputs = paying
+    train_cell(request, inputs, outputs)
+    before, request = contents(outputs), replace(request, spend_again=True)
+    trained = []
+    take_or_train(request, inputs, outputs, lambda: trained.append(request))
+    assert contents(outputs) == before and not trained
+    other = replace(request, options=request.options | {"steps": 3})
+    take_or_train(other, inputs, outputs, lambda: train_cell(other, inputs, outputs))
+    assert contents(outputs) != before and len(lines_of(request)) == 2
+
+
+@pytest.mark.parametrize("changed", ["steps", "seeds", "output"])
 def test_only_the_very_training_is_taken(paying, changed):
     request, inputs, outputs = paying
     train_cell(request, inputs, outputs)
     other = {
         "steps": {"options": request.options | {"steps": 3}},
         "seeds": {"seeds": [0, 1]},
-        "again": {"spend_again": True},
         "output": {},
     }[changed]
     request = replace(request, **other)
     more = {"audit": outputs["run"].replace("run", "audit")} if changed == "output" else {}
     assert not take(request, inputs, outputs | more)
-    if changed != "again":
-        with pytest.raises(StudyError, match="it was trained with secure noise on 20"):
-            train_cell(request, inputs, outputs)
+    with pytest.raises(StudyError, match="it was trained with secure noise on 20"):
+        train_cell(request, inputs, outputs)
     assert len(lines_of(request)) == 1
 
 

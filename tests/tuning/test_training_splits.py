@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from dpstudy.errors import StudyError
+from dpstudy.files import write_tensors
 from dpstudy.methods import first_order
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
+from dpstudy.privacy.paid_store import PaidStore
 from dpstudy.privacy.spending import Spending
 from dpstudy.study import training
 from dpstudy.study.inputs import CellInputs
@@ -168,25 +170,41 @@ def test_a_cell_takes_the_best_trial_and_says_what_it_cost(folders, tmp_path):
 def test_a_training_that_may_not_be_kept_leaves_nothing(folders, tmp_path, monkeypatch, caplog):
     """Another job has spent the rest meanwhile: no model, no checkpoint, which is one too, and no score in the log."""
     options, book = FIRST_ORDER | {"learning_rate": 0.1}, tmp_path / "spent.jsonl"
-    checkpoint = tmp_path / "kept" / "checkpoint.safetensors"
     _, ledger = train(request_of(options), of_both(folders), tmp_path / "other")
 
     def keep(request, *_):
-        checkpoint.parent.mkdir()
-        checkpoint.write_bytes(b"weights")
+        write_checkpoint("lost")
         Spending(book).record("toy", "toy/pixels/other/eps=1", 0, ledger)
 
     monkeypatch.setattr(training, "keeper_of", keep)
-    request = request_of(options, noise="secure", spent=str(book), ceiling="1.2", checkpoint=str(checkpoint))
+    request = request_of(options, noise="secure", spent=str(book), ceiling="1.2", checkpoint="unused")
+    store = PaidStore(tmp_path / "paid")
+    checkpoint = store.checkpoint(request.cell.path, [0])
+
+    data = of_both(folders).hashes()
+
+    def write_checkpoint(name, data=data):
+        made_by = {"config": request.fingerprint, "library": request.library, "data": data, "seed": 0}
+        told = {"training": name, "made_by": json.dumps(made_by)}
+        write_tensors(checkpoint, {"weights": np.zeros(1)}, told)
+
     with caplog.at_level(logging.INFO, "dpstudy"), pytest.raises(StudyError, match="beyond release"):
         train(request, of_both(folders), tmp_path / "kept")
-    assert not list((tmp_path / "kept").iterdir())
-    checkpoint.write_bytes(b"weights")  # of a training that was killed, which has no budget left when it comes back
-    with pytest.raises(StudyError, match="beyond release"):
+    assert not list((tmp_path / "kept").glob("*")) and not store.trainings(request.cell.path, [0])
+    with pytest.raises(StudyError, match="beyond release"):  # killed before it was written down, and no budget is left
         train(request, of_both(folders), tmp_path / "kept")
     assert not checkpoint.exists()
     checkpoint.write_bytes(b"weights")
-    book.write_text("damaged\n" + book.read_text())  # which says nothing about the training
+    with pytest.raises(StudyError, match="beyond release"):
+        train(request, of_both(folders), tmp_path / "kept")
+    assert not checkpoint.exists()
+    write_checkpoint("booked", data={})
+    kept = book.read_text()
+    Spending(book).record("toy", request.cell.path, 0, ledger, training="booked")
+    with pytest.raises(StudyError, match="what it learned from"):
+        train(request, of_both(folders), tmp_path / "kept")
+    assert checkpoint.exists(), "what it holds has been spent"
+    book.write_text("damaged\n" + kept)  # which says nothing about the training
     with pytest.raises(StudyError, match="line 1 is damaged"):
         train(request, of_both(folders), tmp_path / "kept")
     assert checkpoint.exists()

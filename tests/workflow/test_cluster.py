@@ -25,7 +25,7 @@ def run_py(study, *arguments, **environment):
 def pretend_queue(study, tmp_path, *jobs):
     """A squeue that knows these jobs of the study's folder, and one of another; returns PATH."""
     squeue = tmp_path / "bin" / "squeue"
-    squeue.parent.mkdir()
+    squeue.parent.mkdir(exist_ok=True)
     lines = [*(f"{job}|{study.path}" for job in jobs), "7|/somewhere/else"]
     squeue.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
     squeue.chmod(0o755)
@@ -40,14 +40,18 @@ def leave_a_lock(study, of):
     (study.path / ".snakemake" / "dpstudy-run").write_text(of)
 
 
-def test_jobs_that_a_dead_run_left_in_the_queue_are_named(study, tmp_path):
+def test_jobs_that_a_dead_run_left_in_the_queue_are_named_and_waited_for(study, tmp_path):
     path = pretend_queue(study, tmp_path, 12, 15)
     leave_a_lock(study, f"{os.uname().nodename} 999999\n")
-    result = run_py(study, PATH=path)
-    assert result.returncode == 1
-    assert "if it is dead, end them (scancel 12 15), then try again" in result.stderr
-    result = run_py(study, PATH=path, SLURM_JOB_ID="15")  # the controller itself
-    assert result.returncode == 1 and "(scancel 12)" in result.stderr
+    command = [sys.executable, "workflow/run.py", "--cores", "1"]
+    environment = study.environment | {"PATH": path, "SLURM_JOB_ID": "15"}  # the controller itself
+    with subprocess.Popen(command, cwd=study.path, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        said = process.stdout.readline()
+        assert said.startswith("dpstudy: waiting for jobs that an earlier run left in SLURM's queue: 12;"), said
+        assert process.poll() is None and (study.path / ".snakemake/locks/0.input.lock").exists()
+        pretend_queue(study, tmp_path, 15)  # it has ended
+        assert process.wait(60) == 0, process.stdout.read()
+        assert "clearing the lock" in process.stdout.read()
 
 
 def test_a_controller_on_another_node_is_known_to_have_ended(study, tmp_path):

@@ -100,7 +100,9 @@ def test_a_new_seed_trains_alone(whole, tmp_path):
     } < set(planned)
     book = study.path / "results/privacy/spent.jsonl"
     book.parent.mkdir(exist_ok=True)
-    paid = [json.dumps({"dataset": "digits", "cell": CELL, "seed": seed}) + "\n" for seed in (0, 1, 5)]
+    ledger = read_json(study.path / f"results/cells/{CELL}/ledger.json")
+    line = {"when": "2026-01-01", "dataset": "digits", "cell": CELL, "ledger": ledger}
+    paid = [json.dumps(line | {"seed": seed}) + "\n" for seed in (0, 1, 5)]
     book.write_text("".join(paid[:2]))
     assert "runs them on this machine" in status(study)
     book.write_text("".join(paid))

@@ -19,11 +19,12 @@ _CHECKSUM = "crc32"
 
 
 @contextlib.contextmanager
-def atomic(path: str | os.PathLike, private: bool = False) -> Iterator[Path]:
+def atomic(path: str | os.PathLike, private: bool = False, durable: bool = False) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` on success, remove it on failure.
 
     Temporary files that a killed process left behind for the same output are removed first.
-    With `private`, the file is readable by its owner alone (it holds values of private records).
+    With `private`, the file is readable by its owner alone (it holds values of private records); with `durable`, it is
+    on the disk when this returns, whatever becomes of the machine.
 
     Raises:
         StudyError: the disk is full, or the folder cannot be written to.
@@ -38,10 +39,23 @@ def atomic(path: str | os.PathLike, private: bool = False) -> Iterator[Path]:
             if private:
                 os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
             yield temporary
+            if durable:
+                sync(temporary)
             os.replace(temporary, path)
+            if durable:
+                sync(path.parent)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def sync(path: str | os.PathLike) -> None:
+    """Have a file, or the names in a folder, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def disk_trouble(error: BaseException) -> str | None:
@@ -159,6 +173,7 @@ def write_tensors(
     tensors: dict[str, np.ndarray],
     metadata: dict[str, str] | None = None,
     private: bool = False,
+    durable: bool = False,
 ) -> None:
     """Write numpy arrays as safetensors, with string metadata and a checksum of the values.
 
@@ -172,7 +187,7 @@ def write_tensors(
             raise ValueError(f"{path}: tensor {name!r} holds a NaN or an infinity")
     contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     metadata = (metadata or {}) | {_CHECKSUM: _checksum(contiguous)}
-    with atomic(path, private) as temporary:
+    with atomic(path, private, durable) as temporary:
         # not save_file: it writes under a name and a mode of its own
         temporary.write_bytes(_with_sorted_header(save(contiguous, metadata=metadata)))
 

@@ -48,7 +48,7 @@ from dpstudy.privacy.errata import own_rows
 from dpstudy.study.paid_models import Due, PaidModels, guard
 from dpstudy.study.provenance import cell_fingerprint, config_hash, evaluation_fingerprint, library_hash, list_code
 from dpstudy.study.public_points import reads_public
-from dpstudy.study.records import RECORDS, keep_records, outdate, unrecorded
+from dpstudy.study.records import RECORDS, keep_records, outdate, record_own_jobs, unrecorded
 from dpstudy.study.schema import method_schema
 from dpstudy.study.selected_cells import series_cells
 from dpstudy.study.tuned import PAID_TUNING, pays, unpaid_searches
@@ -299,7 +299,7 @@ def note_records(book, made_anew):
 def tell_kept():
     """Tell workflow/status.py, where it asks, which trainings (cell, seeds) are taken as they are if they are due."""
     path = os.environ.get("DPSTUDY_KEPT")
-    if path is None or STUDY["noise"] != "secure" or STUDY["release"].get("spend_again", False):
+    if path is None or STUDY["noise"] != "secure":
         return
     names, kept = {"run": "run.json", "ledger": "ledger.json"}, []
     deep = entries_where(curve=True, per_seed=True)

@@ -51,7 +51,7 @@ def numbered(source):
     if source not in STUDY["datasets"] or not own_reader(STUDY["datasets"][source]):
         return False
     try:
-        return Spending(BOOK).numbered(source, study_locations.records_of(STUDY, source))
+        return Spending(BOOK).numbered(source, study_locations.records_of(STUDY, source, links=False))
     except StudyError as error:
         raise WorkflowError(f"dpstudy: {error}")
 

@@ -35,3 +35,5 @@ if workflow.is_main_process:
             + (f" and {len(lost) - 1:,} other files" if len(lost) > 1 else "")
             + ": made anew where it is needed (docs/faq.md)"
         )
+elif workflow.remote_exec:
+    record_own_jobs()

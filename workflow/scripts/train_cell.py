@@ -9,7 +9,7 @@ from dpstudy.study.inputs import CellInputs, CellRequest
 from dpstudy.study.launch import launch
 from dpstudy.study.locations import records_of
 from dpstudy.study.outside import kept_numbers
-from dpstudy.study.paid_training import take
+from dpstudy.study.paid_training import take_or_train
 from dpstudy.study.training import train_cell
 
 if __name__ == "__main__":
@@ -32,7 +32,7 @@ if __name__ == "__main__":
             # Not parameters of the rule: to allow it, or to move the data, would then train every cell again.
             spend_again=snakemake.config.get("release", {}).get("spend_again", False),
             ceiling=snakemake.config.get("release", {}).get("budget"),
-            records=records_of(snakemake.config, wildcards.dataset),
+            records=records_of(snakemake.config, wildcards.dataset) if params.noise == "secure" else "",
         )
         inputs = CellInputs(
             train=tuple(os.path.dirname(path) for path in files.train if path.endswith("/manifest.json")),
@@ -46,9 +46,11 @@ if __name__ == "__main__":
             validation=os.path.dirname(files.choosing[0]) if files.get("choosing") else None,
         )
         outputs = dict(snakemake.output.items())
-        if take(request, inputs, outputs):
-            pass  # secure noise has paid for it already
-        elif params.options.get("devices", 1) > 1:
-            launch(request, inputs, outputs, snakemake.log[0], snakemake.threads)
-        else:
-            train_cell(request, inputs, outputs)
+
+        def train():
+            if params.options.get("devices", 1) > 1:
+                launch(request, inputs, outputs, snakemake.log[0], snakemake.threads)
+            else:
+                train_cell(request, inputs, outputs)
+
+        take_or_train(request, inputs, outputs, train)

@@ -1,15 +1,16 @@
 """Checkpoints of a long training: what a killed run needs to end as it would have ended.
 
 A checkpoint holds what was released (iterates and what the optimiser made of them), never a batch or a gradient. With
-seeded noise the steps after it are drawn as they would have been; with secure noise they are drawn anew, and what was
-lost with the killed process has left nowhere.
+seeded noise the steps after it are drawn as they would have been; with secure noise they are drawn anew, what was lost
+with the killed process has left nowhere, and the training is written down as soon as there is a checkpoint.
 """
 
 import json
 import logging
 import os
+import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +29,25 @@ class Keeper:
         made_by: what the run depends on; a checkpoint of another run is not used.
         minutes: at least so much time between checkpoints; 0: one a step.
         steps: one after so many steps too, however little time they took; 0: by time alone.
+        book: given the name of a training as soon as a checkpoint of it is on the disk, before training goes on from it
+            or beyond it; may be given it again.
 
     Attributes:
         curve: rows that the caller collects along training; they are kept with the rest.
+        training: the name, a random one, of the training that the checkpoint is of.
     """
 
-    def __init__(self, path: str | os.PathLike, made_by: object, minutes: float, steps: int = 0):
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        made_by: object,
+        minutes: float,
+        steps: int = 0,
+        book: Callable[[str], None] | None = None,
+    ):
         self.curve: list[tuple] = []
+        self.training = secrets.token_hex(8)
+        self._book = book
         self._path, self._made_by = Path(path), json.dumps(made_by, sort_keys=True)
         self._seconds, self._saved, self._steps = 60 * minutes, time.monotonic(), steps
         self._started, self._before = time.monotonic(), 0.0
@@ -45,7 +58,11 @@ class Keeper:
         return self._before + time.monotonic() - self._started
 
     def load(self) -> tuple[dict[str, np.ndarray], dict] | None:
-        """The tensors and facts of the last checkpoint; None where there is none of this run."""
+        """The tensors and facts of the last checkpoint; None where there is none of this run.
+
+        Raises:
+            StudyError: the book refuses it.
+        """
         try:
             facts = read_tensor_metadata(self._path)
             tensors = read_tensors(self._path)
@@ -57,6 +74,8 @@ class Keeper:
         self.curve[:] = [tuple(row) for row in json.loads(facts["curve"])]  # whoever writes to it goes on
         self._before = float(facts["seconds"])
         known = json.loads(facts["facts"])
+        self.training = facts.get("training", self.training)
+        self._write_down()
         _log.info("training goes on after step %s, from %s", known.get("done"), self._path)
         return tensors, known
 
@@ -66,18 +85,30 @@ class Keeper:
         return by_steps or time.monotonic() - self._saved >= self._seconds
 
     def save(self, tensors: Mapping[str, np.ndarray], facts: Mapping) -> None:
-        """Replace the checkpoint; a run that has diverged keeps its last finite one."""
+        """Replace the checkpoint; a run that has diverged keeps its last finite one.
+
+        Raises:
+            StudyError: the disk is full, or the book refuses the training; then there is none.
+        """
         if not all(np.isfinite(value).all() for value in tensors.values()):
             return
         metadata = {
             "made_by": self._made_by,
             "curve": json.dumps(self.curve),
             "seconds": str(self.seconds),
+            "training": self.training,
             "facts": json.dumps(facts),
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_tensors(self._path, dict(tensors), metadata)
+        write_tensors(self._path, dict(tensors), metadata, private=True, durable=self._book is not None)
+        self._write_down()
         self._saved = time.monotonic()
+
+    def _write_down(self) -> None:
+        """Once is enough: what was begun is written down whole."""
+        if self._book:
+            self._book(self.training)
+            self._book = None
 
     def remove(self) -> None:
         """Delete the checkpoint: the run is complete."""

@@ -1,21 +1,25 @@
 """What secure noise has paid for, in a place that is no output of Snakemake: no run removes or overwrites it.
 
 A training's files lie in a folder of their own, named by their hashes: a changed file is seen even where a line of the
-book, by an earlier version, names none.
+book, by an earlier version, names none. Beside such folders lies the checkpoint of a training that is under way.
 """
 
+import contextlib
+import fcntl
 import hashlib
 import json
+import logging
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dpstudy.errors import StudyError
-from dpstudy.files import atomic, clear_disk_errors, read_json, sha256, write_json
+from dpstudy.files import atomic, clear_disk_errors, read_json, sha256, sync, write_json
 
 _LONGEST = 100  # characters of a folder's name
 _MARK = 16  # hexadecimal digits of a hash, as in `made_by`
+_log = logging.getLogger("dpstudy")
 
 
 def name_of(files: Mapping[str, str]) -> str:
@@ -45,6 +49,42 @@ class PaidStore:
             name = hashlib.sha256(name.encode()).hexdigest()[:_MARK]
         return self.root / "cells" / cell / f"seed={name}"
 
+    def checkpoint(self, cell: str, seeds: Sequence[int]) -> Path:
+        """Where the checkpoint of a training of a cell with these seeds lies."""
+        return self.place(cell, seeds) / "checkpoint.safetensors"
+
+    def trainings(self, cell: str, seeds: Sequence[int]) -> list[Path]:
+        """The folders of all trainings of a cell with these seeds, whole ones."""
+        return [path for path in sorted(self.place(cell, seeds).glob("[!.]*")) if path.is_dir()]
+
+    @contextlib.contextmanager
+    def claim(self, cell: str, seeds: Sequence[int]) -> Iterator[None]:
+        """Train a cell with these seeds alone: whoever else wants to waits, then finds what was made of it. The lock
+        ends with its process.
+
+        Raises:
+            StudyError: the folder cannot be written to.
+        """
+        place = self.place(cell, seeds)
+        with clear_disk_errors(place):
+            self._make(place)
+            lock = os.open(place / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                _log.info("cell %s: another process trains it, and is waited for", cell)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            except OSError:  # a file system without locks: of two that end, the second sees the line of the first
+                _log.warning("%s cannot be locked: of two trainings of one cell the first to end will count", place)
+            yield
+        finally:
+            os.close(lock)
+
+    def _make(self, place: Path) -> None:
+        place.mkdir(parents=True, exist_ok=True)
+        os.chmod(self.root, 0o700)
+
     def add(self, cell: str, seeds: Sequence[int], write: Callable[[Path], None]) -> dict[str, str]:
         """Keep what `write` puts into a folder: whole, on the disk, and for its owner's eyes alone.
 
@@ -56,8 +96,7 @@ class PaidStore:
         """
         place = self.place(cell, seeds)
         with clear_disk_errors(place):
-            place.mkdir(parents=True, exist_ok=True)
-            os.chmod(self.root, 0o700)
+            self._make(place)
             for leftover in place.glob(".*.tmp"):
                 shutil.rmtree(leftover, ignore_errors=True)
             temporary = place / f".{os.getpid()}.tmp"
@@ -66,14 +105,14 @@ class PaidStore:
                 write(temporary)
                 for path in temporary.iterdir():
                     os.chmod(path, 0o600)
-                    _sync(path)
-                _sync(temporary)
+                    sync(path)
+                sync(temporary)
                 files = hashes_of(temporary)
                 folder = place / name_of(files)
                 shutil.rmtree(folder, ignore_errors=True)  # of the same name: the same files, or changed ones
                 os.rename(temporary, folder)
                 for path in (place, *place.parents):
-                    _sync(path)
+                    sync(path)
                     if path == self.root.parent:
                         break
             except BaseException:
@@ -134,13 +173,5 @@ def publish(folder: Path, outputs: Mapping[str, str]) -> None:
         StudyError: the disk is full, or the folder cannot be written to.
     """
     for path in sorted(outputs.values(), key=lambda path: os.path.basename(path) == "run.json"):
-        with atomic(path, private=True) as temporary:
+        with atomic(path, private=True, durable=True) as temporary:
             shutil.copyfile(folder / os.path.basename(path), temporary)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

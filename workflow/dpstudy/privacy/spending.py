@@ -1,10 +1,17 @@
 """What trainings with secure noise have spent: a line each, kept for good. Noise that is drawn again spends again.
 
 Where the owner sets a ceiling, all trainings on the same records together stay below it. It is held when a training is
-written down, which is before anything of it is kept: of two that end at the same time, and do not both fit, the second
-is refused and leaves nothing.
+written down, which is before anything of it leaves the store: of two that end at the same time, and do not both fit,
+the second is refused and leaves nothing.
+
+A training that keeps checkpoints, which hold what was released, is written down when the first of them is there, with
+all that it will spend; the line that it ends with is of the same `training`, and counts instead.
+
+The file is replaced as a whole, and lies on the disk before anybody goes on: a kill, a full disk or a power cut leaves
+the old lines or the new ones.
 """
 
+import contextlib
 import datetime
 import fcntl
 import json
@@ -13,25 +20,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dpstudy.errors import StudyError
+from dpstudy.files import atomic, clear_disk_errors
 from dpstudy.privacy.printed import upper_bound
 
 BOOK = "results/privacy/spent.jsonl"
 CONTENT = "content"  # "ids" of a line: records without names were named by what they hold
+_KEYS = {"when": str, "dataset": str, "cell": str, "seed": int, "ledger": dict}  # that every line has
+_MORE = {"records": str, "files": dict, "config": str, "training": str, "ids": str}
+_COUNTED = {"unit": str, "guarantee": str, "delta": float, "events": list}  # of a line's ledger
 
 
 class BeyondBudgetError(StudyError):
     """With a training more would be spent than the owner allows, or nobody can tell."""
 
 
-class Spending:
-    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger", "files", "ids"}.
+class OvertakenError(Exception):
+    """Meanwhile another process has trained the same, and written it down."""
 
-    Lines of earlier versions have no "files", the hashes of what lies in the store of paid models; those of data sets
-    whose rows go by number (`numbered`) have no "ids".
+
+class Spending:
+    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger", "config", "files", "training", "ids"}.
+
+    "files" are the hashes of what lies in the store of paid models. A line without them is of a training that was begun
+    ("training" names it, as the line does that it ends with), or of an earlier version, as is one without "config", its
+    fingerprint. Lines of data sets whose rows go by number (`numbered`) have no "ids".
 
     Args:
         path: BOOK, but in tests.
-        again: a cell may be trained once more; what that spends is written down like the first.
+        again: a cell may be trained once more with other settings or records; what that spends is written down like
+            the first.
         ceiling: the most epsilon that trainings on the same records may spend together; None: as much as they want.
     """
 
@@ -42,41 +59,68 @@ class Spending:
         """Its lines, from the first.
 
         Raises:
-            StudyError: a line is damaged.
+            StudyError: a line is damaged, or no entry.
         """
         if not self.path.exists():
             return
-        for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), start=1):
+        for number, line in enumerate(self.path.read_bytes().splitlines(), start=1):
             try:
-                yield json.loads(line)
-            except ValueError:
+                yield _entry(line)
+            except (ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, a giant number
+                why = str(error) if isinstance(error, _NoEntryError) else "it is not JSON"
                 raise StudyError(
-                    f"{self.path}: line {number} is damaged; nobody can tell what was spent. Mend it by hand"
+                    f"{self.path}: line {number} is damaged ({why}); nobody can tell what was spent. Mend it by hand"
                 ) from None
 
-    def check(self, cell: str, seeds: Sequence[int]) -> None:
-        """Refuse to train a cell with secure noise that was trained before.
+    def trainings(self) -> list[dict]:
+        """A line for each training: of one that was begun and has ended, the line that it ended with."""
+        entries = list(self.entries())
+        ended = {_training(entry) for entry in entries if not is_begun(entry)}
+        return [entry for entry in entries if not (is_begun(entry) and _training(entry) in ended)]
+
+    def check(self, cell: str, seeds: Sequence[int], training: str | None = None) -> None:
+        """Refuse to train a cell with secure noise that was trained, or begun, before.
+
+        Args:
+            training: that goes on, from its checkpoint.
 
         Raises:
             StudyError: it was, and nobody said that it may be again.
         """
         if self.again:
             return
-        for entry in self.entries():
-            if entry["cell"] == cell and entry["seed"] in seeds:
+        for entry in self.trainings():
+            if entry["cell"] != cell or entry["seed"] not in seeds:
+                continue
+            if not is_begun(entry):
                 raise StudyError(
                     f"cell {cell}: it was trained with secure noise on {entry['when'][:10]}, which spent privacy; "
                     "training it again spends as much again. `make status` says what was changed: undo that. If nobody "
-                    f"has seen what came of it, remove its lines from {self.path} and the folder results/cells/{cell};"
-                    " else write release: {spend_again: true} (docs/own-data.md)"
+                    f"has seen what came of it, remove its lines from {self.path} and its folders in results/cells and "
+                    "results/privacy/paid/cells; else write release: {spend_again: true} (docs/own-data.md)"
+                )
+            if entry["training"] != training:
+                raise StudyError(
+                    f"cell {cell}: its training of seed {entry['seed']} was begun with secure noise on "
+                    f"{entry['when'][:10]}, with other settings, or its checkpoint is gone; to begin again spends as "
+                    "much again. Undo what was changed, and it goes on; else write release: {spend_again: true} "
+                    "(docs/own-data.md)"
                 )
 
-    def afford(self, dataset: str, cell: str, seeds: Sequence[int], ledger: Mapping, records: str = "") -> None:
+    def afford(
+        self,
+        dataset: str,
+        cell: str,
+        seeds: Sequence[int],
+        ledger: Mapping,
+        records: str = "",
+        training: str | None = None,
+    ) -> None:
         """Refuse what would go beyond the ceiling together with all that was spent on the same records.
 
         Args:
             ledger: of each of the seeds; its delta is the one at which all of it is added up.
-            records: as of `record`.
+            records, training: as of `record`.
 
         Raises:
             BeyondBudgetError: it would, or nobody can tell.
@@ -84,7 +128,11 @@ class Spending:
         """
         if self.ceiling is None:
             return
-        past = [entry["ledger"] for entry in self.entries() if about(entry, dataset, records)]
+        past = [
+            entry["ledger"]
+            for entry in self.trainings()
+            if about(entry, dataset, records) and not (training and entry.get("training") == training)
+        ]
         budget = f"release: {{budget: {self.ceiling}}}"
         if ledger["unit"] == "subject" and any(one["unit"] != "subject" for one in past):
             raise BeyondBudgetError(
@@ -125,7 +173,11 @@ class Spending:
         seeds: int | Sequence[int],
         ledger: Mapping,
         records: str = "",
+        *,
         files: Mapping[str, str] | None = None,
+        config: str = "",
+        training: str | None = None,
+        known: int | None = None,
     ) -> None:
         """Add a line a seed; jobs that do so at the same time wait for each other.
 
@@ -135,24 +187,83 @@ class Spending:
         Args:
             records: which records these are, whatever the data set is called (study/locations.py).
             files: name -> SHA-256 of what was made (privacy/paid_store.py).
+            config: the fingerprint of what was trained.
+            training: its name, where it keeps checkpoints; without `files`, it was begun.
+            known: how many of its lines (`ended`) there were before it; None: however many.
 
         Raises:
-            StudyError: as of `afford`; then nothing is added.
+            StudyError: as of `afford`, or the disk is full; then nothing is added.
+            OvertakenError: there are more such lines than were known; then nothing is added.
         """
         seeds = [seeds] if isinstance(seeds, int) else seeds
         when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         entry = {"when": when, "dataset": dataset, "records": records, "cell": cell}
-        told = {"ledger": dict(ledger)} | ({"files": dict(files)} if files else {})
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.path, "a", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            self.afford(dataset, cell, seeds, ledger, records)
+        told = {"ledger": dict(ledger), "files": files and dict(files), "config": config, "training": training}
+        told = {key: value for key, value in told.items() if value}
+        with self._locked():
+            if known is not None and self.ended(cell, seeds) > known:
+                raise OvertakenError
+            self.afford(dataset, cell, seeds, ledger, records, training)
             if not self.numbered(dataset, records):
                 entry["ids"] = CONTENT
             self.path.with_name("total.json").unlink(missing_ok=True)
-            file.writelines(json.dumps(entry | {"seed": seed} | told) + "\n" for seed in seeds)
-            file.flush()
-            os.fsync(file.fileno())
+            before = self.path.read_bytes() if self.path.exists() else b""
+            if before and not before.endswith(b"\n"):
+                before += b"\n"  # whoever mended the book by hand
+            lines = "".join(json.dumps(entry | {"seed": seed} | told) + "\n" for seed in seeds)
+            with atomic(self.path, private=True, durable=True) as temporary:
+                temporary.write_bytes(before + lines.encode())
+
+    def ended_seeds(self) -> set[tuple[str, int]]:
+        """(cell, seed) of all trainings that have ended."""
+        return {(entry["cell"], entry["seed"]) for entry in self.entries() if not is_begun(entry)}
+
+    def ended(self, cell: str, seeds: Sequence[int]) -> int:
+        """How many lines there are of trainings of a cell, with any of the seeds, that have ended."""
+        lines = (entry for entry in self.entries() if entry["cell"] == cell and entry["seed"] in seeds)
+        return sum(not is_begun(entry) for entry in lines)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        with clear_disk_errors(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+
+class _NoEntryError(ValueError):
+    """A line that is JSON, and no entry of the book."""
+
+
+def _entry(line: bytes) -> dict:
+    entry = json.loads(line)
+    _check_types(entry, _KEYS, _MORE, "the line")
+    _check_types(entry["ledger"], _COUNTED, {}, "its ledger")
+    return entry
+
+
+def _check_types(content: object, needed: Mapping[str, type], more: Mapping[str, type], what: str) -> None:
+    if not isinstance(content, dict):
+        raise _NoEntryError(f"{what} is no entry")
+    if missing := [key for key in needed if key not in content]:
+        raise _NoEntryError(f"{what} lacks {missing[0]!r}")
+    for key, kind in {**needed, **more}.items():
+        kinds = (int, float) if kind is float else kind
+        if key in content and (not isinstance(content[key], kinds) or isinstance(content[key], bool)):
+            raise _NoEntryError(f"{key!r} of {what} is not of the type {kind.__name__!r}")
+
+
+def is_begun(entry: Mapping) -> bool:
+    """Whether a line was written when a training had its first checkpoint, and not when it had ended."""
+    return "training" in entry and "files" not in entry
+
+
+def _training(entry: Mapping) -> tuple:
+    return entry["cell"], entry["seed"], entry.get("training")
 
 
 def about(entry: Mapping, dataset: str, records: str | None) -> bool:

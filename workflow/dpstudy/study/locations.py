@@ -1,5 +1,6 @@
 """Where a study's data and weights lie, and whether they are there; no file is opened."""
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterator
@@ -23,18 +24,23 @@ def data_root(config: dict) -> str:
     return os.environ.get("DPSTUDY_DATA") or config["data_root"]
 
 
-def records_of(config: dict, dataset: str) -> str:
+_MOST_FOLDERS = 64  # that links of one data set lead to, each under its own name
+
+
+def records_of(config: dict, dataset: str, links: bool = True) -> str:
     """Which records a data set has: short names, joined by "+", that do not depend on what a study calls it; behind a
     "<" those of all folders around (`spending.about` reads them).
 
     Each folder, or file, that is read has a name, a second one that enlarges the data set too; two data sets with a
     name in common may have records in common: those that read, cut, sample or protect the same folder in two ways, or
     one of which reads a folder around the other's. A folder that was moved is another one. The first name is of the
-    reader too, as in books that earlier versions wrote.
+    reader too, as in books that earlier versions wrote. Symbolic links are followed: folders that they lead to count as
+    read.
 
     Args:
         config: a study's, checked or as it was read.
         dataset: one of its private ones.
+        links: look for links, which takes a second for each million files.
     """
     entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
     root = data_root({"data_root": "data"} | config)
@@ -43,12 +49,31 @@ def records_of(config: dict, dataset: str) -> str:
     around: list[str] = []
     for source in sources:
         folder = Path(root, source["location"]).resolve() if "location" in source else None
-        found += [f"{source['reader']} {folder or ''}", *([str(folder)] if folder else [])]
-        around += map(str, folder.parents) if folder else []
+        folders = [folder, *(_linked(folder) if links else ())] if folder else []
+        found += [f"{source['reader']} {folder or ''}", *map(str, folders)]
+        around += dict.fromkeys(str(parent) for one in folders for parent in one.parents)
     own, outer = (
         "+".join(hashlib.sha256(name.encode()).hexdigest()[:16] for name in names) for names in (found, around)
     )
     return f"{own}<{outer}" if outer else own
+
+
+def _linked(folder: Path) -> list[Path]:
+    """The folders outside of it that links below a folder lead to; where they are many, the one around them all."""
+    found, due = set(), [folder]
+    while due:
+        with contextlib.suppress(OSError), os.scandir(due.pop()) as entries:  # what cannot be read is read by nobody
+            for entry in entries:
+                if entry.is_symlink():
+                    target = Path(entry.path).resolve()
+                    target = target if target.is_dir() else target.parent
+                    if not target.is_relative_to(folder):
+                        found.add(target)
+                elif entry.is_dir():
+                    due.append(Path(entry.path))
+    if len(found) > _MOST_FOLDERS:
+        return [Path(os.path.commonpath(found))]
+    return sorted(found)
 
 
 def weights_file(config: dict, features: dict) -> Path | None:

@@ -66,7 +66,7 @@ def kept_numbers(config: dict, dataset: str, book: Spending) -> list[str]:
     """
     entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
     unnamed = any(may_be_numbered(source) and source["reader"] != LABELS for source in own_sources(entry))
-    return [KEPT_NUMBERS] if unnamed and book.numbered(dataset, records_of(config, dataset)) else []
+    return [KEPT_NUMBERS] if unnamed and book.numbered(dataset, records_of(config, dataset, links=False)) else []
 
 
 def inherited_choices(dataset: dict, entry: dict) -> list[str]:

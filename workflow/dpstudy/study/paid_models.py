@@ -4,6 +4,7 @@ What a run is about to train is looked at before its first job: Snakemake remove
 itself could object, and a model that is gone was paid for in vain.
 """
 
+import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpstudy.errors import StudyError
-from dpstudy.files import read_json, sha256
+from dpstudy.files import read_json, read_tensor_metadata, sha256
 from dpstudy.privacy.paid_store import PaidStore, name_of
-from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spending import Spending, is_begun
 
 OVERWRITTEN = (
     "cell {}: its model was trained with secure noise, and this run would train another in its place; what it spent "
     "would be lost. Copy it elsewhere, or undo what was changed; else write release: {{spend_again: true}}"
 )
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A training that was begun: its name, and what began it (`made_by` of its run, and its seed)."""
+
+    training: str
+    made_by: dict
 
 
 @dataclass(frozen=True)
@@ -54,13 +63,18 @@ class PaidModels:
 
     def __init__(self, book: Spending):
         self.book, self.store = book, store_of(book)
-        entries = list(book.entries())
-        self._last = {(entry["cell"], entry["seed"]): entry for entry in entries}
+        entries = book.trainings()
+        self._last = {(entry["cell"], entry["seed"]): entry for entry in entries if not is_begun(entry)}
+        self._begun = {(entry["cell"], entry["seed"]) for entry in entries if is_begun(entry)}
         self._named = {name_of(entry["files"]) for entry in entries if "files" in entry}
 
     def cells(self) -> set[str]:
         """The cells that stand in the book."""
         return {cell for cell, _ in self._last}
+
+    def knows(self, cell: str, seeds: Sequence[int]) -> bool:
+        """Whether a training of a cell, with any of the seeds, was begun or has ended."""
+        return any((cell, seed) in self._last or (cell, seed) in self._begun for seed in seeds)
 
     def lines(self, cell: str, seeds: Sequence[int]) -> list[dict]:
         """The last line of the book for each of the seeds that have one."""
@@ -78,8 +92,28 @@ class PaidModels:
         if files := lines[0].get("files"):
             folders = [place / name_of(files)]
         else:
-            folders = [path for path in place.glob("[!.]*") if path.name not in self._named]
+            folders = [path for path in self.store.trainings(cell, seeds) if path.name not in self._named]
         return folders[0] if len(folders) == 1 and folders[0].is_dir() else None
+
+    def unbooked(self, cell: str, seeds: Sequence[int]) -> list[Path]:
+        """The folders of trainings that ended before the book had them, as a death leaves them."""
+        old = [line["ledger"] for line in self.lines(cell, seeds) if "files" not in line]
+        folders = [path for path in self.store.trainings(cell, seeds) if path.name not in self._named]
+        return [path for path in folders if not old or read_json(path / "ledger.json") not in old]
+
+    @staticmethod
+    def begun_at(checkpoint: Path) -> Begun | None:
+        """The training that a checkpoint is of; None: there is none, or a damaged one."""
+        try:
+            told = read_tensor_metadata(checkpoint)
+            return Begun(told["training"], json.loads(told["made_by"]))
+        except (StudyError, KeyError, ValueError):
+            return None
+
+    def goes_on(self, due: Due) -> str | None:
+        """The name of the training that a due one goes on with, by its checkpoint; None: it begins."""
+        begun = self.begun_at(self.store.checkpoint(due.cell, due.seeds))
+        return begun.training if begun and begun.made_by["config"] == due.fingerprint else None
 
     def config_of(self, due: Due) -> str | None:
         """The config hash of a training that is in the store, or can be put there; None: there is none."""
@@ -157,7 +191,7 @@ def guard(due: Iterable[Due], book: Spending, secure: bool, others: bool = False
 
     Args:
         due: all trainings of the run.
-        book: what was spent; one that allows to spend again allows this too.
+        book: what was spent; where it allows to spend again, what is of other settings or records is lost.
         secure: the run draws secure noise.
         others: cells that are not trained are scored in this run.
 
@@ -167,16 +201,16 @@ def guard(due: Iterable[Due], book: Spending, secure: bool, others: bool = False
     Raises:
         StudyError: names the cell, and how many more there are.
     """
-    if book.again:
-        return False
     trainings, paid, booked = list(due), PaidModels(book), False
     refusals, lossless = [], True
     for training in trainings:
-        booked = booked or bool(secure and paid.lines(training.cell, training.seeds))
+        booked = booked or (secure and paid.knows(training.cell, training.seeds))
         sentence, kept = _refusal(training, paid, secure)
         if sentence:
             refusals.append(sentence)
             lossless = lossless and kept
+    if book.again:
+        return False
     if refusals and not (lossless and (others or len(refusals) < len(trainings))):
         more = f" ({len(refusals) - 1} more cells likewise)" if len(refusals) > 1 else ""
         raise StudyError(f"nothing was run: {refusals[0]}{more}")
@@ -186,13 +220,13 @@ def guard(due: Iterable[Due], book: Spending, secure: bool, others: bool = False
 def _refusal(training: Due, paid: PaidModels, secure: bool) -> tuple[str | None, bool]:
     """Why it must not be trained (None: it may, or is taken from the store), and whether its job can say so itself
     without a loss."""
-    if secure and paid.lines(training.cell, training.seeds):
+    if secure and paid.knows(training.cell, training.seeds):
         folder = None
         try:
             folder = paid.keep(training)
             if folder and read_json(folder / "run.json")["made_by"]["config"] == training.fingerprint:
                 return None, True
-            paid.book.check(training.cell, training.seeds)
+            paid.book.check(training.cell, training.seeds, paid.goes_on(training))
         except StudyError as error:
             there = map(os.path.exists, (training.ledger, *training.outputs.values()))
             return str(error), folder is not None or not any(there)

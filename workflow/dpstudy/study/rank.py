@@ -10,6 +10,7 @@ from dpstudy.job import job
 from dpstudy.progress import SHOWN
 from dpstudy.study.cells import Cell
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
+from dpstudy.study.paid_training import resumed
 from dpstudy.study.training import keeper_of, made_by, settled, train_cell
 
 
@@ -20,8 +21,9 @@ def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
     method = methods.load(request.options["method"])
     parameters = methods.parameters(request.options["method"], settled(request, inputs)[0])
     plan, data = method.plan(parameters, problem), training_data(method, parameters, problem, inputs)
+    before = resumed(request, inputs) if plan.events else None
+    keeper = keeper_of(request, parameters, before.made_by if before else made_by(request, inputs.hashes()))
     for seed in request.seeds:
-        keeper = keeper_of(request, parameters, made_by(request, inputs.hashes()), seed)
         method.fit(data, parameters, problem, plan, request.noise_source("train", 0, seed), keeper=keeper)
 
 

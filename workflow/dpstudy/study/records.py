@@ -41,6 +41,27 @@ def keep_records() -> None:
         return
 
 
+def record_own_jobs() -> None:
+    """Called in a job of a queue: its own Snakemake records what made its outputs.
+
+    Else only the run that sent it does, and what a job makes after its run died would be made once more. Snakemake does
+    so where it sends all jobs at once (`immediate_submit`) and ends before they do.
+    """
+    from snakemake.persistence import PersistenceBase
+
+    finished = PersistenceBase.finished
+
+    async def recorded(self, job):
+        settings = self.dag.workflow.remote_execution_settings
+        before, settings.immediate_submit = settings.immediate_submit, True
+        try:
+            await finished(self, job)
+        finally:
+            settings.immediate_submit = before
+
+    PersistenceBase.finished = recorded
+
+
 def unrecorded(paths: Iterable[str]) -> list[str]:
     """Those of the files that exist, and that no record says what made them.
 

@@ -30,7 +30,7 @@ def write_totals(
         spent: where trainings with secure noise are written down.
         records: data set -> which records it has (locations.records_of).
     """
-    book, known = list(Spending(spent).entries()) if spent else [], records or {}
+    book, known = Spending(spent).trainings() if spent else [], records or {}
     datasets, mine = {}, set()
     read: dict[str, list[tuple[dict, int]]] = {name: [] for name in deltas}
     for cell in cells:

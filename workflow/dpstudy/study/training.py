@@ -1,11 +1,10 @@
 """Training one cell for all its seeds: what the rules train_* do."""
 
-import contextlib
+import functools
 import importlib
 import logging
 import time
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 from dpstudy import methods
 from dpstudy.allocator import keep_freed_memory
@@ -17,7 +16,6 @@ from dpstudy.features.shards import FeatureTable
 from dpstudy.files import write_json, write_table
 from dpstudy.methods.problem import Fit, Plan, Problem, check_fit, check_plan
 from dpstudy.privacy.ledger import build_ledger, check_run
-from dpstudy.privacy.spending import BeyondBudgetError
 from dpstudy.progress import progress
 from dpstudy.study.cells import hyperparameters, is_beyond_target
 from dpstudy.study.documents import (
@@ -32,7 +30,7 @@ from dpstudy.study.documents import (
 )
 from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem, training_data
 from dpstudy.study.monitor import Monitor, holds_spent
-from dpstudy.study.paid_training import pay
+from dpstudy.study.paid_training import begin, checkpoint_of, pay, remove_checkpoint, resumed, unbooked_forgotten
 from dpstudy.study.provenance import origin_of_scores, versions
 from dpstudy.study.tuned import PAID_TUNING, pays
 from dpstudy.tuning.trials import Choice, best_trial
@@ -89,69 +87,88 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     plan = method.plan(parameters, problem)
     check_plan(plan, problem, request.options["method"], is_beyond_target(request.options | hyper))
     _log.info("plan: %s", plan)
-    _check_spending(request, problem, plan)
+    before = resumed(request, inputs) if plan.events else None
+    known = _check_spending(request, problem, plan, before.training if before else None)
     data = None if paid else training_data(method, parameters, problem, inputs)
     test = inputs.held_out_rows()
     found = {"classes": manifests[0]["classes"], "multi_label": manifests[0]["multi_label"]}
     made = made_by(request, inputs.hashes())
+    if before and before.made_by["library"] != made["library"]:
+        made["begun_by"] = before.made_by["library"]
     task = CellTask(request, method, parameters, problem, plan, hyper, made_by=made, **found)
+    tuning = choice.summary if choice else {}
+    ledger = ledger_of(task, tuning)
+    keeper = keeper_of(request, parameters, before.made_by if before else made, ledger)
     outcome, attacks = Outcome(), None
     for seed in progress(request.seeds, request.cell.path):
         if outcome.repeatable:
             outcome.repeat(seed)
             continue
-        _train_seed(task, inputs, data, test, seed, "curve" in outputs, outcome)
+        _train_seed(task, inputs, data, test, seed, "curve" in outputs, outcome, keeper)
     if "audit" in outputs:
         source = request.noise_source("audit", 0, request.seeds[0])
         attacks = method.audit(Fit(outcome.first_model), data, parameters, problem, plan, source)
-    _write(task, paid.summary if paid else choice.summary if choice else {}, outcome, attacks, test, outputs)
-    if request.checkpoint:
-        Path(request.checkpoint).unlink(missing_ok=True)
+    if paid:
+        tuning = paid.summary
+        ledger = ledger_of(task, tuning)
+    pays_for = None
+    if request.spending and plan.events:
+        pays_for = functools.partial(
+            pay, request, ledger, outputs, known=known, training=keeper.training if keeper else None
+        )
+    _write(task, tuning, ledger, outcome, attacks, test, outputs, pays_for)
+    remove_checkpoint(request)
 
 
-def _check_spending(request: CellRequest, problem: Problem, plan: Plan) -> None:
+def _check_spending(request: CellRequest, problem: Problem, plan: Plan, training: str | None) -> int:
     """Refuse what must not be spent again, or at all, before any time goes into it.
 
-    What is beyond the budget leaves no checkpoint either, which is a noisy model too.
+    Args:
+        training: the name of what it goes on with.
+
+    Returns:
+        how often it was trained before.
     """
     book = request.spending
-    if book and plan.events:
-        book.check(request.cell.path, request.seeds)
-    if book and book.ceiling:  # an infinite epsilon, which stands in no book, is beyond any
+    if book is None:
+        return 0
+    cell = request.cell
+    if plan.events:
+        book.check(cell.path, request.seeds, training)
+    if book.ceiling:  # an infinite epsilon, which stands in no book, is beyond any
         named = {"n": problem.n, "unit": request.dataset["unit"], "noise": request.noise}
         ledger = build_ledger(plan.events, problem.budget, **named, no_guarantee=why_none(request, problem))
-        with _forgotten_beyond_budget(request):
-            book.afford(request.cell.dataset, request.cell.path, request.seeds, ledger, request.records)
+        with unbooked_forgotten(request):
+            book.afford(cell.dataset, cell.path, request.seeds, ledger, request.records, training)
+    return book.ended(cell.path, request.seeds)
 
 
-@contextlib.contextmanager
-def _forgotten_beyond_budget(request: CellRequest) -> Iterator[None]:
-    try:
-        yield
-    except BeyondBudgetError:
-        if request.checkpoint:
-            Path(request.checkpoint).unlink(missing_ok=True)
-        raise
+def keeper_of(request: CellRequest, parameters, made: dict, ledger: Mapping | None = None):
+    """The checkpoint of a training of one seed that takes long enough to be killed; else None.
 
-
-def keeper_of(request: CellRequest, parameters, made: dict, seed: int):
-    """The checkpoint of one seed, where training takes long enough to be killed; else None."""
-    if request.checkpoint is None:
+    Args:
+        made: what the run depends on.
+        ledger: of the run; None in processes that only help.
+    """
+    if request.checkpoint is None or parameters is None:
         return None
     from dpstudy.methods.keeper import Keeper
 
+    book = None
+    if request.spending and ledger and ledger["events"]:
+        book = functools.partial(begin, request, ledger)
     every = parameters.checkpoint_minutes, parameters.checkpoint_steps
-    return Keeper(request.checkpoint, made | {"seed": seed}, *every)
+    (seed,) = request.seeds
+    return Keeper(checkpoint_of(request), made | {"seed": seed}, *every, book)
 
 
 def _train_seed(
-    task: CellTask, inputs: CellInputs, data, test: FeatureTable, seed: int, stepped: bool, outcome: Outcome
+    task: CellTask, inputs: CellInputs, data, test: FeatureTable, seed: int, stepped: bool, outcome: Outcome, keeper
 ) -> None:
     started = time.monotonic()
     request, problem, plan, method, parameters = task.request, task.problem, task.plan, task.method, task.parameters
     source = request.noise_source("train", 0, seed)
     extra, curve = {}, outcome.curve
-    keeper = keeper_of(request, parameters, task.made_by, seed) if parameters is not None else None
     if keeper:
         extra["keeper"] = keeper
     if stepped:
@@ -177,13 +194,19 @@ def _train_seed(
 def _write(
     task: CellTask,
     tuning: dict,
+    ledger: dict,
     outcome: Outcome,
     attacks: list[dict] | None,
     test: FeatureTable,
     outputs: dict[str, str],
+    pay_for: Callable[[Callable[[Mapping[str, str]], None]], None] | None,
 ) -> None:
-    """The cell's files, once what they say was checked; what was paid for is kept, and written down, before that."""
-    request, run, ledger = task.request, run_of(task, tuning, outcome), ledger_of(task, tuning)
+    """The cell's files, once what they say was checked; what was paid for is kept, and written down, before that.
+
+    Args:
+        pay_for: given what writes the files to paths by the keys of `outputs`; None: nothing was paid.
+    """
+    request, run = task.request, run_of(task, tuning, outcome)
     check_documents(run, ledger, outputs)
     scores = score_table(test, outcome.scores, task.classes, origin_of_scores(task.made_by))
 
@@ -197,8 +220,4 @@ def _write(
         write_json(paths["ledger"], ledger)
         write_json(paths["run"], run)
 
-    if request.spending and task.plan.events:
-        with _forgotten_beyond_budget(request):
-            pay(request, ledger, outputs, save)
-    else:
-        save(outputs)
+    (pay_for or (lambda write: write(outputs)))(save)
