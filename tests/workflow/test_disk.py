@@ -56,9 +56,7 @@ def test_a_read_only_mount_is_said_by_status_and_before_a_run(tmp_path, place):
             assert f"{named}: cannot be written to; it is read-only, or another user's. Make it" in (
                 result.stdout + result.stderr
             )
-            lists = (
-                place == "results" and "status" in program[0]
-            )  # that only reads
+            lists = place == "results" and "status" in program[0]  # that only reads
             assert (result.returncode, "  missing digits/" in result.stdout) == ((0, True) if lists else (1, False))
             assert "Traceback" not in result.stderr and "runs them on this machine" not in result.stdout
 
