@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.workflow.conftest import StudyFolder
 
 OTHERS = 0o077
-# What is open before the Snakefile has been read: folders of Snakemake's, with a process's number and which library file
-# imports which.
+# What is open before the Snakefile has been read: folders of Snakemake's, with a process's number and which file of the
+# library imports which.
 BEFORE = re.compile(r"study/\.snakemake(/log|/dpstudy-run|/\.?dpstudy-imports\.json(\.\d+\.tmp)?)?")
 
 

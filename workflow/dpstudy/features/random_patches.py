@@ -61,7 +61,7 @@ class RandomPatches:
 
 
 def _pooling(height: int, width: int) -> np.ndarray:
-    """(H W, GRID^2) float32: the mean over each cell, as torch's adaptive pooling takes it; cells share an odd middle."""
+    """(H W, GRID^2) float32: the mean over each cell, as torch pools adaptively: cells share an odd middle."""
     found = np.zeros((height, width, GRID, GRID), np.float32)
     ends = [[(cell * side // GRID, -(-(cell + 1) * side // GRID)) for cell in range(GRID)] for side in (height, width)]
     for row, (top, bottom) in enumerate(ends[0]):

@@ -1,5 +1,5 @@
-"""Whether what a file holds fits together, before anything is computed with it: arrays would be spread over each other's
-axes, and a number may ask for any amount of memory."""
+"""Whether what a file holds fits together, before anything is computed with it: arrays would be spread over the axes of
+others, and a number may ask for any amount of memory."""
 
 import json
 import math

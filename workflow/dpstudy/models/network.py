@@ -96,9 +96,15 @@ class NetworkModel:
         shape = shape_of(path, metadata["shape"], 3)
         if any(len(value) != math.prod(shape) for value in tensors.values()):
             raise StudyError(f"{path}: its center or scale is none of records of the shape {shape}")
-        size = shape_of(path, metadata["input_size"], 2) if "input_size" in metadata else None
-        architecture, classes = metadata["architecture"], int(metadata["classes"])
-        taken = (shape[0], *size) if size else shape
+        size = None
+        if "input_size" in metadata:
+            height, width = shape_of(path, metadata["input_size"], 2)
+            size = height, width
+        architecture, classes, taken = (
+            metadata["architecture"],
+            int(metadata["classes"]),
+            (shape[0], *(size or shape[1:])),
+        )
         networks.check_promise(lambda: networks.build(architecture, taken, classes), state, f"{path}: {architecture!r}")
         return cls(architecture, shape, classes, state, **tensors, metadata=metadata, input_size=size)
 

@@ -49,8 +49,8 @@ def builder(architecture: str) -> Callable[..., nn.Module]:
 
 
 def check_promise(make: Callable[[], nn.Module], tensors: Mapping, what: str) -> None:
-    """Check, before memory is asked for, that what a network is made of has the shapes of a file's tensors: its name and
-    its numbers may promise more than the file holds.
+    """Check, before memory is asked for, that a network has the shapes of a file's tensors: its name and numbers may
+    promise more than the file holds.
 
     Args:
         make: makes the network.

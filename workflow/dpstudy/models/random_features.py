@@ -192,7 +192,8 @@ class RandomFeatureModel:
         projection = None
         if inner:
             check_layout(path, inner, linear.LAYOUT, linear.OPTIONAL)
-            projection = LinearModel(**inner, unit=linear.is_true(path, facts, "projection_unit"))
+            lines = inner["weights"], inner["bias"], inner.get("center"), inner.get("scale")
+            projection = LinearModel(*lines, unit=linear.is_true(path, facts, "projection_unit"))
         marks = None
         if "landmarks" in tensors:
             near, *numbers = (positive(path, facts, name) for name in ("neighbours", "threshold", "extra"))

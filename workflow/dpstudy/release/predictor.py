@@ -28,8 +28,8 @@ _PIXELS = 1 << 24  # decoded at once, or one image
 class Predictor:
     """The model of a bundle, behind all that stands before it.
 
-    A bundle comes from somebody else: no file of it makes this ask for much more memory than the files take, an image of
-    4,096 pixels a side, and what its network makes of that.
+    A bundle comes from somebody else: none of its files makes this ask for much more memory than they take, an image of
+    4,096 pixels a side, and what a network makes of that.
 
     Args:
         folder: of the bundle, as `release.bundle` writes it.
