@@ -40,15 +40,9 @@ TEXTS = [
     ),
     *("wrn-1000000-1", "wrn-16-99999999999999999999", "nfnet-f6", "timm:vit_giant_patch14_224", "timm:x"),
 ]
-LEDGER = {
-    "version": "0.1",
-    "guarantee": "proved",
-    "events": [],
-    "not_accounted": [],
-    "unit": "record",
-    "n": 1,
-    "delta": 0,
-}
+EVENT = {"name": "sum", "mechanism": "gaussian", "sampling": "poisson", "count": 1}
+# of an earlier version, whose errata are looked for
+LEDGER = {"guarantee": "proved", "events": [EVENT], "not_accounted": ["x"], "unit": "record", "n": 9, "delta": 1e-4}
 
 
 def linear(path, inputs, **changes):
@@ -175,7 +169,7 @@ def changed(content, path, value):
 # What nobody reads, or repeats as it is, may be anything; of the others what is right too. `...`: it may be missing.
 UNREAD = {
     "bundle.json": ("name", "features.backbone", "features.fit", "classes.0", "classes.1"),
-    "ledger.json": ("version", "n", "delta", "unit", "events", "not_accounted", "guarantee"),
+    "ledger.json": ("n", "delta", "unit", "events", "not_accounted", "guarantee"),
     "backbone/card.json": ("public", "versions", "architecture", "backbone", "classes"),
     "fit/card.json": ("",),
 }
@@ -264,6 +258,16 @@ def test_tensors_of_any_shape_are_refused(bundle):
                     f"{name}: {how}"
                 )
         save_file(tensors, path, facts)
+
+
+def test_files_that_are_missing_empty_or_folders_are_refused(bundle):
+    for path in [path for path in bundle.rglob("*") if path.suffix in (".json", ".safetensors", ".png")]:
+        content = path.read_bytes()
+        for change in (path.unlink, path.touch, lambda path=path: (path.unlink(), path.mkdir())):
+            change()
+            assert predicted(bundle)[0] == 1, path
+        path.rmdir()
+        path.write_bytes(content)
 
 
 @pytest.mark.parametrize("model", ["vit_giant_patch14_224", "nf-resnet-200", "resnext29-cifar"])

@@ -39,19 +39,17 @@ class Predictor:
     """
 
     def __init__(self, folder: str | Path):
-        folder = Path(folder)
-        self._folder = folder
-        self._facts = read_json(folder / "bundle.json")
-        check(self._facts, "bundle", str(folder / "bundle.json"))
-        if kind_of(folder / "model.safetensors") == HOLDS_RECORDS:
-            raise StudyError(f"{folder}: its model holds a point for each private record, which no bundle does")
-        self._model = load_model(folder / "model.safetensors")
-        self.classes = self._facts["classes"]
-        self.multi_label = self._facts["multi_label"]
+        self._folder = Path(folder)
         with self._fitting():
             self._open()
 
     def _open(self) -> None:
+        self._facts = read_json(self._folder / "bundle.json")
+        check(self._facts, "bundle", str(self._folder / "bundle.json"))
+        self.classes, self.multi_label = self._facts["classes"], self._facts["multi_label"]
+        if kind_of(self._folder / "model.safetensors") == HOLDS_RECORDS:
+            raise StudyError(f"{self._folder}: its model holds a point for each private record, which no bundle does")
+        self._model = load_model(self._folder / "model.safetensors")
         image, options = self._facts["image"], self._facts["features"]
         shape = (*image["size"], image["channels"])
         self._extractor = self._projection = None
