@@ -5,6 +5,7 @@ import contextlib
 import copy
 import io
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -119,8 +120,15 @@ BUNDLES = [pixels, scatternet, random_patches, kernel_means, network, public_par
 def predicted(folder):
     """What predict.py ends with, and what it says; more than a sentence, a gigabyte or 20 seconds is an error."""
     out, said = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said), bounded():
-        status = main(folder, [str(folder / "image.png")])
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(said),
+        warnings.catch_warnings(record=True) as also,
+    ):
+        warnings.simplefilter("always")
+        with bounded():
+            status = main(folder, [str(folder / "image.png")])
+    assert not also, [str(warning.message) for warning in also]
     line = said.getvalue()
     if status:
         assert status == 1 and line.startswith("predict.py: ") and line.count("\n") == 1 and not out.getvalue(), line

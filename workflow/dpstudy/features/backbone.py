@@ -23,7 +23,7 @@ class Backbone(NetworkInput):
         self.card = read_json(Path(folder) / "card.json")
         trained = self.card["options"]
         self._trained = tuple(self.card["image_shape"])
-        shape_of(f"{folder}: image_shape of card.json", str([*self._trained[2:], *self._trained[:2]]), 3)
+        shape_of(f"{folder}: image_shape of card.json", str([*self._trained[2:], *self._trained[:2]]))
         tensors = read_tensors(Path(folder) / "model.safetensors")
 
         def made():  # with a classifier of one class, which is taken off

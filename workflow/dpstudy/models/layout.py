@@ -42,22 +42,22 @@ def check_layout(
             raise StudyError(f"{where}: the tensor {name!r} is {kind} of {shape}, and does not fit the others")
 
 
-def shape_of(where: str | os.PathLike, text: str, axes: int) -> tuple[int, ...]:
-    """The shape that a JSON list holds: (C, H, W), or (H, W).
+def shape_of(where: str | os.PathLike, text: str) -> tuple[int, ...]:
+    """The shape that a JSON list holds: (C, H, W), (H, W) or (d,).
 
     Raises:
         StudyError: it is no such list, or an image would have more than 4,096 pixels a side.
 
-    >>> shape_of("a file", "[3, 32, 32]", 3)
+    >>> shape_of("a file", "[3, 32, 32]")
     (3, 32, 32)
     """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
-    listed = isinstance(found, list) and len(found) == axes and all(type(side) is int and side > 0 for side in found)
-    if not listed or max(found[-2:]) > MOST_SIDE:
-        raise StudyError(f"{where}: {text[:50]!r} is no shape of {axes} numbers with at most {MOST_SIDE} pixels a side")
+    listed = isinstance(found, list) and 1 <= len(found) <= 3 and all(type(side) is int and side > 0 for side in found)
+    if not listed or (len(found) > 1 and max(found[-2:]) > MOST_SIDE):
+        raise StudyError(f"{where}: {text[:50]!r} is no shape of records, with at most {MOST_SIDE} pixels a side")
     return tuple(found)
 
 

@@ -93,12 +93,12 @@ class NetworkModel:
         metadata, tensors = read_tensor_metadata(path), read_tensors(path)
         state = {name.removeprefix(_WEIGHTS): tensors.pop(name) for name in list(tensors) if name.startswith(_WEIGHTS)}
         check_layout(path, tensors, {"center": "d", "scale": "d"}, "center scale")
-        shape = shape_of(path, metadata["shape"], 3)
+        shape = shape_of(path, metadata["shape"])
         if any(len(value) != math.prod(shape) for value in tensors.values()):
             raise StudyError(f"{path}: its center or scale is none of records of the shape {shape}")
         size = None
         if "input_size" in metadata:
-            height, width = shape_of(path, metadata["input_size"], 2)
+            height, width = shape_of(path, metadata["input_size"])
             size = height, width
         architecture, classes, taken = (
             metadata["architecture"],

@@ -4,6 +4,7 @@ import argparse
 import csv
 import math
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -103,11 +104,12 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="image files")
     images = parser.parse_args(arguments).images
     try:
-        predictor = Predictor(folder)
-        with in_a_sentence(f"{folder / 'ledger.json'}: is no ledger"):
-            for sentence in errata(read_json(folder / "ledger.json")):
-                print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)
-        scores = predictor.scores(images)
+        with warnings.catch_warnings(action="ignore"):  # of libraries, beside a sentence of ours
+            predictor = Predictor(folder)
+            with in_a_sentence(f"{folder / 'ledger.json'}: is no ledger"):
+                for sentence in errata(read_json(folder / "ledger.json")):
+                    print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)
+            scores = predictor.scores(images)
     except StudyError as error:
         print(f"predict.py: {error}".replace("\n", " ")[:_LONGEST], file=sys.stderr)
         return 1
