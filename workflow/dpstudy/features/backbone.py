@@ -29,14 +29,15 @@ class Backbone(NetworkInput):
         def made():  # with a classifier of one class, which is taken off
             return backbones.build(trained, self._trained, 1)
 
-        networks.check_promise(lambda: backbones.body(made()), tensors, f"{folder}: model.safetensors and card.json")
+        unfit = f"{folder}: model.safetensors and card.json do not fit; delete both"
+        networks.check_promise(lambda: backbones.body(made()), tensors, unfit)
         head = backbones.classifier(network := made())
         network = backbones.body(network)
         found = {key: torch.from_numpy(value) for key, value in tensors.items() if not key.startswith(f"{head}.")}
         try:
             network.load_state_dict(found)
         except RuntimeError:
-            raise StudyError(f"{folder}: model.safetensors and card.json do not fit; delete both") from None
+            raise StudyError(unfit) from None
         if options.get("pool", "model") != "model":
             network = backbones.body(network, options["pool"])
         network = Centred(network) if isinstance(network, SmallCNN) else network

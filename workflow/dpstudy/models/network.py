@@ -105,7 +105,9 @@ class NetworkModel:
             int(metadata["classes"]),
             (shape[0], *(size or shape[1:])),
         )
-        networks.check_promise(lambda: networks.build(architecture, taken, classes), state, f"{path}: {architecture!r}")
+        networks.check_promise(
+            lambda: networks.build(architecture, taken, classes), state, f"{path}: {architecture!r} has other weights"
+        )
         return cls(architecture, shape, classes, state, **tensors, metadata=metadata, input_size=size)
 
 

@@ -48,13 +48,14 @@ def builder(architecture: str) -> Callable[..., nn.Module]:
     return _family(architecture).build
 
 
-def check_promise(make: Callable[[], nn.Module], tensors: Mapping, what: str) -> None:
+def check_promise(make: Callable[[], nn.Module], tensors: Mapping, sentence: str) -> None:
     """Check, before memory is asked for, that a network has the shapes of a file's tensors: its name and numbers may
     promise more than the file holds.
 
     Args:
         make: makes the network.
         tensors: arrays by the names of its parameters and buffers; others may be there, and buffers may not.
+        sentence: what is wrong where they do not fit.
 
     Raises:
         StudyError: a parameter is missing there, or has another shape, or one that is no number of the network's kind.
@@ -74,7 +75,7 @@ def check_promise(make: Callable[[], nn.Module], tensors: Mapping, what: str) ->
         or (tensors[name].dtype.kind == "f") != own[name].is_floating_point()
     ]
     if missing or other:
-        raise StudyError(f"{what}: these weights are not its own")
+        raise StudyError(sentence)
 
 
 def classifier(network: nn.Module) -> str:
