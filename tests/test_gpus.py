@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from dpstudy import gpus
+from dpstudy.errors import StudyError
 
 CHILD = "import sys; from dpstudy import gpus; gpus._count = lambda: 4; gpus.take(1); import os; "
 CHILD += "print(os.environ['CUDA_VISIBLE_DEVICES'], flush=True); sys.stdin.read()"
@@ -69,3 +70,46 @@ def test_without_a_choice_nothing_changes(machine, monkeypatch):
 
 def test_a_job_may_take_them_all(machine, monkeypatch):
     assert taken(8, monkeypatch) == "0,1,2,3"
+
+
+def linked(folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    folder.symlink_to(tmp_path / "elsewhere")
+
+
+def of_another(folder, _):
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 65534, 65534)
+
+
+FOLDERS = {
+    "a link": linked,
+    "a file": lambda folder, _: folder.touch(),
+    "open to others": lambda folder, _: (folder.mkdir(), folder.chmod(0o755)),
+    "writable to a group": lambda folder, _: (folder.mkdir(), folder.chmod(0o720)),
+    "another user's": of_another,
+}
+
+
+@pytest.mark.parametrize("case", FOLDERS)
+def test_a_folder_that_others_made_or_reach_is_refused(machine, monkeypatch, case):
+    """In the folder for temporary files anybody may have made it; nothing is written into it or where it leads."""
+    if case == "another user's" and os.geteuid():
+        pytest.skip("only root gives a folder away")
+    FOLDERS[case](machine / f"dpstudy-gpus-{os.getuid()}", machine)
+    before = sorted(machine.rglob("*"))
+    with pytest.raises(StudyError, match=f"dpstudy-gpus-{os.getuid()}: the locks .* set TMPDIR to a folder of your"):
+        gpus.take(1)
+    assert sorted(machine.rglob("*")) == before and "CUDA_VISIBLE_DEVICES" not in os.environ
+
+
+def test_the_folder_of_the_locks_is_this_users_alone(machine, monkeypatch):
+    before = os.umask(0)
+    try:
+        assert taken(1, monkeypatch) == "0"
+    finally:
+        os.umask(before)
+    assert {path.name: path.stat().st_mode & 0o777 for path in machine.rglob("*")} == {
+        f"dpstudy-gpus-{os.getuid()}": 0o700,
+        "0": 0o600,
+    }

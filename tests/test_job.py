@@ -29,6 +29,23 @@ def test_what_is_kept_to_its_owner_is_closed_to_others_before_and_after(tmp_path
     assert not any(path.stat().st_mode & 0o077 for path in tmp_path.iterdir())
 
 
+def test_a_log_that_was_begun_before_goes_on_where_nobody_else_has_it_open(tmp_path):
+    """Snakemake begins its log before it reads the Snakefile; whoever has opened it since sees no more of it."""
+    (tmp_path / "log").mkdir()
+    path, beside = tmp_path / "log" / "now.log", tmp_path / "lock"
+    with open(path, "w") as log, open(beside, "w") as lock:
+        print("begun", file=log, flush=True)
+        inode = os.fstat(lock.fileno()).st_ino
+        with open(path) as reader:
+            keep_to_owner(str(tmp_path))
+            print("a person's name", file=log, flush=True)
+            assert reader.read() == "begun\n"
+        assert os.fstat(lock.fileno()).st_ino == inode, "a lock is no log: closing its file would give it back"
+        assert not os.get_inheritable(log.fileno())
+    assert path.read_text() == "begun\na person's name\n" and path.stat().st_mode & 0o777 == 0o600
+    assert list((tmp_path / "log").iterdir()) == [path]
+
+
 def test_a_folder_of_somebody_else_is_told(tmp_path, monkeypatch):
     def refuse(*_):
         raise PermissionError(1, "Operation not permitted")

@@ -10,19 +10,38 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from dpstudy.errors import StudyError
 from run import RUN, holder, locked
-from terminal.asked import mistake
+from terminal.asked import mistake, unwritable
 from terminal.failures import refusal
 from terminal.reasons import shorten
 
 SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), "--dry-run", "--cores", "1", "--nolock"]
 JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", re.MULTILINE)
 CELL = re.compile(r"results/(?:cells|runs)/((?:[^/]+/){3}eps=[^/]+)/(?:seed=(\d+)/)?(?:run|metrics)\.json")
+# The last line of a traceback of Snakemake's, where it could not make a folder or file of its own.
+UNMADE = re.compile(r"^\w+Error: \[Errno \d+\] (.+): '(.+)'$", re.MULTILINE)
 NAMED = 8  # cells that are listed one by one
 
 
 def main(arguments: list[str]) -> int:
     """Print the state of the study that Snakemake's arguments name; the exit status is that of Snakemake's dry run."""
+    try:
+        return show(arguments)
+    except StudyError as error:
+        print(f"dpstudy: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"dpstudy: {error.filename}: {error.strerror}; mend this and try again", file=sys.stderr)
+    return 1
+
+
+def show(arguments: list[str]) -> int:
+    """As `main`.
+
+    Raises:
+        StudyError: a file of the study is damaged.
+        OSError: a file or folder cannot be read or made.
+    """
     if said := mistake(arguments):
         print(f"dpstudy: {said}", file=sys.stderr)
         return 1
@@ -34,6 +53,8 @@ def main(arguments: list[str]) -> int:
     kept = {(cell, seed) for cell, seeds in pairs for seed in seeds}
     if done.returncode:
         said = refusal(done.stdout + done.stderr)
+        if not said and (unmade := UNMADE.search(done.stdout + done.stderr)):
+            said = f"{unmade[2]}: {unmade[1]}; mend this and try again"
         sys.stderr.write(f"dpstudy: {said}\n" if said else done.stdout[-2000:] + done.stderr[-2000:])
         return done.returncode
     due = list(jobs(done.stdout + done.stderr))
@@ -72,6 +93,8 @@ def main(arguments: list[str]) -> int:
         print(f"{refused} of the cells were trained with secure noise, and will not be again: see docs/own-data.md")
     elif due and (who := at_work()):
         print(f"{who} is at work in this folder; what it has not finished counts as missing")
+    elif due and (said := unwritable("results")):
+        print(said)
     elif due:
         print("the same command with `study` instead of `status` runs them on this machine")
     else:

@@ -11,6 +11,12 @@
 # #SBATCH --account=my_account
 # #SBATCH --partition=cpu
 set -euo pipefail
+if [ -n "${SLURM_JOB_ID:-}" ]; then  # SLURM opens its own file, --output above, to all, and what a run says may name persons
+  said=".snakemake/controller-$SLURM_JOB_ID.out"
+  mkdir -p .snakemake && (umask 077 && : >> "$said")
+  echo "what the run says stands in $said"
+  exec >> "$said" 2>&1
+fi
 here="train_closed_form train_stepped gather_cell score_cell prepare_manifest extract_manifest"                   # short cells
 here="$here certify_cells summarise_cells total_privacy judge_claims build_table draw_figure build_report"  # what follows
 export DPSTUDY_HERE="${DPSTUDY_HERE-$here}"

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from dpstudy.errors import StudyError
-from dpstudy.features import open_extractor
+from dpstudy.features import open_extractor, random_patches
 from dpstudy.features.images import constants
 from dpstudy.features.scaling import standardised
 
@@ -153,6 +153,14 @@ def test_random_patches_do_not_depend_on_how_many_responses_are_held(monkeypatch
     for responses in (1, 7 * 3 * 5, 3 * 7 * 3 * 7):  # one filter of one image; some filters; some images
         monkeypatch.setattr("dpstudy.features.random_patches._RESPONSES", responses)
         np.testing.assert_allclose(extractor(images), whole, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [(2, 2), (3, 23), (22, 5), (17, 17)])
+def test_the_cells_of_random_patches_are_those_of_adaptive_pooling(size):
+    """Told without a matrix of all places by all, which images of 300 pixels a side would take 30 GB for."""
+    places = size[0] * size[1]
+    pooled = torch.nn.functional.adaptive_avg_pool2d(torch.eye(places).view(places, *size), random_patches.GRID)
+    assert np.array_equal(random_patches._pooling(*size), pooled.flatten(1).numpy())
 
 
 def test_random_patches_depend_on_their_seed_and_refuse_tiny_images():

@@ -88,6 +88,20 @@ def test_rules_that_stay_with_the_controller_are_known_rules(study, tmp_path):
     assert result.returncode == 0, result.stderr
 
 
+def test_what_a_controller_says_is_read_by_its_owner_alone(tmp_path):
+    """SLURM makes the file of its own output, for all to read, before the first line of the script."""
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho a name; echo 'another name' >&2")
+    python.chmod(0o755)
+    environment = os.environ | {"DPSTUDY_PYTHON": str(python), "SLURM_JOB_ID": "7"}
+    command = ["sh", "-c", "umask 0; bash " + str(ROOT / "profiles/slurm/controller.sh")]
+    for _ in range(2):  # SLURM may send a job again, under its number
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout == "what the run says stands in .snakemake/controller-7.out\n" and not done.stderr
+    said = tmp_path / ".snakemake/controller-7.out"
+    assert said.read_text() == 2 * "a name\nanother name\n" and said.stat().st_mode & 0o777 == 0o600
+
+
 def test_jobs_that_stay_with_the_controller_leave_room_for_others(study):
     """At most as many are taken as can run: those that waited for a turn would count as submitted."""
     environment = study.environment | {"DPSTUDY_HERE": "prepare_shard"}

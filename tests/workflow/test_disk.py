@@ -3,6 +3,9 @@
 import contextlib
 import errno
 import os
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -34,6 +37,46 @@ def test_a_read_only_results_folder(empty, run):
             assert "Traceback" not in result.stderr
         assert mount("-o", "remount,rw", str(results))
         works(empty, DIGITS_SHARD)
+
+
+@pytest.mark.parametrize("place", [".", ".snakemake", "results"])
+def test_a_read_only_mount_is_said_by_status_and_before_a_run(tmp_path, place):
+    """The whole clone, what Snakemake keeps beside it, or the results."""
+    path = tmp_path / "study"
+    if place != ".":
+        make_folder(path)
+    with small_disk(path / place, "64m"):
+        study = make_folder(path) if place == "." else StudyFolder(path)
+        assert mount("-o", "remount,ro", str(path / place))
+        for program in (["workflow/status.py"], ["workflow/run.py", "--cores", "1"]):
+            result = subprocess.run(
+                [sys.executable, *program], cwd=path, env=study.environment, capture_output=True, text=True
+            )
+            named = str(path) if place == "." else place
+            assert f"{named}: cannot be written to; it is read-only, or another user's. Make it" in (
+                result.stdout + result.stderr
+            )
+            lists = place == "results" and "status" in program[0]  # that only reads
+            assert (result.returncode, "  missing digits/" in result.stdout) == ((0, True) if lists else (1, False))
+            assert "Traceback" not in result.stderr and "runs them on this machine" not in result.stdout
+
+
+def test_what_status_cannot_make_or_read_is_a_sentence(study):
+    """A folder that Snakemake wants, a ledger."""
+
+    def said(**changes):
+        environment = study.environment | changes
+        command = [sys.executable, "workflow/status.py"]
+        result = subprocess.run(command, cwd=study.path, env=environment, capture_output=True, text=True)
+        assert result.returncode == 1 and result.stderr.count("\n") == 1, result.stderr
+        return result.stderr
+
+    (study.path / ".snakemake/locks").touch()
+    assert re.match(r"dpstudy: .*/\.snakemake/locks: File exists; mend this and try again\n", said())
+    (study.path / ".snakemake/locks").unlink()
+    ledger = study.path / "results/cells/digits/pixels/ls/eps=1/ledger.json"
+    ledger.write_text("{")
+    assert "ledger.json: not valid JSON" in said()
 
 
 def test_a_results_folder_that_turns_read_only_in_mid_run(empty):

@@ -1,17 +1,20 @@
 """The frame of a job: a log file, one sentence for a user's mistake, and no life after its workflow's death."""
 
 import contextlib
+import fcntl
 import logging
 import os
 import resource
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NoReturn
 
 from dpstudy.errors import StudyError
-from dpstudy.files import disk_trouble
+from dpstudy.files import atomic, disk_trouble
 from dpstudy.gpus import take
 from dpstudy.progress import WORKFLOW
 
@@ -37,7 +40,8 @@ def ending_with_me() -> dict[str, str]:
 
 def keep_to_owner(*folders: str) -> None:
     """Called by the Snakefile: the folders, where they exist already, and all files that this process, its jobs and
-    Snakemake make from now on (logs and benchmarks too) are open to their owner alone.
+    Snakemake make from now on (logs and benchmarks too) are open to their owner alone; so is the log in one of the
+    folders that Snakemake has begun before it reads the Snakefile.
 
     Raises:
         StudyError: a folder belongs to somebody else.
@@ -53,10 +57,30 @@ def keep_to_owner(*folders: str) -> None:
                 f"{folder}: cannot be closed to others ({error.strerror}), and what this study makes is private; run "
                 "it in a folder of your own"
             ) from None
+        _write_elsewhere(Path(folder, "log"))
+
+
+def _write_elsewhere(folder: Path) -> None:
+    """What this process has open for writing in a folder, and others may have open for reading: it goes on in closed
+    files of the same names, with what has been written so far. (Of a system without /proc it goes on as it is.)"""
+    with contextlib.suppress(FileNotFoundError):
+        for entry in list(Path("/proc/self/fd").iterdir()):
+            number = int(entry.name)
+            with contextlib.suppress(OSError):  # such as that of the list itself, closed by now
+                path = entry.readlink()
+                if path.parent != folder.resolve() or not os.fstat(number).st_mode & 0o077:
+                    continue
+                if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                    continue
+                with atomic(path, private=True) as closed:
+                    shutil.copyfile(path, closed)
+                file = os.open(path, os.O_WRONLY | os.O_APPEND)
+                os.dup2(file, number, inheritable=os.get_inheritable(number))
+                os.close(file)
 
 
 def check_writable(folder: str) -> None:
-    """Called by the Snakefile before anything runs.
+    """Called before anything runs.
 
     Raises:
         StudyError: the folder is there, and nothing can be written to it.

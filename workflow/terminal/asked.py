@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from dpstudy.errors import StudyError
+from dpstudy.job import check_writable
 from dpstudy.study.targets import no_such_target
 from dpstudy.suggest import suggestion
 
@@ -19,12 +21,24 @@ def mistake(arguments: list[str]) -> str:
     """
     if not Path("Snakefile").is_file():
         return f"{Path.cwd()}: no Snakefile is here; run this in the repository's top folder"
+    # A dry run, too, has Snakemake make folders of its own.
+    if said := unwritable(".snakemake" if Path(".snakemake").exists() else str(Path.cwd())):
+        return said
     for name in _values(arguments, "--configfile", "--configfiles"):
         if said := _wrong(Path(name)):
             return said
     for name in _values(arguments, "--workflow-profile"):
         if name != "none" and (said := _wrong_profile(Path(name), any(_values(arguments, "--slurm-status-command")))):
             return said
+    return ""
+
+
+def unwritable(folder: str) -> str:
+    """One sentence where a folder is there and nothing can be written to it; "" otherwise."""
+    try:
+        check_writable(folder)
+    except StudyError as error:
+        return str(error)
     return ""
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from dpstudy.errors import StudyError
 from dpstudy.features.network_input import NetworkInput
 from dpstudy.files import read_json, read_tensors
+from dpstudy.models.layout import shape_of
 
 
 class Backbone(NetworkInput):
@@ -15,22 +16,28 @@ class Backbone(NetworkInput):
     def __init__(self, folder: str | os.PathLike, options: dict | None = None):
         import torch
 
-        from dpstudy.models import backbones
+        from dpstudy.models import backbones, networks
         from dpstudy.models.small_cnn import Centred, SmallCNN
 
         options = options or {}
         self.card = read_json(Path(folder) / "card.json")
         trained = self.card["options"]
         self._trained = tuple(self.card["image_shape"])
-        network = backbones.build(trained, self._trained, len(self.card["classes"]))
-        head = backbones.classifier(network)
-        network = backbones.body(network)
+        shape_of(f"{folder}: image_shape of card.json", str([*self._trained[2:], *self._trained[:2]]))
         tensors = read_tensors(Path(folder) / "model.safetensors")
+
+        def made():  # with a classifier of one class, which is taken off
+            return backbones.build(trained, self._trained, 1)
+
+        unfit = f"{folder}: model.safetensors and card.json do not fit; delete both"
+        networks.check_promise(lambda: backbones.body(made()), tensors, unfit)
+        head = backbones.classifier(network := made())
+        network = backbones.body(network)
         found = {key: torch.from_numpy(value) for key, value in tensors.items() if not key.startswith(f"{head}.")}
         try:
             network.load_state_dict(found)
         except RuntimeError:
-            raise StudyError(f"{folder}: model.safetensors and card.json do not fit; delete both") from None
+            raise StudyError(unfit) from None
         if options.get("pool", "model") != "model":
             network = backbones.body(network, options["pool"])
         network = Centred(network) if isinstance(network, SmallCNN) else network

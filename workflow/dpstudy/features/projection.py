@@ -7,6 +7,10 @@ import numpy as np
 
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json, read_tensors
+from dpstudy.models.layout import check_layout
+
+_FILE = "projection.safetensors"
+_LAYOUT = {"mean": "d", "components": "kd", "eigenvalues": "k", "center": "d", "scale": "d"}
 
 
 def standardised(features: np.ndarray, center: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -22,13 +26,12 @@ class Projection:
     """
 
     def __init__(self, folder: str | os.PathLike):
-        tensors = read_tensors(Path(folder) / "projection.safetensors")
+        tensors = read_tensors(Path(folder) / _FILE)
         self.card = read_json(Path(folder) / "card.json")
-        try:
-            self._mean, self._components = tensors["mean"], tensors["components"]
-            self._standard = None if "center" not in tensors else (tensors["center"], tensors["scale"])
-        except KeyError as error:
-            raise StudyError(f"{folder}: no tensor {error} in projection.safetensors; delete the folder") from None
+        standardises = not {"center", "scale"}.isdisjoint(tensors)  # both, or neither
+        check_layout(Path(folder) / _FILE, tensors, _LAYOUT, "eigenvalues" + " center scale" * (not standardises))
+        self._mean, self._components = tensors["mean"], tensors["components"]
+        self._standard = (tensors["center"], tensors["scale"]) if standardises else None
 
     @property
     def dim(self) -> int:

@@ -40,7 +40,7 @@ class RandomPatches:
         filters = torch.from_numpy(self._filters(planes.shape[1]))
         height, width = (side - PATCH + 1 for side in planes.shape[2:])
         places = height * width
-        pooling = functional.adaptive_avg_pool2d(torch.eye(places).view(places, height, width), GRID).flatten(1)
+        pooling = torch.from_numpy(_pooling(height, width))
         found = torch.empty(len(planes), 2, self.filters, GRID**2)
         with torch.inference_mode():
             for start in range(0, len(planes), block := max(1, _RESPONSES // (self.filters * places))):
@@ -58,6 +58,17 @@ class RandomPatches:
         """(filters, C 36) float32 with rows of norm 1."""
         drawn = np.random.default_rng(self.seed).standard_normal((self.filters, channels * PATCH**2), dtype=np.float32)
         return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+def _pooling(height: int, width: int) -> np.ndarray:
+    """(H W, GRID^2) float32: the mean over each cell, as torch pools adaptively: cells share an odd middle."""
+    found = np.zeros((height, width, GRID, GRID), np.float32)
+    ends = [[(cell * side // GRID, -(-(cell + 1) * side // GRID)) for cell in range(GRID)] for side in (height, width)]
+    for row, (top, bottom) in enumerate(ends[0]):
+        for column, (left, right) in enumerate(ends[1]):
+            share = np.float32(1) / np.float32(bottom - top) / np.float32(right - left)
+            found[top:bottom, left:right, row, column] = share
+    return found.reshape(height * width, GRID**2)
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> RandomPatches:

@@ -12,7 +12,7 @@ from pathlib import Path
 from dpstudy.errors import StudyError
 from dpstudy.features.network_input import NetworkInput
 from dpstudy.features.scaling import CONSTANTS
-from dpstudy.features.weights import check_fetched, check_file, fetched, load_weights
+from dpstudy.features.weights import check_fetched, check_file, fetched, fitting
 
 RESNEXT = "resnext29-cifar"
 RANDOM, HUB = "random", "hub"
@@ -31,16 +31,20 @@ class PublicNetwork(NetworkInput):
         from dpstudy.models.backbones import body
 
         model, weights = options["model"], options["weights"]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(options.get("seed", 0))
-            network, config = _build(model)
+        with torch.device("meta"):  # of tensors that lie nowhere: the name may promise more than the file holds
+            outline, config = _build(model)
+        tensors = {}
         if weights == RANDOM:
             self.made_from = {"model": model, "weights": RANDOM, "seed": str(options.get("seed", 0))}
         else:
             path = fetched(model, config) if weights == HUB else Path(data_root or ".") / weights
             check = check_fetched if weights == HUB else check_file
             self.made_from = {"model": model, "weights": check(path, options.get("sha256"))}
-            load_weights(network, path, _names(config["classifier"]))
+            tensors = fitting(outline, path, _names(config["classifier"]))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(options.get("seed", 0))
+            network = _build(model)[0]
+        network.load_state_dict(tensors, strict=False)
         if options.get("pool", "model") != "model":
             network = body(network, options["pool"])
         scaling, size = options.get("scaling", "model"), options.get("size", "model")

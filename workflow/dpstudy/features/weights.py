@@ -84,7 +84,12 @@ def check_fetched(path: str | os.PathLike, expected: str | None = None) -> str:
 
 
 def load_weights(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> None:
-    """Fill a torch network with the tensors of a file: every one of its parameters and buffers, and nothing else.
+    """Fill a torch network with the tensors of a file: arguments and errors as `fitting`."""
+    network.load_state_dict(fitting(network, path, ignored), strict=False)
+
+
+def fitting(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> dict:
+    """The tensors of a file, as many as a torch network has parameters and buffers, and nothing else.
 
     Args:
         ignored: names of layers that the file may have and the network has not: its classifier.
@@ -97,18 +102,24 @@ def load_weights(network, path: str | os.PathLike, ignored: Iterable[str] = ()) 
     own = {name: value for name, value in network.state_dict().items() if not name.endswith(_COUNTER)}
     found = {name: value for name, value in found.items() if not name.endswith(_COUNTER)}
     reshaped = [name for name in own.keys() & found.keys() if own[name].shape != found[name].shape]
+    kinds = [
+        name
+        for name in own.keys() & found.keys()
+        if own[name].dtype.is_floating_point != found[name].dtype.is_floating_point
+    ]
     wrong = [
         f"{len(names)} {what} ({', '.join(sorted(names)[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
         for names, what in (
             (own.keys() - found.keys(), "missing"),
             (found.keys() - own.keys(), "unexpected"),
             (reshaped, "of another shape"),
+            (kinds, "of another kind of number"),
         )
         if names
     ]
     if wrong:
         raise StudyError(f"{path}: its tensors are not those of this network: {', '.join(wrong)}; mend `model`")
-    network.load_state_dict(found, strict=False)
+    return found
 
 
 def _belongs(name: str, layers: tuple[str, ...]) -> bool:

@@ -12,6 +12,10 @@ class Model(Protocol):
         """(n, m) float32 scores of (n, d) features."""
 
     @property
+    def inputs(self) -> int:
+        """d."""
+
+    @property
     def parameters(self) -> int:
         """How many numbers the model holds."""
 

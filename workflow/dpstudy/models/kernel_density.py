@@ -117,6 +117,11 @@ class KernelModel:
         return found
 
     @property
+    def inputs(self) -> int:
+        """d."""
+        return self.projection.shape[1]
+
+    @property
     def parameters(self) -> int:
         """How many numbers the model holds."""
         return self.projection.size + self.points.size + self.variances.size

@@ -3,7 +3,7 @@
 import importlib
 import os
 
-from dpstudy.errors import StudyError
+from dpstudy.errors import StudyError, in_a_sentence
 from dpstudy.files import read_tensor_metadata
 
 MODELS = {  # kind -> module and class
@@ -12,6 +12,7 @@ MODELS = {  # kind -> module and class
     "network": ("dpstudy.models.network", "NetworkModel"),
     "kernel-density": ("dpstudy.models.kernel_density", "KernelModel"),
 }
+HOLDS_RECORDS = "kernel-density"  # a point for each private record
 
 
 def kind_of(path: str | os.PathLike) -> str:
@@ -30,7 +31,8 @@ def load_model(path: str | os.PathLike):
     """The model in a file, with its method `scores`.
 
     Raises:
-        StudyError: as `kind_of`.
+        StudyError: as `kind_of`, or what the file says of the model is missing or wrong.
     """
-    module, name = MODELS[kind_of(path)]
-    return getattr(importlib.import_module(module), name).load(path)
+    module, name = MODELS[kind := kind_of(path)]
+    with in_a_sentence(f"{path}: holds no whole {kind} model"):
+        return getattr(importlib.import_module(module), name).load(path)

@@ -4,8 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpstudy.errors import StudyError
 from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.models.layout import check_layout
 
+LAYOUT, OPTIONAL = {"weights": "md", "bias": "m", "center": "d", "scale": "d"}, "center scale"
 _BLOCK = 8192
 _SMALLEST_NORM = 1e-15
 
@@ -63,6 +66,11 @@ class LinearModel:
         return weights, self.bias if self.center is None else self.bias - weights @ self.center
 
     @property
+    def inputs(self) -> int:
+        """d."""
+        return self.weights.shape[1]
+
+    @property
     def parameters(self) -> int:
         """How many weights and biases there are: m (d + 1)."""
         return self.weights.size + self.bias.size
@@ -80,9 +88,25 @@ class LinearModel:
 
     @classmethod
     def load(cls, path) -> "LinearModel":
-        """Read a model that `save` wrote."""
-        metadata = read_tensor_metadata(path)
-        return cls(**read_tensors(path), metadata=metadata, unit=metadata.get("unit") == "True")
+        """Read a model that `save` wrote.
+
+        Raises:
+            StudyError: the file holds something else.
+        """
+        metadata, tensors = read_tensor_metadata(path), read_tensors(path)
+        check_layout(path, tensors, LAYOUT, OPTIONAL)
+        return cls(**tensors, metadata=metadata, unit=is_true(path, metadata, "unit"))
+
+
+def is_true(path, facts: dict[str, str], name: str) -> bool:
+    """Whether a text of a file's metadata says True; where it is missing, no.
+
+    Raises:
+        StudyError: it says neither True nor False.
+    """
+    if facts.get(name, "False") not in ("True", "False"):
+        raise StudyError(f"{path}: {name} is {facts[name]!r}, and must be True or False")
+    return facts.get(name) == "True"
 
 
 def unit_rows(x: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """A trained network with the preprocessing it was trained behind."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ import numpy as np
 from dpstudy.errors import StudyError
 from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.models import networks
+from dpstudy.models.layout import check_layout, shape_of
 
 _BLOCK = 512
 _WEIGHTS = "network."
@@ -59,6 +61,11 @@ class NetworkModel:
         return found
 
     @property
+    def inputs(self) -> int:
+        """d."""
+        return math.prod(self.shape)
+
+    @property
     def parameters(self) -> int:
         """How many weights and biases the network has."""
         return sum(value.size for value in self.state.values())
@@ -78,18 +85,30 @@ class NetworkModel:
 
     @classmethod
     def load(cls, path) -> "NetworkModel":
-        """Read a model that `save` wrote."""
+        """Read a model that `save` wrote.
+
+        Raises:
+            StudyError: the file holds something else, or weights of another network.
+        """
         metadata, tensors = read_tensor_metadata(path), read_tensors(path)
-        return cls(
+        state = {name.removeprefix(_WEIGHTS): tensors.pop(name) for name in list(tensors) if name.startswith(_WEIGHTS)}
+        check_layout(path, tensors, {"center": "d", "scale": "d"}, "center scale")
+        shape = shape_of(path, metadata["shape"])
+        if any(len(value) != math.prod(shape) for value in tensors.values()):
+            raise StudyError(f"{path}: its center or scale is none of records of the shape {shape}")
+        size = None
+        if "input_size" in metadata:
+            height, width = shape_of(path, metadata["input_size"])
+            size = height, width
+        architecture, classes, taken = (
             metadata["architecture"],
-            tuple(json.loads(metadata["shape"])),
             int(metadata["classes"]),
-            {name.removeprefix(_WEIGHTS): value for name, value in tensors.items() if name.startswith(_WEIGHTS)},
-            tensors.get("center"),
-            tensors.get("scale"),
-            metadata,
-            tuple(size) if (size := json.loads(metadata.get("input_size", "null"))) else None,
+            (shape[0], *(size or shape[1:])),
         )
+        networks.check_promise(
+            lambda: networks.build(architecture, taken, classes), state, f"{path}: {architecture!r} has other weights"
+        )
+        return cls(architecture, shape, classes, state, **tensors, metadata=metadata, input_size=size)
 
 
 def resized(images, size: tuple[int, int]):

@@ -1,7 +1,8 @@
 """The networks that are trained privately, by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import torch
 from torch import nn
 
 from dpstudy.errors import StudyError
@@ -45,6 +46,36 @@ def builder(architecture: str) -> Callable[..., nn.Module]:
         StudyError: no such architecture.
     """
     return _family(architecture).build
+
+
+def check_promise(make: Callable[[], nn.Module], tensors: Mapping, sentence: str) -> None:
+    """Check, before memory is asked for, that a network has the shapes of a file's tensors: its name and numbers may
+    promise more than the file holds.
+
+    Args:
+        make: makes the network.
+        tensors: arrays by the names of its parameters and buffers; others may be there, and buffers may not.
+        sentence: what is wrong where they do not fit.
+
+    Raises:
+        StudyError: a parameter is missing there, or has another shape, or one that is no number of the network's kind.
+    """
+    try:
+        with torch.device("meta"):  # of tensors that lie nowhere
+            network = make()
+    except (NotImplementedError, RuntimeError) as error:
+        if "meta" in str(error):  # a network of one's own, which looks at numbers while it is made
+            return
+        raise
+    own, missing = network.state_dict(), dict(network.named_parameters()).keys() - tensors.keys()
+    other = [
+        name
+        for name in own.keys() & tensors.keys()
+        if tensors[name].shape != tuple(own[name].shape)
+        or (tensors[name].dtype.kind == "f") != own[name].is_floating_point()
+    ]
+    if missing or other:
+        raise StudyError(sentence)
 
 
 def classifier(network: nn.Module) -> str:

@@ -13,10 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpstudy.arrays import Array, Place, place, to_numpy
+from dpstudy.errors import StudyError
 from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.models import linear
+from dpstudy.models.layout import check_layout, positive
 from dpstudy.models.linear import LinearModel, unit_rows
 
 LINKS = ("softmax", "sigmoid")
+_INNER = "projection."
+_LAYOUT = {"weights": "mf", "whole": "f", "frequencies": "Dp", "landmarks": "Np"}
 _BLOCK_VALUES = 1 << 23  # of psi at once: 32 MB
 
 
@@ -144,6 +149,11 @@ class RandomFeatureModel:
         return found
 
     @property
+    def inputs(self) -> int:
+        """d."""
+        return self.map.projection.inputs if self.map.projection else self.map.frequencies.shape[1]
+
+    @property
     def parameters(self) -> int:
         """How many released numbers the model holds."""
         inner = self.map.projection.parameters if self.map.projection else 0
@@ -171,16 +181,29 @@ class RandomFeatureModel:
 
     @classmethod
     def load(cls, path) -> RandomFeatureModel:
-        """Read a model that `save` wrote."""
+        """Read a model that `save` wrote.
+
+        Raises:
+            StudyError: the file holds something else.
+        """
         facts, tensors = read_tensor_metadata(path), read_tensors(path)
-        inner = {name.split(".")[1]: value for name, value in tensors.items() if name.startswith("projection.")}
-        marks = None
-        if "landmarks" in tensors:
-            numbers = int(facts["neighbours"]), float(facts["threshold"]), float(facts["extra"])
-            marks = Landmarks(tensors["landmarks"], *numbers)
+        inner = {name.removeprefix(_INNER): tensors.pop(name) for name in list(tensors) if name.startswith(_INNER)}
+        check_layout(path, tensors, _LAYOUT, "whole landmarks")
         projection = None
         if inner:
+            check_layout(path, inner, linear.LAYOUT, linear.OPTIONAL)
             lines = inner["weights"], inner["bias"], inner.get("center"), inner.get("scale")
-            projection = LinearModel(*lines, unit=facts["projection_unit"] == "True")
+            projection = LinearModel(*lines, unit=linear.is_true(path, facts, "projection_unit"))
+        marks = None
+        if "landmarks" in tensors:
+            near, *numbers = (positive(path, facts, name) for name in ("neighbours", "threshold", "extra"))
+            marks = Landmarks(tensors["landmarks"], math.ceil(near), *numbers)
         mapping = FeatureMap(tensors["frequencies"], projection, facts["link"], marks)
-        return cls(mapping, tensors["weights"], tensors.get("whole"), float(facts["floor"]), facts)
+        found = cls(mapping, tensors["weights"], tensors.get("whole"), positive(path, facts, "floor"), facts)
+        points = mapping.frequencies.shape[1]
+        scores = len(projection.bias) * (1 if mapping.link == "softmax" else 2) if projection else points
+        if mapping.link not in LINKS or scores != points or found.weights.shape[1] != mapping.dim:
+            raise StudyError(
+                f"{path}: its frequencies, its link {mapping.link!r} and its projection do not fit together"
+            )
+        return found

@@ -17,7 +17,7 @@ from dpstudy.errors import StudyError
 from dpstudy.models.names import WIDE_RESNET
 from dpstudy.models.standardised_conv import StandardisedConv2d
 
-_STEM, _GROUPS = 16, 16
+_STEM, _GROUPS, _DEEPEST = 16, 16, 1000
 
 
 class Block(nn.Module):
@@ -48,8 +48,10 @@ def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Sequent
     """
     named = WIDE_RESNET.fullmatch(architecture)
     depth, width = (int(named[1]), int(named[2])) if named else (0, 0)
-    if not named or not width or depth < 10 or (depth - 4) % 6:
-        raise StudyError(f"network {architecture!r}: write wrn-D-W, with D = 10, 16, 22, ... layers and W at least 1")
+    if not named or not width or not 10 <= depth <= _DEEPEST or (depth - 4) % 6:
+        raise StudyError(
+            f"network {architecture!r}: write wrn-D-W, with D = 10, 16, 22, ... {_DEEPEST} layers and W at least 1"
+        )
     if len(shape) != 3 or min(shape[1:]) < 4:
         raise StudyError(f"network {architecture!r}: needs images (C, H, W) of at least 4x4, not {tuple(shape)}")
     variant, channels = named[3], _STEM

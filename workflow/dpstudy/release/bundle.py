@@ -9,12 +9,13 @@ from pathlib import Path
 from dpstudy.errors import StudyError
 from dpstudy.features import extractor_modules
 from dpstudy.files import read_json, write_json
-from dpstudy.models.kinds import MODELS, kind_of
+from dpstudy.models.kinds import HOLDS_RECORDS, MODELS, kind_of
 from dpstudy.release.card import card, trained
 from dpstudy.release.packages import requirements
 from dpstudy.release.refusals import refusals
 from dpstudy.release.statement import statement
 from dpstudy.study.code import PACKAGE, closure
+from dpstudy.study.schema import FOLDER, check
 
 _PREDICT = '''"""Scores of new images: python predict.py IMAGE ... > scores.csv (needs {needs})."""
 
@@ -28,7 +29,6 @@ from dpstudy.release.predictor import main  # noqa: E402
 
 sys.exit(main(Path(__file__).parent, sys.argv[1:]))
 '''
-_HOLDS_RECORDS = "kernel-density"
 # Of the cards of public parts: not which or how many rows they were made from, nor how well they do on them, which
 # depend on private records where those chose the rows (`drop: public`).
 _CARDS = {
@@ -92,7 +92,7 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
         ledger, metrics["tuned_on"], origin.unmatched, accept, audit, origin.chosen, origin.planted, errata
     )
     kind = kind_of(cell / "model.safetensors")
-    if kind == _HOLDS_RECORDS:
+    if kind == HOLDS_RECORDS:
         against.append("its model holds a point for each private record")
     if origin.features["extractor"] == "precomputed":
         against.append("its features were brought, so that nobody could make them of new images")
@@ -105,6 +105,7 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
     features = _features(origin, target)
     facts = {"name": name, "classes": list(origin.classes), "multi_label": origin.multi_label}
     facts |= {"image": dict(origin.image), "features": features}
+    check(facts, "bundle", f"cell {name}")
     write_json(target / "bundle.json", facts)
     if audit:
         write_json(target / "audit.json", audit)
@@ -140,5 +141,9 @@ def _write_program(target: Path, kind: str, extractor: str) -> None:
         copy = target / "dpstudy" / Path(path).resolve().relative_to(PACKAGE)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
+    for name in ("bundle", "config"):  # what bundle.json is held against
+        copy = target / FOLDER.name / f"{name}.schema.yaml"
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(FOLDER / copy.name, copy)
     (target / "requirements.txt").write_text("\n".join(requirements(files)) + "\n", encoding="utf-8")
     (target / "predict.py").write_text(_PREDICT.format(needs="requirements.txt"), encoding="utf-8")

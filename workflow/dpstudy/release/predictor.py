@@ -2,46 +2,73 @@
 
 import argparse
 import csv
+import math
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from dpstudy.data.images import decode_all
-from dpstudy.errors import StudyError
+from dpstudy.errors import StudyError, in_a_sentence
 from dpstudy.evaluation.csv_file import guarded
 from dpstudy.features import open_extractor
-from dpstudy.features.normalise import normalise
+from dpstudy.features.normalise import check_normalise, normalise
 from dpstudy.features.projection import Projection
 from dpstudy.files import read_json
-from dpstudy.models.kinds import load_model
+from dpstudy.models.kinds import HOLDS_RECORDS, kind_of, load_model
 from dpstudy.privacy.errata import errata
+from dpstudy.study.schema import check
 
 _BATCH = 256
+_LONGEST = 1000  # characters of a sentence, which may repeat what a file says
+_PIXELS = 1 << 24  # decoded at once, or one image
 
 
 class Predictor:
     """The model of a bundle, behind all that stands before it.
 
+    A bundle comes from somebody else: none of its files makes this ask for much more memory than they take, an image of
+    4,096 pixels a side, and what a network makes of that.
+
     Args:
         folder: of the bundle, as `release.bundle` writes it.
 
     Raises:
-        StudyError: a file is missing or damaged.
+        StudyError: a file is missing or damaged, or does not fit the others.
     """
 
     def __init__(self, folder: str | Path):
-        folder = Path(folder)
-        self._facts = read_json(folder / "bundle.json")
-        self._model = load_model(folder / "model.safetensors")
-        self.classes = self._facts["classes"]
-        self.multi_label = self._facts["multi_label"]
-        options = self._facts["features"]
+        self._folder = Path(folder)
+        with self._fitting():
+            self._open()
+
+    def _open(self) -> None:
+        self._facts = read_json(self._folder / "bundle.json")
+        check(self._facts, "bundle", str(self._folder / "bundle.json"))
+        self.classes, self.multi_label = self._facts["classes"], self._facts["multi_label"]
+        if kind_of(self._folder / "model.safetensors") == HOLDS_RECORDS:
+            raise StudyError(f"{self._folder}: its model holds a point for each private record, which no bundle does")
+        self._model = load_model(self._folder / "model.safetensors")
+        image, options = self._facts["image"], self._facts["features"]
+        shape = (*image["size"], image["channels"])
         self._extractor = self._projection = None
         if options["extractor"] != "images":
-            self._extractor = open_extractor(options, folder / "backbone", folder)
-            self._projection = Projection(folder / "fit") if (folder / "fit").is_dir() else None
+            self._extractor = open_extractor(options, self._folder / "backbone", self._folder)
+            shape = self._extractor.shape(shape)
+            if (self._folder / "fit").is_dir():
+                self._projection = Projection(self._folder / "fit")
+                self._projection.check(math.prod(shape))
+                shape = (self._projection.dim,)
+            check_normalise(options["normalise"], shape)
+        if math.prod(shape) != self._model.inputs:
+            raise StudyError(
+                f"{self._folder}: an image gives {math.prod(shape)} numbers, and its model takes {self._model.inputs}"
+            )
+
+    def _fitting(self):
+        return in_a_sentence(f"{self._folder}: its files do not fit together; take it anew from where it came")
 
     def scores(self, paths: Sequence[str | Path]) -> np.ndarray:
         """(n, classes) scores of image files; the largest is the predicted class, or each its label's.
@@ -49,10 +76,12 @@ class Predictor:
         Raises:
             StudyError: a file is missing, or no image.
         """
-        found = [
-            self._model.scores(self._features(paths[start : start + _BATCH])) for start in range(0, len(paths), _BATCH)
-        ]
-        return np.concatenate(found) if found else np.empty((0, len(self.classes)), np.float32)
+        batch = max(1, min(_BATCH, _PIXELS // math.prod(self._facts["image"]["size"])))
+        found = [np.empty((0, len(self.classes)), np.float32)]
+        with self._fitting():
+            for start in range(0, len(paths), batch):
+                found.append(self._model.scores(self._features(paths[start : start + batch])))
+            return np.concatenate(found)
 
     def _features(self, paths: Sequence[str | Path]) -> np.ndarray:
         image, options = self._facts["image"], self._facts["features"]
@@ -75,12 +104,14 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="image files")
     images = parser.parse_args(arguments).images
     try:
-        predictor = Predictor(folder)
-        for sentence in errata(read_json(folder / "ledger.json")):
-            print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)
-        scores = predictor.scores(images)
+        with warnings.catch_warnings(action="ignore"):  # of libraries, beside a sentence of ours
+            predictor = Predictor(folder)
+            with in_a_sentence(f"{folder / 'ledger.json'}: is no ledger"):
+                for sentence in errata(read_json(folder / "ledger.json")):
+                    print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)
+            scores = predictor.scores(images)
     except StudyError as error:
-        print(f"predict.py: {error}", file=sys.stderr)
+        print(f"predict.py: {error}".replace("\n", " ")[:_LONGEST], file=sys.stderr)
         return 1
     writer = csv.writer(sys.stdout)
     named = [] if predictor.multi_label else ["predicted"]

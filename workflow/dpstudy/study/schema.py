@@ -10,6 +10,7 @@ import yaml
 from dpstudy.errors import StudyError
 
 FOLDER = Path(__file__).parents[2] / "schemas"
+_LONGEST = 1000  # characters of a message, which repeats what is wrong
 _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # what yaml.safe_load reads with, in C where it is there
 
 
@@ -26,6 +27,8 @@ def schema(name: str) -> dict:
     for node, key in (("source", "reader"), ("features", "extractor")) if name == "config" else ():
         node = content["$defs"][node]
         node["properties"][key]["enum"] = list(node[f"x-{key}s"])
+    if name == "bundle":
+        content["$defs"] = schema("config")["$defs"]
     return content
 
 
@@ -171,4 +174,4 @@ def check(content: object, name: str, where: str) -> None:
 
     for error in Draft202012Validator(schema(name)).iter_errors(content):
         place = ".".join(map(str, error.absolute_path)) or "the document"
-        raise StudyError(f"{where}: {place}: {error.message}")
+        raise StudyError(f"{where}: {place}: {error.message[:_LONGEST]}")

@@ -1,0 +1,76 @@
+"""Whether what a file holds fits together, before anything is computed with it: arrays would be spread over the axes of
+others, and a number may ask for any amount of memory."""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+
+MOST_SIDE = 4096  # pixels of an image that a network or a bundle takes
+
+
+def check_layout(
+    where: str | os.PathLike, tensors: Mapping[str, np.ndarray], layout: Mapping[str, str], optional: str = ""
+) -> None:
+    """Hold arrays of floating-point numbers against their shapes.
+
+    Args:
+        layout: name -> a letter for each axis; axes of one letter are of one length.
+        optional: names that may be missing, in a row.
+
+    Raises:
+        StudyError: one is missing, unknown, no float, or of another shape.
+
+    >>> check_layout("a file", {"weights": np.ones((3, 2)), "bias": np.ones(1)}, {"weights": "md", "bias": "m"})
+    Traceback (most recent call last):
+    dpstudy.errors.StudyError: a file: the tensor 'bias' is float64 of (1,), and does not fit the others
+    """
+    lengths: dict[str, int] = {}
+    for name in sorted(tensors.keys() | layout.keys()):
+        if name not in layout or (name not in tensors and name not in optional.split()):
+            raise StudyError(f"{where}: the tensor {name!r} is {'unknown' if name in tensors else 'missing'}")
+    for name, axes in layout.items():
+        if name not in tensors:
+            continue
+        kind, shape = tensors[name].dtype, tensors[name].shape
+        fits = kind.kind == "f" and len(shape) == len(axes) and 0 not in shape
+        if not fits or any(lengths.setdefault(*axis) != axis[1] for axis in zip(axes, shape, strict=True)):
+            raise StudyError(f"{where}: the tensor {name!r} is {kind} of {shape}, and does not fit the others")
+
+
+def shape_of(where: str | os.PathLike, text: str) -> tuple[int, ...]:
+    """The shape that a JSON list holds: (C, H, W), (H, W) or (d,).
+
+    Raises:
+        StudyError: it is no such list, or an image would have more than 4,096 pixels a side.
+
+    >>> shape_of("a file", "[3, 32, 32]")
+    (3, 32, 32)
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    listed = isinstance(found, list) and 1 <= len(found) <= 3 and all(type(side) is int and side > 0 for side in found)
+    if not listed or (len(found) > 1 and max(found[-2:]) > MOST_SIDE):
+        raise StudyError(f"{where}: {text[:50]!r} is no shape of records, with at most {MOST_SIDE} pixels a side")
+    return tuple(found)
+
+
+def positive(where: str | os.PathLike, facts: Mapping[str, str], name: str) -> float:
+    """The number above 0 that a text of `facts` is.
+
+    Raises:
+        StudyError: it is none.
+    """
+    try:
+        found = float(facts.get(name, ""))
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise StudyError(f"{where}: {name} is {facts.get(name)!r}, and must be a number above 0")
+    return found
