@@ -40,6 +40,8 @@ from dpstudy.study import black_box_options
 from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
 from dpstudy.study import locations as study_locations
+from dpstudy.study.bound import Binding, PaidHashes, refuse
+from dpstudy.study.bound_before import BoundBefore
 from dpstudy.study.code import WORKFLOW, closure, relative
 from dpstudy.study.imports import read_imports
 from dpstudy.study.origins import UNMATCHED, publics_trained_on
@@ -283,6 +285,26 @@ def guard_paid_models():
             workflow.scheduler.keepgoing = True
         if secure:
             note_records(book, {path for job in jobs for path in job.output})
+    except StudyError as error:
+        raise WorkflowError(f"dpstudy: {error}")
+
+
+def look_at_cells():
+    """Refuse to build anything on cells whose files do not belong together; what is made anew in this run is not looked
+    at."""
+    jobs = list(workflow.dag.needrun_jobs())
+    made = {path for job in jobs for path in job.output}
+    read = {path for job in jobs for path in job.input} - made
+    folders = {os.path.dirname(path) for path in read}
+    try:
+        seen = BoundBefore(Binding(PaidHashes(Spending(BOOK))))
+        faults = []
+        for cell in CELLS:
+            folder = f"results/cells/{cell.path}"
+            if folder in folders and f"{folder}/run.json" not in made and not workflow.touch:
+                faults += seen.faults(cell.path, metrics=f"{folder}/metrics.json" not in made)
+        seen.keep()
+        refuse([f"nothing was run: {told}" for told in faults])
     except StudyError as error:
         raise WorkflowError(f"dpstudy: {error}")
 

@@ -14,7 +14,7 @@ from dpstudy.evaluation.csv_file import guarded
 from dpstudy.features import open_extractor
 from dpstudy.features.normalise import normalise
 from dpstudy.features.projection import Projection
-from dpstudy.files import read_json
+from dpstudy.files import read_json, sha256
 from dpstudy.models.kinds import load_model
 from dpstudy.privacy.errata import errata
 
@@ -28,12 +28,13 @@ class Predictor:
         folder: of the bundle, as `release.bundle` writes it.
 
     Raises:
-        StudyError: a file is missing or damaged.
+        StudyError: a file is missing or damaged, or the model is not the one that the ledger is of.
     """
 
     def __init__(self, folder: str | Path):
         folder = Path(folder)
         self._facts = read_json(folder / "bundle.json")
+        _check_model(folder)
         self._model = load_model(folder / "model.safetensors")
         self.classes = self._facts["classes"]
         self.multi_label = self._facts["multi_label"]
@@ -67,6 +68,16 @@ class Predictor:
             features = self._projection(features.reshape(len(features), -1))
         flat = normalise(features, options["normalise"]).reshape(len(features), -1)
         return flat.astype(options["dtype"])
+
+
+def _check_model(folder: Path) -> None:
+    """Refuse a model whose privacy the ledger does not state; one of an earlier version names no model."""
+    files = read_json(folder / "ledger.json").get("files", {})
+    if files and sha256(folder / "model.safetensors") != files.get("model.safetensors"):
+        raise StudyError(
+            f"{folder}/model.safetensors: is not the model that ledger.json is of (another SHA-256), so that nobody "
+            "knows what privacy it has; take the bundle from its owner again (verify.py says more)"
+        )
 
 
 def main(folder: Path, arguments: Sequence[str]) -> int:
