@@ -54,15 +54,12 @@ def main(arguments: list[str]) -> int:
     missing = [cell for cell in cells if cell not in stale and cell not in taken]
     order = {cell: number for number, cell in enumerate(every)}
     missing.sort(key=lambda cell: order.get(cell, len(order)))
-    apart = exchanged([cell for cell in every if cell not in cells])
-    counts = f"{len(every.keys() - cells.keys() - apart.keys())} done, {len(stale)} stale, {len(missing)} missing"
-    print(
-        f"cells: {counts}"
-        + (f", {len(taken)} kept" if taken else "")
-        + (f", {len(apart)} with exchanged files" if apart else "")
-    )
-    for sentence in [told for faults in apart.values() for told in faults][:NAMED]:
-        print(f"  exchanged {sentence}")
+    wrong = wrong_files([cell for cell in every if cell not in cells])
+    counts = f"{len(every.keys() - cells.keys() - wrong.keys())} done, {len(stale)} stale, {len(missing)} missing"
+    print(f"cells: {counts}" + (f", {len(taken)} kept" if taken else "") + (f", {len(wrong)} wrong" if wrong else ""))
+    sentences = [told for faults in wrong.values() for told in faults]
+    for sentence in sentences[:NAMED] + ([f"and {len(sentences) - NAMED:,} more"] if len(sentences) > NAMED else []):
+        print(f"  {'wrong':8}{sentence}")
     if taken:
         print("  kept    was paid for with secure noise, and is taken as it is if its records are the same")
     for title, names in (("stale", stale), ("missing", missing)):
@@ -73,7 +70,7 @@ def main(arguments: list[str]) -> int:
     others = Counter(rule for rule, cell, _, _ in due if not cell and rule != "all")
     if others:
         print("also to run: " + ", ".join(f"{rule} {count}" for rule, count in others.items()))
-    for sentence, concerned in corrected(study, apart).items():
+    for sentence, concerned in corrected(study, wrong).items():
         more = f" and {len(concerned) - 1} more" if len(concerned) > 1 else ""
         print(f"by an earlier version (docs/errata.md): {concerned[0]}{more}: {sentence}")
     if refused := len(paid_for(due, seeds, spent)):
@@ -82,7 +79,7 @@ def main(arguments: list[str]) -> int:
         print(f"{who} is at work in this folder; what it has not finished counts as missing")
     elif due:
         print("the same command with `study` instead of `status` runs them on this machine")
-    elif not apart:
+    elif not wrong:
         print("nothing to be done")
     return 0
 
@@ -122,7 +119,7 @@ def cells_seeds_and_spent(study: dict) -> tuple[dict[str, None], list[int], set[
     return dict.fromkeys(cell.path for cell in cells.unfold(study)), study["seeds"], spent
 
 
-def exchanged(cells: list[str]) -> dict[str, list[str]]:
+def wrong_files(cells: list[str]) -> dict[str, list[str]]:
     """Cell -> why its files do not belong together, of those where they do not."""
     from dpstudy.errors import StudyError
     from dpstudy.privacy.spending import BOOK, Spending
@@ -142,8 +139,8 @@ def exchanged(cells: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def corrected(study: dict, apart: Container[str]) -> dict[str, list[str]]:
-    """What ledgers of earlier versions may state falsely -> the cells whose they are, but for those in `apart`."""
+def corrected(study: dict, wrong: Container[str]) -> dict[str, list[str]]:
+    """What ledgers of earlier versions may state falsely -> the cells whose they are, but for those in `wrong`."""
     from dpstudy.files import read_json
     from dpstudy.privacy.errata import errata, own_rows
     from dpstudy.study import cells
@@ -151,7 +148,7 @@ def corrected(study: dict, apart: Container[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for cell in cells.unfold(study):
         ledger, run = (Path(f"results/cells/{cell.path}/{name}.json") for name in ("ledger", "run"))
-        if cell.path not in apart and ledger.exists() and run.exists():
+        if cell.path not in wrong and ledger.exists() and run.exists():
             network = read_json(run)["hyperparameters"].get("network")
             for sentence in errata(read_json(ledger), network, own_rows(study["datasets"][cell.dataset])):
                 found.setdefault(sentence, []).append(cell.path)

@@ -246,18 +246,24 @@ def test_status_names_an_exchange_and_says_what_mends_it(clinic):
     assert status(clinic) == "cells: 4 done, 0 stale, 0 missing\nnothing to be done\n"
     exchange(*(clinic.path / "results/cells" / LS / f"eps={e}/ledger.json" for e in ("1", "2")))
     first, *named = status(clinic).splitlines()
-    assert first == "cells: 2 done, 0 stale, 0 missing, 2 with exchanged files"
+    assert first == "cells: 2 done, 0 stale, 0 missing, 2 wrong"
     cell, other = (f"{LS}/eps={epsilon}" for epsilon in ("1", "2"))
     folder = f"results/cells/{cell}"
     assert named[0] == (
-        f"  exchanged {folder}/ledger.json: is of {other}, and should be of {cell}; delete {folder} and run the study "
+        f"  wrong   {folder}/ledger.json: is of {other}, and should be of {cell}; delete {folder} and run the study "
         "again: what was paid for is taken from results/privacy/paid, and no noise is drawn"
     )
     assert len(named) == 2
+    ledger = clinic.path / "results/cells" / SGD / "eps=1/ledger.json"
+    whole, times = ledger.read_text(), os.stat(ledger)
+    ledger.write_text(whole[:99])
+    os.utime(ledger, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert f"  wrong   results/cells/{SGD}/eps=1/ledger.json: not valid JSON" in status(clinic)
+    ledger.write_text(whole)
     shutil.rmtree(clinic.path / BUNDLES[0])
     release = [sys.executable, "workflow/run.py", BUNDLES[0], "--cores", "2"]
     refused = subprocess.run(release, cwd=clinic.path, env=clinic.environment, capture_output=True, text=True)
-    sentence = named[0].removeprefix("  exchanged ")
+    sentence = named[0].removeprefix("  wrong   ")
     assert refused.returncode == 1 and f"dpstudy: nothing was run: {sentence}\n" in refused.stderr
     assert not (clinic.path / BUNDLES[0]).exists()
     for epsilon in ("1", "2"):
