@@ -138,6 +138,23 @@ def test_whose_a_file_is_stands_in_the_sentence(clinic):
         exchange(*(folder / name for folder in folders))
 
 
+def test_files_that_are_exchanged_together_are_named_each(clinic):
+    """But for those of which only files that were exchanged with them could tell: then these are named."""
+    cells, look = [f"{SGD}/eps={epsilon}" for epsilon in ("1", "2")], binding_of(clinic)
+    names = ("model.safetensors", "ledger.json", "run.json", "scores.parquet", "metrics.json", "curve.parquet")
+    for chosen in itertools.chain(*(itertools.combinations(names, count) for count in range(1, len(names) + 1))):
+        files = [[clinic.path / "results/cells" / cell / name for cell in cells] for name in chosen]
+        for a, b in files:
+            exchange(a, b)
+        silent = {"curve.parquet"} if "run.json" in chosen else set()
+        silent |= {"model.safetensors"} if {"run.json", "ledger.json"} <= set(chosen) else set()
+        for cell in cells:
+            told = {Path(one.partition(": ")[0]).name for one in look.faults(cell)}
+            assert told == set(chosen) - silent, chosen
+        for a, b in files:
+            exchange(a, b)
+
+
 def test_what_only_the_book_can_tell_is_told_and_an_earlier_line_cannot(clinic):
     """All of a cell's files, made to agree with each other."""
     folder, book = clinic.path / "results/cells" / LS / "eps=2", clinic.path / "results/privacy/spent.jsonl"
@@ -287,7 +304,7 @@ def test_every_exchange_between_two_bundles_is_named_by_verify(secure, tmp_path)
         assert verify(copied)[0] == 0 and "WRONG" not in verify(copied)[1]
     assert f"right: ledger.json is of {LS}/eps=1, and of this model\n" in verify(one)[1]
     assert "right: PRIVACY.md states the epsilon of ledger.json, 1\n" in verify(one)[1].replace(" 1.0\n", " 1\n")
-    assert f"is {sha256(one / 'bundle.json')}\n" in verify(one)[1]
+    assert f" {sha256(one / 'bundle.json')}\n" in verify(one)[1]
     names = [path.relative_to(one) for path in sorted(one.rglob("*")) if path.is_file()]
     differing = [name for name in names if (one / name).read_bytes() != (other / name).read_bytes()]
     assert {"PRIVACY.md", "README.md", "bundle.json", "ledger.json", "model.safetensors"} <= set(map(str, differing))

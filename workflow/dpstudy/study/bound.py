@@ -88,7 +88,7 @@ class Binding:
         run = _read(folder / RUN)
         gathered = runs.is_dir() or any("/" in name for name in _files(run))
         found = self._of_training(cell, folder, None, gathered)
-        if metrics and RUN not in found and (told := self._of_metrics(cell, folder, run)):
+        if metrics and (told := self._of_metrics(cell, folder, {} if RUN in found else run)):
             found[METRICS] = told
         if RUN in found:  # nobody knows which seeds belong to it: those that are there
             names = (path.parent.name.removeprefix("seed=") for path in runs.glob(f"seed=*/{RUN}"))
@@ -154,7 +154,7 @@ class Binding:
         metrics = _read(path)
         if other := _another(cell, _seeds(run), metrics | {"seeds": _seeds(metrics)}):
             return self._sentence(cell, path, f"is of {other}", f"of {cell}")
-        if _differs(folder / RUN, _files(metrics).get(RUN)):
+        if run and _differs(folder / RUN, _files(metrics).get(RUN)):
             return self._sentence(cell, path, f"was made of another {RUN}", f"made of {folder / RUN}")
         return None
 
