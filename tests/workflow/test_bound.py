@@ -227,6 +227,11 @@ def test_files_of_an_earlier_version_are_held_against_the_book_where_it_has_hash
         exchange(a, b)
 
 
+def test_seeds_of_an_entry_that_had_another_method_are_no_part_of_its_cell(clinic):
+    shutil.copytree(clinic.path / f"results/cells/{SGD}/eps=2", clinic.path / f"results/runs/{LS}/eps=1/seed=0")
+    assert faults_of(binding_of(clinic), clinic) == []
+
+
 def test_no_rule_builds_on_exchanged_files(clinic):
     """Where Snakemake's hooks look at nothing, as on a cluster's machine, each job does."""
     model, other = (clinic.path / "results/cells" / LS / f"eps={e}/model.safetensors" for e in ("1", "2"))

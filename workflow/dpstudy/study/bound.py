@@ -10,6 +10,8 @@ What an earlier version wrote names less: what cannot be compared is not. No led
 published, and scores are computed from test records, which may be private.
 """
 
+import contextlib
+import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +22,7 @@ from dpstudy.evaluation.score_file import cell_of_scores
 from dpstudy.files import read_json, sha256
 from dpstudy.privacy.spending import Spending
 from dpstudy.study.cells import Cell
+from dpstudy.study.schema import method_names, method_schema
 
 MODEL, SCORES, LEDGER, CURVE = "model.safetensors", "scores.parquet", "ledger.json", "curve.parquet"
 RUN, METRICS = "run.json", "metrics.json"
@@ -86,7 +89,7 @@ class Binding:
         """
         folder, runs = Path(self.results, "cells", cell), Path(self.results, "runs", cell)
         run = _read(folder / RUN)
-        gathered = runs.is_dir() or any("/" in name for name in _files(run))
+        gathered = _has_seed_jobs(run, runs)
         found = self._of_training(cell, folder, None, gathered)
         if metrics and (told := self._of_metrics(cell, folder, {} if RUN in found else run)):
             found[METRICS] = told
@@ -169,8 +172,9 @@ class Binding:
         value, results = sha256(path), Path(self.results)
         for pattern in ("cells/*/*/*/eps=*", "runs/*/*/*/eps=*/seed=*"):
             for run in sorted(results.glob(f"{pattern}/{RUN}")):
-                if run.parent != path.parent and _files(_read(run)).get(path.name) == value:
-                    return "/".join(run.parent.relative_to(results).parts[1:])
+                with contextlib.suppress(StudyError):  # a damaged one is told where it is looked at
+                    if run.parent != path.parent and _files(_read(run)).get(path.name) == value:
+                        return "/".join(run.parent.relative_to(results).parts[1:])
         return ""
 
     def _sentence(self, cell: str, path: Path, present: str, wanted: str) -> str:
@@ -217,6 +221,18 @@ def _read(path: Path) -> dict:
     if not isinstance(content, dict):
         raise StudyError(f"{path}: damaged, it is no mapping; delete it and run the study again")
     return content
+
+
+def _has_seed_jobs(run: Mapping, runs: Path) -> bool:
+    """Whether each seed of a cell is trained in a folder of its own, of which the cell is gathered."""
+    known = _trains_seeds_apart(str(run.get("method")))
+    return runs.is_dir() if known is None else known
+
+
+@functools.cache
+def _trains_seeds_apart(method: str) -> bool | None:
+    """As its schema says; None: it is of a package that is not here, or run.json is damaged."""
+    return bool(method_schema(method).get("x-per-seed")) if method in method_names() else None
 
 
 def _files(document: Mapping) -> dict:
