@@ -170,6 +170,11 @@ def test_what_only_the_book_can_tell_is_told_and_an_earlier_line_cannot(clinic):
     assert told.startswith(f"{folder}/ledger.json: is not what the training wrote") and "the book of what was" in told
     lines = [json.loads(line) for line in book.read_text().splitlines()]
     (line,) = [line for line in lines if line["cell"] == f"{LS}/eps=2"]
+    begun = {key: value for key, value in line.items() if key != "files"} | {
+        "training": "of which there is a checkpoint"
+    }
+    book.write_text("".join(json.dumps(one) + "\n" for one in [begun, *lines]))
+    assert binding_of(clinic).faults(f"{LS}/eps=2") == [told], "it wrote none of these files"
     del line["files"]
     book.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert binding_of(clinic).faults(f"{LS}/eps=2") == []

@@ -55,6 +55,8 @@ class PaidHashes:
     def __init__(self, book: Spending):
         self._cells: dict[str, dict[int, list[dict]]] = {}
         for line in book.entries():
+            if "training" in line and "files" not in line:  # begun, and wrote no more than a checkpoint
+                continue
             of_seed = self._cells.setdefault(line["cell"], {}).setdefault(line["seed"], [])
             of_seed.append(line.get("files", {}))  # of an earlier version: none
 
