@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from dpstudy.errors import StudyError
-from dpstudy.files import read_json, sha256, write_json
+from dpstudy.files import read_json, read_tensor_metadata, read_tensors, sha256, write_json, write_tensors
 from dpstudy.release import verify as module
 from dpstudy.release.bundle import write_bundle
 from dpstudy.release.predictor import Predictor
@@ -102,7 +102,9 @@ def test_a_list_that_was_changed_too_does_not_hide_what_contradicts_itself(bundl
     elif what == "guarantee":
         write_json(bundle / "ledger.json", ledger | {"guarantee": "none", "epsilon": None})
     elif what == "model":
-        (bundle / "model.safetensors").open("ab").write(b" ")
+        model = bundle / "model.safetensors"
+        other = {name: 2 * tensor for name, tensor in read_tensors(model).items()}
+        write_tensors(model, other, read_tensor_metadata(model))
     else:
         write_json(bundle / "bundle.json", facts | {"name": "toy/pixels/entry/eps=1"})
     list_anew(bundle)
