@@ -60,6 +60,7 @@ onstart:
     look_for_latex()
     look_through_own_data()
     guard_paid_models()
+    look_at_cells()
     note_graph()
     tell_plan()
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Container
 from pathlib import Path
 
 from dpstudy.errors import StudyError
@@ -74,8 +75,12 @@ def show(arguments: list[str]) -> int:
     missing = [cell for cell in cells if cell not in stale and cell not in taken]
     order = {cell: number for number, cell in enumerate(every)}
     missing.sort(key=lambda cell: order.get(cell, len(order)))
-    counts = f"{len(every.keys() - cells.keys())} done, {len(stale)} stale, {len(missing)} missing"
-    print(f"cells: {counts}" + (f", {len(taken)} kept" if taken else ""))
+    wrong = wrong_files([cell for cell in every if cell not in cells])
+    counts = f"{len(every.keys() - cells.keys() - wrong.keys())} done, {len(stale)} stale, {len(missing)} missing"
+    print(f"cells: {counts}" + (f", {len(taken)} kept" if taken else "") + (f", {len(wrong)} wrong" if wrong else ""))
+    sentences = [told for faults in wrong.values() for told in faults]
+    for sentence in sentences[:NAMED] + ([f"and {len(sentences) - NAMED:,} more"] if len(sentences) > NAMED else []):
+        print(f"  {'wrong':8}{sentence}")
     if taken:
         print("  kept    was paid for with secure noise, and is taken as it is if its records are the same")
     for title, names in (("stale", stale), ("missing", missing)):
@@ -86,7 +91,7 @@ def show(arguments: list[str]) -> int:
     others = Counter(rule for rule, cell, _, _ in due if not cell and rule != "all")
     if others:
         print("also to run: " + ", ".join(f"{rule} {count}" for rule, count in others.items()))
-    for sentence, concerned in corrected(study).items():
+    for sentence, concerned in corrected(study, wrong).items():
         more = f" and {len(concerned) - 1} more" if len(concerned) > 1 else ""
         print(f"by an earlier version (docs/errata.md): {concerned[0]}{more}: {sentence}")
     if refused := len(paid_for(due, seeds, spent)):
@@ -97,7 +102,7 @@ def show(arguments: list[str]) -> int:
         print(said)
     elif due:
         print("the same command with `study` instead of `status` runs them on this machine")
-    else:
+    elif not wrong:
         print("nothing to be done")
     return 0
 
@@ -137,8 +142,28 @@ def cells_seeds_and_spent(study: dict) -> tuple[dict[str, None], list[int], set[
     return dict.fromkeys(cell.path for cell in cells.unfold(study)), study["seeds"], spent
 
 
-def corrected(study: dict) -> dict[str, list[str]]:
-    """What ledgers of earlier versions may state falsely -> the cells whose they are."""
+def wrong_files(cells: list[str]) -> dict[str, list[str]]:
+    """Cell -> why its files do not belong together, of those where they do not."""
+    from dpstudy.errors import StudyError
+    from dpstudy.privacy.spending import BOOK, Spending
+    from dpstudy.study.bound import Binding, PaidHashes
+    from dpstudy.study.bound_before import BoundBefore
+
+    seen = BoundBefore(Binding(PaidHashes(Spending(BOOK))))
+    found = {}
+    for cell in cells:
+        try:
+            faults = seen.faults(cell)
+        except StudyError as damage:
+            faults = [str(damage)]
+        if faults:
+            found[cell] = faults
+    seen.keep()
+    return found
+
+
+def corrected(study: dict, wrong: Container[str]) -> dict[str, list[str]]:
+    """What ledgers of earlier versions may state falsely -> the cells whose they are, but for those in `wrong`."""
     from dpstudy.files import read_json
     from dpstudy.privacy.errata import errata, own_rows
     from dpstudy.study import cells
@@ -146,7 +171,7 @@ def corrected(study: dict) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for cell in cells.unfold(study):
         ledger, run = (Path(f"results/cells/{cell.path}/{name}.json") for name in ("ledger", "run"))
-        if ledger.exists() and run.exists():
+        if cell.path not in wrong and ledger.exists() and run.exists():
             network = read_json(run)["hyperparameters"].get("network")
             for sentence in errata(read_json(ledger), network, own_rows(study["datasets"][cell.dataset])):
                 found.setdefault(sentence, []).append(cell.path)

@@ -8,7 +8,7 @@ import pytest
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.score_file import score_table
 from dpstudy.features.shards import FeatureTable
-from dpstudy.files import read_json, write_json, write_table
+from dpstudy.files import read_json, sha256, write_json, write_table
 from dpstudy.study.monitor import Monitor, metrics_of_curves
 from dpstudy.study.provenance import origin_of_scores
 from dpstudy.study.schema import schema
@@ -53,6 +53,10 @@ def cell(tmp_path, test_rows):
     origin = origin_of_scores(a_run([])["made_by"])
     write_table(tmp_path / "both.parquet", score_table(test_rows, scores, CLASSES, origin))
     write_table(tmp_path / "others.parquet", score_table(test_rows, scores, CLASSES, "other code"))
+    names = {"dataset": "d", "features": "f", "entry": "e", "seeds": [3, 1]}
+    for name, epsilon in (("own", "1"), ("elsewhere", "2")):
+        told = score_table(test_rows, scores, CLASSES, origin, names | {"epsilon": epsilon})
+        write_table(tmp_path / f"{name}.parquet", told)
     for seed, given in scores.items():
         write_table(tmp_path / f"{seed}.parquet", score_table(test_rows, {seed: given}, CLASSES, origin))
     return str(tmp_path / "run.json"), scores
@@ -60,7 +64,7 @@ def cell(tmp_path, test_rows):
 
 def test_metrics_are_those_of_a_loop_over_records_from_one_file_or_several(cell, test_rows, tmp_path):
     run, scores = cell
-    for files in (["both"], ["1", "3"]):
+    for files in (["both"], ["own"], ["1", "3"]):
         score_cell(run, [f"{tmp_path}/{name}.parquet" for name in files], ASKED, "lib", str(tmp_path / "metrics.json"))
         metrics = read_json(tmp_path / "metrics.json")
         assert [row["seed"] for row in metrics["seeds"]] == [3, 1], "in the order of the run"
@@ -73,6 +77,7 @@ def test_metrics_are_those_of_a_loop_over_records_from_one_file_or_several(cell,
                 assert group["n"] == mask.sum()
                 assert group["top1"] == pytest.approx(by_hand(scores[row["seed"]], test_rows.labels, mask))
         both = [row["top1"] for row in metrics["seeds"]]
+        assert metrics["files"] == {"run.json": sha256(run)}
         assert metrics["mean"] == {"top1": pytest.approx(sum(both) / 2)}
         assert {key: metrics[key] for key in a_run([]) if key not in ("seeds", "made_by")} == {
             key: value for key, value in a_run([]).items() if key not in ("seeds", "made_by")
@@ -90,7 +95,7 @@ def test_what_was_asked_and_who_answered_is_told(cell, tmp_path):
     assert len(made) == 3
 
 
-@pytest.mark.parametrize("files", [["1"], ["1", "3", "3"], ["both", "1"], ["others"]])
+@pytest.mark.parametrize("files", [["1"], ["1", "3", "3"], ["both", "1"], ["others"], ["elsewhere"]])
 def test_scores_of_other_models_are_refused(cell, tmp_path, files):
     paths = [f"{tmp_path}/{name}.parquet" for name in files]
     with pytest.raises(

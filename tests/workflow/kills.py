@@ -204,6 +204,7 @@ def as_measured(results: dict[str, bytes]) -> dict[str, object]:
             found[name] = metrics = json.loads(content)
             for row in metrics["seeds"]:
                 del row["seconds"]
+            metrics["files"].pop("run.json", None)  # whose times are part of it
         elif name.endswith("trials.parquet"):
             found[name] = pq.read_table(pa.BufferReader(content)).drop_columns("seconds").to_pydict()
     if PAGE in found:

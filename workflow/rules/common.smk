@@ -40,6 +40,8 @@ from dpstudy.study import black_box_options
 from dpstudy.study import cells as study_cells
 from dpstudy.study import config as study_config
 from dpstudy.study import locations as study_locations
+from dpstudy.study.bound import Binding, PaidHashes, refuse
+from dpstudy.study.bound_before import BoundBefore
 from dpstudy.study.code import WORKFLOW, closure, relative
 from dpstudy.study.imports import read_imports
 from dpstudy.study.origins import UNMATCHED, publics_trained_on

@@ -214,3 +214,23 @@ def shown_benchmarks():
 def devices_of(wildcards):
     """How many processes share the training of a cell's seed."""
     return options_of(wildcards).get("devices", 1)
+
+
+def look_at_cells():
+    """Refuse to build anything on cells whose files do not belong together; what is made anew in this run is not looked
+    at."""
+    jobs = list(workflow.dag.needrun_jobs())
+    made = {path for job in jobs for path in job.output}
+    read = {path for job in jobs for path in job.input} - made
+    folders = {os.path.dirname(path) for path in read}
+    try:
+        seen = BoundBefore(Binding(PaidHashes(Spending(BOOK))))
+        faults = []
+        for cell in CELLS:
+            folder = f"results/cells/{cell.path}"
+            if folder in folders and f"{folder}/run.json" not in made and not workflow.touch:
+                faults += seen.faults(cell.path, metrics=f"{folder}/metrics.json" not in made)
+        seen.keep()
+        refuse([f"nothing was run: {told}" for told in faults])
+    except StudyError as error:
+        raise WorkflowError(f"dpstudy: {error}")

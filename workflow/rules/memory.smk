@@ -296,7 +296,7 @@ def audit_memory(wildcards, input):
 def certification_memory(wildcards, input):
     """mem_mb of certifying: sampled batches need privacy loss distributions."""
     own = [cell.options(STUDY) for cell in CELLS if cell.dataset == wildcards.dataset]
-    return int((950 if any(map(is_sampled, own)) else 188) + 8 * input.size_mb)
+    return int((950 if any(map(is_sampled, own)) else 228) + 8 * input.size_mb)
 
 
 def bundle_memory(wildcards, input):
@@ -315,4 +315,4 @@ def table_memory(wildcards, input):
 def total_memory(wildcards, input):
     """mem_mb of adding up what is spent: distributions too, where batches are sampled."""
     sampled = any(is_sampled(cell.options(STUDY)) for cell in CELLS)
-    return int((155 if sampled else 95) + 8 * input.size_mb)
+    return int((195 if sampled else 135) + 8 * input.size_mb)

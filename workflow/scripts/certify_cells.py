@@ -2,6 +2,8 @@
 
 from this_workflow import job
 
+from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.study.bound import Binding, PaidHashes, check_cells
 from dpstudy.study.certificates import write_certificates
 
 if __name__ == "__main__":
@@ -11,4 +13,5 @@ if __name__ == "__main__":
             {"name": name, "ledger": ledger, "run": run, "unnamed": snakemake.params.unnamed}
             for name, ledger, run in zip(snakemake.params.cells, files.ledgers, files.runs, strict=True)
         ]
+        check_cells(snakemake.params.cells, Binding(PaidHashes(Spending(BOOK))), metrics=False)
         write_certificates(cells, snakemake.output[0])

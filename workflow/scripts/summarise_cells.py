@@ -4,6 +4,7 @@ from this_workflow import job
 
 from dpstudy.evaluation.summary import cell_name, write_summary
 from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.study.bound import Binding, PaidHashes, check_cells
 from dpstudy.study.paid_models import PaidModels
 
 if __name__ == "__main__":
@@ -13,5 +14,6 @@ if __name__ == "__main__":
             dict(zip(axes, names, strict=True), metrics=path, expected=snakemake.params.expected[cell_name(*names)])
             for names, path in zip(snakemake.params.cells, snakemake.input.metrics, strict=True)
         ]
-        paid = PaidModels(Spending(BOOK))
-        write_summary(cells, snakemake.output.csv, snakemake.output.parquet, paid.vouches)
+        book = Spending(BOOK)
+        check_cells([cell_name(*names) for names in snakemake.params.cells], Binding(PaidHashes(book)))
+        write_summary(cells, snakemake.output.csv, snakemake.output.parquet, PaidModels(book).vouches)

@@ -1,8 +1,11 @@
 """Add up what publishing every seed and cell of each private data set would spend."""
 
+from pathlib import Path
+
 from this_workflow import job
 
-from dpstudy.privacy.spending import BOOK
+from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.study.bound import Binding, PaidHashes, check_cells
 from dpstudy.study.locations import records_of
 from dpstudy.study.totals import write_totals
 
@@ -13,5 +16,7 @@ if __name__ == "__main__":
             {"dataset": dataset, "ledger": ledger, "run": run}
             for dataset, ledger, run in zip(snakemake.params.datasets, files.ledgers, files.runs, strict=True)
         ]
+        names = [Path(path).parent.relative_to("results/cells").as_posix() for path in files.ledgers]
+        check_cells(names, Binding(PaidHashes(Spending(BOOK))), metrics=False)
         records = {name: records_of(snakemake.config, name) for name in snakemake.params.deltas}
         write_totals(cells, snakemake.params.deltas, snakemake.output[0], BOOK, records)

@@ -5,12 +5,15 @@ import os
 from this_workflow import job
 
 from dpstudy.files import read_json
+from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.release.bundle import Origin, write_bundle
+from dpstudy.study.bound import Binding, PaidHashes, check_cells
 from dpstudy.study.certificates import certified
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         files, params = snakemake.input, snakemake.params
+        check_cells([params.cell], Binding(PaidHashes(Spending(BOOK))))
         manifest = read_json(files.images)
         cell = {"name": params.cell, "ledger": files.ledger, "run": files.run, "unnamed": params.unnamed}
         height, width, channels = manifest["image_shape"] or (None, None, None)

@@ -7,8 +7,8 @@ from dpstudy.comparison.change import LEDGER, MADE_BY, SETTING, Change, changes,
 from dpstudy.comparison.means import mean_changes
 from dpstudy.comparison.tree import Cell
 
-_NO_SETTING = ("seeds", "mean", "median", "std", "made_by")  # the means are told from the seeds
-_LISTS = ("events", "not_accounted")
+_NO_SETTING = ("seeds", "mean", "median", "std", "made_by", "files")  # the means are told from the seeds
+_NO_TERM = ("events", "not_accounted", "cell", "files")  # the first two by themselves; the others name what is compared
 _OF_SEEDS = {"seeds": "seed", "split": "split"}
 
 
@@ -37,7 +37,7 @@ def _settings(cell: Cell) -> dict[str, object]:
 def _ledger(cell: Cell) -> dict[str, object]:
     """Events go by their names: one more in the list does not make the others differ."""
     path = cell.path.replace("metrics.json", "ledger.json")
-    found = flatten({key: value for key, value in cell.ledger.items() if key not in _LISTS}, path, "ledger")
+    found = flatten({key: value for key, value in cell.ledger.items() if key not in _NO_TERM}, path, "ledger")
     seen: Counter = Counter()
     for event in cell.ledger["events"]:
         name = str(event.get("name")) if isinstance(event, dict) else ""

@@ -45,7 +45,13 @@ class SeedScores:
     origin: str
 
 
-def score_table(test: "FeatureTable", scores: Mapping[int, np.ndarray], classes: Sequence[str], origin: str):
+def score_table(
+    test: "FeatureTable",
+    scores: Mapping[int, np.ndarray],
+    classes: Sequence[str],
+    origin: str,
+    cell: Mapping | None = None,
+):
     """The pyarrow Table of what each seed's model gave; `write_table` writes it, for its owner's eyes alone.
 
     Args:
@@ -53,6 +59,7 @@ def score_table(test: "FeatureTable", scores: Mapping[int, np.ndarray], classes:
         scores: seed -> (n, m) of its rows.
         classes: the m names.
         origin: a hash of what made the models.
+        cell: names of the cell that they are of, and its "seeds".
     """
     import pyarrow as pa
 
@@ -70,7 +77,27 @@ def score_table(test: "FeatureTable", scores: Mapping[int, np.ndarray], classes:
         columns["subject"] = _repeated(strings(test.subjects), len(seeds))
     for name, values in test.groups.items():
         columns[_GROUP + name] = _repeated(strings(values), len(seeds))
-    return pa.table(columns).replace_schema_metadata({"classes": json.dumps(list(classes)), "origin": origin})
+    told = {"classes": json.dumps(list(classes)), "origin": origin} | ({"cell": json.dumps(cell)} if cell else {})
+    return pa.table(columns).replace_schema_metadata(told)
+
+
+def cell_of_scores(path: str | os.PathLike) -> dict | None:
+    """Names of the cell and seeds that a file of a `score_table` is of; None: there is none, or it does not say.
+
+    Raises:
+        StudyError: the file is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        told = (parquet.read_schema(path).metadata or {}).get(b"cell")
+        return None if told is None else json.loads(told)
+    except FileNotFoundError:
+        return None
+    except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise StudyError(f"{path}: damaged parquet file ({reason}); delete it and run the study again") from None
 
 
 def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:

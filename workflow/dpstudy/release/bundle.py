@@ -8,8 +8,9 @@ from pathlib import Path
 
 from dpstudy.errors import StudyError
 from dpstudy.features import extractor_modules
-from dpstudy.files import read_json, write_json
+from dpstudy.files import read_json, sha256, write_json
 from dpstudy.models.kinds import HOLDS_RECORDS, MODELS, kind_of
+from dpstudy.release import verify
 from dpstudy.release.card import card, trained
 from dpstudy.release.packages import requirements
 from dpstudy.release.refusals import refusals
@@ -106,13 +107,14 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
     facts = {"name": name, "classes": list(origin.classes), "multi_label": origin.multi_label}
     facts |= {"image": dict(origin.image), "features": features}
     check(facts, "bundle", f"cell {name}")
-    write_json(target / "bundle.json", facts)
     if audit:
         write_json(target / "audit.json", audit)
     told = statement(ledger, name, origin.certificate["bounds"], audit, errata)
     (target / "PRIVACY.md").write_text(told, encoding="utf-8")
     (target / "README.md").write_text(card(ledger, facts, trained(metrics, origin.test_public)), encoding="utf-8")
     _write_program(target, kind, features["extractor"])
+    files = {path.relative_to(target).as_posix(): sha256(path) for path in sorted(target.rglob("*")) if path.is_file()}
+    write_json(target / "bundle.json", facts | {"files": files})
     for path in (target, *target.rglob("*")):  # made to be given away, in a folder that is closed to others
         path.chmod(0o755 if path.is_dir() else 0o644)
 
@@ -134,7 +136,7 @@ def _features(origin: Origin, target: Path) -> dict:
 
 
 def _write_program(target: Path, kind: str, extractor: str) -> None:
-    """predict.py, and the part of the library that it runs on."""
+    """predict.py with the part of the library that it runs on, and verify.py, which needs none."""
     modules = [MODELS[kind][0], *extractor_modules(extractor)]
     files = closure("dpstudy.release.predictor", *modules)
     for path in files:
@@ -146,4 +148,5 @@ def _write_program(target: Path, kind: str, extractor: str) -> None:
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(FOLDER / copy.name, copy)
     (target / "requirements.txt").write_text("\n".join(requirements(files)) + "\n", encoding="utf-8")
+    shutil.copyfile(verify.__file__, target / "verify.py")
     (target / "predict.py").write_text(_PREDICT.format(needs="requirements.txt"), encoding="utf-8")

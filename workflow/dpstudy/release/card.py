@@ -150,6 +150,7 @@ def _how(several: bool) -> list[str]:
     return [
         "```sh",
         "pip install -r requirements.txt",
+        "python verify.py  # whether this folder is as it was released",
         "python predict.py image1.png image2.png > scores.csv",
         "```",
         "",

@@ -16,7 +16,7 @@ from dpstudy.evaluation.csv_file import guarded
 from dpstudy.features import open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
 from dpstudy.features.projection import Projection
-from dpstudy.files import read_json
+from dpstudy.files import read_json, sha256
 from dpstudy.models.kinds import HOLDS_RECORDS, kind_of, load_model
 from dpstudy.privacy.errata import errata
 from dpstudy.study.schema import check
@@ -36,7 +36,7 @@ class Predictor:
         folder: of the bundle, as `release.bundle` writes it.
 
     Raises:
-        StudyError: a file is missing or damaged, or does not fit the others.
+        StudyError: a file is missing or damaged, or does not fit the others; the ledger is of another model.
     """
 
     def __init__(self, folder: str | Path):
@@ -66,6 +66,7 @@ class Predictor:
             raise StudyError(
                 f"{self._folder}: an image gives {math.prod(shape)} numbers, and its model takes {self._model.inputs}"
             )
+        _check_model(self._folder)
 
     def _fitting(self):
         return in_a_sentence(f"{self._folder}: its files do not fit together; take it anew from where it came")
@@ -96,6 +97,16 @@ class Predictor:
             features = self._projection(features.reshape(len(features), -1))
         flat = normalise(features, options["normalise"]).reshape(len(features), -1)
         return flat.astype(options["dtype"])
+
+
+def _check_model(folder: Path) -> None:
+    """Refuse a model whose privacy the ledger does not state; one of an earlier version names no model."""
+    files = read_json(folder / "ledger.json").get("files", {})
+    if files and sha256(folder / "model.safetensors") != files.get("model.safetensors"):
+        raise StudyError(
+            f"{folder}/model.safetensors: is not the model that ledger.json is of (another SHA-256), so that nobody "
+            "knows what privacy it has; take the bundle from its owner again (verify.py says more)"
+        )
 
 
 def main(folder: Path, arguments: Sequence[str]) -> int:

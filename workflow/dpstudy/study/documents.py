@@ -12,6 +12,7 @@ from dpstudy.methods.problem import Plan, Problem
 from dpstudy.privacy.audit import verdict
 from dpstudy.privacy.events import unproved
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger
+from dpstudy.study.bound import name_of_cell
 from dpstudy.study.inputs import CellRequest
 from dpstudy.study.tuned import tuned_on, unpaid_choices
 
@@ -84,7 +85,7 @@ def run_of(task: CellTask, tuning: dict, outcome: Outcome) -> dict:
 def ledger_of(task: CellTask, tuning: dict) -> dict:
     """ledger.json of a cell: what each of its seeds has released, what that certifies, and what it does not count."""
     request = task.request
-    return build_ledger(
+    ledger = build_ledger(
         task.plan.events,
         task.problem.budget,
         n=task.problem.n,
@@ -99,6 +100,7 @@ def ledger_of(task: CellTask, tuning: dict) -> dict:
         no_guarantee=why_none(request, task.problem),
         bounds=_bounds(task),
     )
+    return ledger | {"cell": name_of_cell(request.cell, seed=request.seeds[0])}
 
 
 def _bounds(task: CellTask) -> dict:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from dpstudy.errors import StudyError
 from dpstudy.files import atomic, read_json, read_table, write_json, write_table
+from dpstudy.study.bound import SCORES, hashes, releases_of
 from dpstudy.study.schema import check
 
-_OF_A_SEED = ("seeds", "made_by")
+_OF_A_SEED = ("seeds", "made_by", "files")
 
 
 def gather_cell(runs: Sequence[str], seeds: Sequence[int], fingerprint: str, outputs: dict[str, str]) -> None:
@@ -30,7 +31,7 @@ def gather_cell(runs: Sequence[str], seeds: Sequence[int], fingerprint: str, out
     for folder, seed, run, ledger in zip(runs, seeds, found, ledgers, strict=True):
         if [row["seed"] for row in run["seeds"]] != [seed]:
             raise StudyError(f"{folder}/run.json: is not of seed {seed}; delete the folder and run the study again")
-        if _shared(run) != _shared(found[0]) or ledger != ledgers[0]:
+        if _shared(run) != _shared(found[0]) or releases_of(ledger) != releases_of(ledgers[0]):
             raise StudyError(
                 f"{folder}: was made by another config, code or data than {runs[0]}; delete both folders and run the "
                 "study again"
@@ -40,12 +41,14 @@ def gather_cell(runs: Sequence[str], seeds: Sequence[int], fingerprint: str, out
     if "chosen" in whole.get("tuning", {}):
         whole["tuning"] = whole["tuning"] | {"chosen": [one for run in found for one in run["tuning"]["chosen"]]}
     check(whole, "run", outputs["run"])
+    scores = {f"seed={seed}/{SCORES}": run.get("files", {}).get(SCORES) for seed, run in zip(seeds, found, strict=True)}
     curve = pa.concat_tables([read_table(f"{run}/curve.parquet") for run in runs])
     with atomic(outputs["model"]) as temporary:
         shutil.copyfile(f"{runs[0]}/model.safetensors", temporary)
     write_table(outputs["curve"], curve)
     write_json(outputs["ledger"], ledgers[0])
-    write_json(outputs["run"], whole)
+    files = hashes(outputs, "model", "ledger", "curve") | {name: value for name, value in scores.items() if value}
+    write_json(outputs["run"], whole | {"files": files})
 
 
 def _shared(run: dict) -> dict:

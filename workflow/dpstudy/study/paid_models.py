@@ -15,6 +15,7 @@ from dpstudy.errors import StudyError
 from dpstudy.files import read_json, read_tensor_metadata, sha256
 from dpstudy.privacy.paid_store import PaidStore, name_of
 from dpstudy.privacy.spending import Spending, is_begun
+from dpstudy.study.bound import releases_of
 
 OVERWRITTEN = (
     "cell {}: its model was trained with secure noise, and this run would train another in its place; what it spent "
@@ -152,7 +153,7 @@ class PaidModels:
         except StudyError:
             return False
         return [row["seed"] for row in run["seeds"]] == list(due.seeds) and all(
-            line["ledger"] == ledger and line.get("files", files) == files for line in lines
+            releases_of(line["ledger"]) == releases_of(ledger) and line.get("files", files) == files for line in lines
         )
 
     def vouches(self, metrics: Mapping, key: str, told: str | None, present: str) -> bool:

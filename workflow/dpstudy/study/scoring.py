@@ -4,14 +4,16 @@ Models are asked once, where they are trained. What is made of it here is made a
 """
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import aggregate
 from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import evaluate
-from dpstudy.evaluation.score_file import SeedScores, read_scores
-from dpstudy.files import read_json, write_json
+from dpstudy.evaluation.score_file import SeedScores, cell_of_scores, read_scores
+from dpstudy.files import read_json, sha256, write_json
+from dpstudy.study.bound import AXES
 from dpstudy.study.provenance import evaluation_fingerprint, origin_of_scores
 from dpstudy.study.schema import check
 
@@ -34,8 +36,11 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
     content = read_json(run)
     found, origin = [given for path in scores for given in read_scores(path)], origin_of_scores(content["made_by"])
     by_seed = {given.seed: given for given in found}
-    if sorted(given.seed for given in found) != sorted(row["seed"] for row in content["seeds"]) or any(
-        given.origin != origin for given in found
+    named = [cell_of_scores(path) or content for path in scores]
+    if (
+        sorted(given.seed for given in found) != sorted(row["seed"] for row in content["seeds"])
+        or any(given.origin != origin for given in found)
+        or any(names[axis] != content[axis] for names in named for axis in AXES)
     ):
         raise StudyError(
             f"{scores[0]}: its scores are not those of the models of {run}; restore both as the training left them, or "
@@ -50,6 +55,7 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
         "seeds": rows,
         "made_by": content["made_by"] | {"evaluation": evaluation_fingerprint(evaluation, library)},
     }
+    metrics["files"] = content.get("files", {}) | {os.path.basename(run): sha256(run)}
     metrics |= dict(zip(("mean", "median", "std"), aggregate(rows), strict=True))
     check(metrics, "metrics", output)
     write_json(output, metrics)

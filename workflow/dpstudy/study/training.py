@@ -17,6 +17,7 @@ from dpstudy.files import write_json, write_table
 from dpstudy.methods.problem import Fit, Plan, Problem, check_fit, check_plan
 from dpstudy.privacy.ledger import build_ledger, check_run
 from dpstudy.progress import progress
+from dpstudy.study.bound import hashes, name_of_cell
 from dpstudy.study.cells import hyperparameters, is_beyond_target
 from dpstudy.study.documents import (
     CellTask,
@@ -208,7 +209,8 @@ def _write(
     """
     request, run = task.request, run_of(task, tuning, outcome)
     check_documents(run, ledger, outputs)
-    scores = score_table(test, outcome.scores, task.classes, origin_of_scores(task.made_by))
+    named = name_of_cell(request.cell, seeds=list(request.seeds))
+    scores = score_table(test, outcome.scores, task.classes, origin_of_scores(task.made_by), named)
 
     def save(paths: Mapping[str, str]) -> None:
         outcome.first_model.save(paths["model"])
@@ -217,7 +219,7 @@ def _write(
             write_curve(paths["curve"], task, outcome.curve)
         if attacks is not None:
             write_audit(paths["audit"], attacks, request.cell.epsilon)
-        write_json(paths["ledger"], ledger)
-        write_json(paths["run"], run)
+        write_json(paths["ledger"], ledger | {"files": hashes(paths, "model")})
+        write_json(paths["run"], run | {"files": hashes(paths, "model", "scores", "ledger", "curve")})
 
     (pay_for or (lambda write: write(outputs)))(save)

@@ -1,0 +1,168 @@
+"""Whether this folder is as it was released: python verify.py
+
+Needs Python's standard library alone.
+"""
+
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+
+_LIST, _LEDGER, _MODEL, _STATEMENT, _CARD = "bundle.json", "ledger.json", "model.safetensors", "PRIVACY.md", "README.md"
+_AXES = ("dataset", "features", "entry", "epsilon")
+_MARKS = {_LIST, ".snakemake_timestamp"}  # not listed: the list itself, and a mark of the program that made the folder
+_CODE = {".py", ".pyc", ".pyd", ".so"}
+_EPSILON = re.compile(r"^- \*\*The promise\*\*.* ε = ([0-9.]+(?:e[-+]?[0-9]+)?)\.$", re.MULTILINE)
+_ROUNDED = 1.01  # the most by which a statement may round its epsilon up
+_AGAIN = "take the folder from its owner again"
+_NEVER = (
+    "that the noise was drawn, and the records are, as ledger.json says: a model does not show that",
+    "that nobody exchanged all of the folder, which is not signed: ask its owner for the SHA-256 of bundle.json, here",
+)
+
+
+class Report:
+    """What holds, what does not, and what could not be checked: a sentence each."""
+
+    def __init__(self) -> None:
+        self.right: list = []
+        self.wrong: list = []
+        self.unknown: list = []
+
+
+def verify(folder: Path) -> Report:
+    """Check a bundle: every file against the list, the model against the ledger, the statement against both.
+
+    Raises:
+        ValueError: bundle.json or ledger.json is missing, or is no JSON of this kind.
+    """
+    report = Report()
+    facts, ledger = _document(folder / _LIST), _document(folder / _LEDGER)
+    listed, present = _texts(facts.get("files")), _present(folder)
+    title = _text(folder / _STATEMENT).partition("\n")[0].partition(": ")[2]
+    named = ledger.get("cell") if isinstance(ledger.get("cell"), dict) else {}
+    cell = "{}/{}/{}/eps={}".format(*(named.get(axis) for axis in _AXES)) if named else ""
+    model = _texts(ledger.get("files")).get(_MODEL)
+    bound = bool(model) and present.get(_MODEL) == model
+    if cell and facts.get("name") != cell and title == cell and bound:
+        report.wrong.append(
+            f"{_LIST}: is of {facts.get('name')}, where {_LEDGER} and the model are of {cell}; {_AGAIN}"
+        )
+        return report
+    _compare(listed, present, report)
+    _look_at_ledger(facts, ledger, cell, title, model, present, report)
+    _look_at_statement(folder, ledger, report)
+    report.unknown.append(_NEVER[0])
+    report.unknown.append(f"{_NEVER[1]} {_sha256(folder / _LIST)}")
+    return report
+
+
+def _compare(listed: dict, present: dict, report: Report) -> None:
+    """Every file against the list."""
+    if not listed:
+        report.unknown.append(f"files: {_LIST} lists none, since an earlier version of dpstudy wrote it")
+        return
+    for name in sorted(listed.keys() | present.keys()):
+        if name not in present:
+            report.wrong.append(f"{name}: is missing; {_AGAIN}")
+        elif name not in listed and Path(name).suffix in _CODE:
+            report.wrong.append(f"{name}: is not one of the released files, and Python may run it; remove it")
+        elif name not in listed:
+            report.unknown.append(f"{name}: was added since the folder was made")
+        elif listed[name] != present[name] and name == _CARD:
+            report.unknown.append(f"{name}: was written in since the folder was made, as its owner is asked to")
+        elif listed[name] != present[name]:
+            report.wrong.append(f"{name}: is not what was released (another SHA-256 than in {_LIST}); {_AGAIN}")
+    if not report.wrong:
+        report.right.append(f"{len(listed)} files are as {_LIST} lists them")
+
+
+def _look_at_ledger(facts, ledger, cell: str, title: str, model, present: dict, report: Report) -> None:
+    """The ledger's names against those of the others, and its model."""
+    if not cell or not model:
+        report.unknown.append(f"that {_LEDGER} is of this model: an earlier version of dpstudy wrote it")
+        return
+    sound = True
+    for file, name in ((_LIST, facts.get("name")), (_STATEMENT, title)):
+        if name != cell:
+            sound = False
+            report.wrong.append(f"{_LEDGER}: is of {cell}, where {file} is of {name}; {_AGAIN}")
+    if present.get(_MODEL) != model:
+        sound = False
+        report.wrong.append(f"{_MODEL}: is not the model that {_LEDGER} is of (another SHA-256); {_AGAIN}")
+    if sound:
+        report.right.append(f"{_LEDGER} is of {cell}, and of this model")
+
+
+def _look_at_statement(folder: Path, ledger: dict, report: Report) -> None:
+    """The epsilon that is stated against the ledger's."""
+    certified, found = ledger.get("epsilon"), _EPSILON.search(_text(folder / _STATEMENT))
+    stated = float(found.group(1)) if found else None
+    if not isinstance(certified, (int, float)) or ledger.get("guarantee") != "proved":
+        report.wrong.append(f"{_LEDGER}: proves no epsilon, and a model without one is not released; {_AGAIN}")
+    elif stated is None or not 0 <= certified <= stated <= certified * _ROUNDED:
+        report.wrong.append(f"{_STATEMENT}: states ε = {stated}, where {_LEDGER} has {certified}; {_AGAIN}")
+    else:
+        report.right.append(f"{_STATEMENT} states the epsilon of {_LEDGER}, {stated}")
+
+
+def _present(folder: Path) -> dict:
+    """Path in the folder -> SHA-256 of each file; of a link, which may lead outside, what it is instead."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            found[name] = "a link"
+        elif path.is_file() and name not in _MARKS:
+            found[name] = _sha256(path)
+    return found
+
+
+def _document(path: Path) -> dict:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path.name}: cannot be read ({error.strerror}); {_AGAIN}") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name}: is not valid JSON ({str(error)[:200]}); {_AGAIN}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path.name}: is not what dpstudy writes; {_AGAIN}")
+    return content
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
+
+
+def _texts(value: object) -> dict:
+    return value if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()) else {}
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def main(folder: Path) -> int:
+    """Print what holds, what does not, and what could not be checked; the exit status is 1 where something does not."""
+    try:
+        report = verify(folder)
+    except (ValueError, OSError) as error:
+        print(f"verify.py: {error}")
+        return 1
+    for word, sentences in (("right", report.right), ("could not check", report.unknown), ("WRONG", report.wrong)):
+        for sentence in sentences:
+            print(f"{word}: {sentence}")
+    return 1 if report.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    sys.exit(main(Path(__file__).resolve().parent))
