@@ -208,6 +208,16 @@ def test_the_seeds_of_a_deep_cell_are_taken_each(tmp_path, earlier):
     succeeds(study.snakemake("results/summary.csv"))
     assert {name: study.read(name) for name in files} == before
     assert "taken as it is" in log(study, f"{CELL}/seed=1", "train_seed")
+    old = read_json(study.path / f"results/cells/{CELL}/metrics.json")["made_by"]["library"]
+    study.write_config(STUDY | {"noise": "secure", "seeds": [5, 0, 1]})
+    succeeds(study.snakemake("results/summary.csv"))
+    made = read_json(study.path / f"results/cells/{CELL}/metrics.json")["made_by"]
+    assert made["others"] == [old] and made["library"] != old
+    study.write_config(STUDY | {"noise": "secure", "seeds": [0, 5, 1]})
+    succeeds(study.snakemake("results/summary.csv"))
+    made = read_json(study.path / f"results/cells/{CELL}/metrics.json")["made_by"]
+    assert made["library"] == old and len(made["others"]) == 1
+    assert len(study.read("privacy/spent.jsonl").splitlines()) == len(before["privacy/spent.jsonl"].splitlines()) + 2
 
 
 def test_a_search_that_is_made_again_moves_no_model_that_was_paid_for(tmp_path):

@@ -98,9 +98,9 @@ class PaidModels:
 
     def unbooked(self, cell: str, seeds: Sequence[int]) -> list[Path]:
         """The folders of trainings that ended before the book had them, as a death leaves them."""
-        old = [line["ledger"] for line in self.lines(cell, seeds) if "files" not in line]
+        old = [releases_of(line["ledger"]) for line in self.lines(cell, seeds) if "files" not in line]
         folders = [path for path in self.store.trainings(cell, seeds) if path.name not in self._named]
-        return [path for path in folders if not old or read_json(path / "ledger.json") not in old]
+        return [path for path in folders if releases_of(read_json(path / "ledger.json")) not in old]
 
     @staticmethod
     def begun_at(checkpoint: Path) -> Begun | None:
@@ -170,7 +170,8 @@ class PaidModels:
         if (together := self.find(cell, seeds)) is not None:
             return self._made(together) == made
         folders = [self.find(cell, [seed]) for seed in seeds]
-        return all(folder is not None and self._made(folder) == made for folder in folders)
+        made_each = [self._made(folder) for folder in folders if folder is not None]
+        return len(made_each) == len(folders) and made_each[0] == made
 
     def _made(self, folder: Path) -> dict:
         self.store.check(folder)
@@ -179,7 +180,7 @@ class PaidModels:
 
 def _without_config(made_by: Mapping) -> dict:
     """What made a model, but for what a cell has beyond its seeds."""
-    return {key: value for key, value in made_by.items() if key not in ("config", "evaluation")}
+    return {key: value for key, value in made_by.items() if key not in ("config", "evaluation", "others")}
 
 
 def _copy(outputs: Mapping[str, str], folder: Path) -> None:

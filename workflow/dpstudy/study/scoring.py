@@ -6,6 +6,7 @@ Models are asked once, where they are trained. What is made of it here is made a
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.aggregate import aggregate
@@ -34,12 +35,13 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
             the labels.
     """
     content = read_json(run)
-    found, origin = [given for path in scores for given in read_scores(path)], origin_of_scores(content["made_by"])
+    by_file = [(path, list(read_scores(path))) for path in scores]
+    found = [given for _, several in by_file for given in several]
     by_seed = {given.seed: given for given in found}
     named = [cell_of_scores(path) or content for path in scores]
     if (
         sorted(given.seed for given in found) != sorted(row["seed"] for row in content["seeds"])
-        or any(given.origin != origin for given in found)
+        or not all(_is_of(content, path, several) for path, several in by_file)
         or any(names[axis] != content[axis] for names in named for axis in AXES)
     ):
         raise StudyError(
@@ -59,6 +61,14 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
     metrics |= dict(zip(("mean", "median", "std"), aggregate(rows), strict=True))
     check(metrics, "metrics", output)
     write_json(output, metrics)
+
+
+def _is_of(run: Mapping, path: str, found: Sequence[SeedScores]) -> bool:
+    """Whether a file of scores is of a run's models: by its hash, where the run has it, else by what made both."""
+    file, files = Path(path), run.get("files", {})
+    if known := files.get(f"{file.parent.name}/{file.name}") or files.get(file.name):
+        return sha256(path) == known
+    return all(given.origin == origin_of_scores(run["made_by"]) for given in found)
 
 
 def judged(given: SeedScores, evaluation: Mapping) -> dict:
