@@ -43,7 +43,7 @@ class Ended:
 class _Points:
     """Counts what a process does to its files, and each draw of noise; does something at one of them."""
 
-    def __init__(self, folder: str, at: int | None, full: bool):
+    def __init__(self, folder: str, at: int | str | None, full: bool):
         self.folder, self.at, self.full = folder, at, full
         self.names: list[str] = []
         self.draws = 0
@@ -53,7 +53,7 @@ class _Points:
         number = len(self.names) - 1
         if self.at is None:
             return
-        if not self.full and number == self.at:
+        if not self.full and self.at in (number, name):
             os._exit(DEATH)
         if self.full and number >= self.at and name.partition(" ")[0] in _NEEDS_ROOM:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -68,7 +68,7 @@ class _Points:
             self.reach(f"{event} {Path(path).name}")
 
 
-def _work(training: Training, at: int | None, full: bool, answer) -> None:
+def _work(training: Training, at: int | str | None, full: bool, answer) -> None:
     points = _Points(training.folder, at, full)
     fsync, enter = os.fsync, NoiseSource._enter
 
@@ -96,9 +96,9 @@ def _work(training: Training, at: int | None, full: bool, answer) -> None:
     answer.send(json.dumps([status, points.names, points.draws, said]))
 
 
-def run(training: Training, at: int | None = None, full: bool = False) -> Ended:
-    """Train, or take, in a new process, which dies as by SIGKILL before its point number `at`, or finds the disk full
-    from there on."""
+def run(training: Training, at: int | str | None = None, full: bool = False) -> Ended:
+    """Train, or take, in a new process, which dies as by SIGKILL before its point `at`, a number or a name, or finds
+    the disk full from that number on."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "dpstudy.methods.network_dpsgd", "scipy.linalg"])
     here, there = context.Pipe(duplex=False)

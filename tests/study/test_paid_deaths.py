@@ -35,6 +35,7 @@ FAMILIES = {
     "instance_smoothing": {"projected_dim": 2, "epochs": 1},
     "network_dpsgd": STEPPED | {"network": "wrn-10-1", "steps": 2, "batch_size": "full", "checkpoint_minutes": 0},
 }
+BOOKING = "open .spent.jsonl.lock"  # the point before a line is written
 EVERY = bool(os.environ.get("DPSTUDY_DEATHS"))  # each point of each family: minutes
 
 
@@ -150,8 +151,7 @@ def test_where_nothing_can_be_locked_the_first_to_end_counts(start, monkeypatch)
 
 def test_what_ended_before_it_was_written_down_is_written_down_whatever_is_asked_for_now(start):
     training = start("least_squares", "before")
-    whole = run(start("least_squares", "whole"))
-    assert run(training, at=whole.points.index("open .spent.jsonl.lock")).status == DEATH
+    assert run(training, at=BOOKING).status == DEATH
     book = Spending(training.request.spent)
     assert kept_of(training) == (1, False) and not book.trainings()
     other = replace(training, request=replace(training.request, options=training.request.options | {"gram_share": 0.3}))
@@ -164,8 +164,7 @@ def test_what_ended_before_it_was_written_down_is_written_down_whatever_is_asked
 
 def test_what_ended_beyond_the_budget_leaves_nothing(start):
     training = start("least_squares", "beyond")
-    whole = run(start("least_squares", "whole"))
-    assert run(training, at=whole.points.index("open .spent.jsonl.lock")).status == DEATH
+    assert run(training, at=BOOKING).status == DEATH
     poor = replace(training, request=replace(training.request, ceiling="0.5"))
     assert "beyond release: {budget: 0.5}" in run(poor).said
     assert kept_of(training) == (0, False) and not Spending(training.request.spent).trainings()
@@ -237,6 +236,16 @@ def test_what_was_begun_and_is_lost_has_been_spent(begun):
     assert [is_begun(entry) for entry in book.trainings()] == [True, False]
     poor = replace(request, cell=replace(request.cell, entry="other"), ceiling="1.5")
     assert "(before it 1." in run(replace(begun, request=poor)).said
+
+
+def test_what_ended_unseen_is_not_taken_for_the_end_of_what_was_begun_before(begun):
+    """Another training of the cell, which had no checkpoint of its own yet."""
+    options = begun.request.options | {"learning_rate": 0.2, "checkpoint_minutes": 60}
+    other = replace(begun, request=replace(begun.request, options=options, spend_again=True))
+    assert run(other, at=BOOKING).status == DEATH
+    assert kept_of(other) == (1, True)
+    assert run(other).draws == 0
+    assert [is_begun(entry) for entry in Spending(begun.request.spent).trainings()] == [True, False]
 
 
 def test_a_first_checkpoint_beyond_the_budget_leaves_nothing(start, monkeypatch):

@@ -20,7 +20,7 @@ from pathlib import Path
 from dpstudy.errors import StudyError
 from dpstudy.evaluation.score_file import cell_of_scores
 from dpstudy.files import read_json, sha256
-from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spending import Spending, is_begun
 from dpstudy.study.cells import Cell
 from dpstudy.study.schema import method_names, method_schema
 
@@ -55,7 +55,7 @@ class PaidHashes:
     def __init__(self, book: Spending):
         self._cells: dict[str, dict[int, list[dict]]] = {}
         for line in book.entries():
-            if "training" in line and "files" not in line:  # begun, and wrote no more than a checkpoint
+            if is_begun(line):  # it wrote no more than a checkpoint
                 continue
             of_seed = self._cells.setdefault(line["cell"], {}).setdefault(line["seed"], [])
             of_seed.append(line.get("files", {}))  # of an earlier version: none

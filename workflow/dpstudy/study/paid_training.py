@@ -62,7 +62,8 @@ def write_down(request: CellRequest) -> None:
     for folder in paid.unbooked(cell.path, request.seeds):
         paid.store.check(folder)
         made, ledger = read_json(folder / "run.json")["made_by"], read_json(folder / "ledger.json")
-        files, training = hashes_of(folder), last.training if last else None
+        files = hashes_of(folder)
+        training = last.training if last and last.made_by["config"] == made["config"] else None
         told = functools.partial(book.record, files=files, config=made["config"], training=training)
         try:
             told(cell.dataset, cell.path, request.seeds, ledger, request.records)
