@@ -1,5 +1,6 @@
 """What a run on a cluster is told and asked, where no cluster is needed to see it."""
 
+import base64
 import inspect
 import os
 import re
@@ -135,3 +136,13 @@ def test_profiles_name_rules_and_options_that_exist(name):
     rules = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
     for rule in profile.get("set-resources", {}):
         assert f"rule {rule}:" in rules or f"as {rule} with:" in rules
+
+
+def test_a_job_of_a_queue_records_itself_what_made_its_outputs(empty):
+    """As the plugin runs it; the run that sent it may be dead by the time it ends."""
+    shard = "results/data/digits/test/part-00000.parquet"
+    command = [SNAKEMAKE, "--cores", "1", "--mode", "remote", "--nolock", shard]
+    done = subprocess.run(command, cwd=empty.path, env=empty.environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and (empty.path / shard).exists(), done.stdout + done.stderr
+    records = [base64.b64decode(path.name).decode() for path in (empty.path / ".snakemake/metadata").iterdir()]
+    assert shard in records

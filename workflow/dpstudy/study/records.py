@@ -47,9 +47,12 @@ def record_own_jobs() -> None:
     Else only the run that sent it does, and what a job makes after its run died would be made once more. Snakemake does
     so where it sends all jobs at once (`immediate_submit`) and ends before they do.
     """
-    from snakemake.persistence import PersistenceBase
+    from snakemake import persistence
 
-    finished = PersistenceBase.finished
+    kind = getattr(persistence, "PersistenceBase", None)  # another version of Snakemake: jobs are made once more
+    if kind is None:
+        return
+    finished = kind.finished
 
     async def recorded(self, job):
         settings = self.dag.workflow.remote_execution_settings
@@ -59,7 +62,7 @@ def record_own_jobs() -> None:
         finally:
             settings.immediate_submit = before
 
-    PersistenceBase.finished = recorded
+    kind.finished = recorded
 
 
 def unrecorded(paths: Iterable[str]) -> list[str]:
