@@ -49,6 +49,7 @@ class BoundBefore:
             return
         temporary = Path(f"{self._path}.{os.getpid()}.tmp")  # `make status` may look on while a study runs
         with contextlib.suppress(OSError):
+            os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
             temporary.write_text(json.dumps(self._known), encoding="utf-8")
             os.replace(temporary, self._path)
 
