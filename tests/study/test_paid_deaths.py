@@ -266,7 +266,7 @@ def test_a_first_checkpoint_beyond_the_budget_leaves_nothing(start, monkeypatch)
     assert kept_of(training) == (0, False) and len(request.spending.trainings()) == 1
 
 
-@pytest.mark.parametrize(("family", "step"), [("least_squares", 1), ("network_dpsgd", 12)])
+@pytest.mark.parametrize(("family", "step"), [("least_squares", 3), ("network_dpsgd", 24)])
 def test_a_disk_that_is_full_from_any_point_on_loses_nothing(start, family, step):
     whole = run(start(family, "whole"))
     for point in points_of(whole, 0, step):
