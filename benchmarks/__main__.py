@@ -15,6 +15,7 @@ BENCHMARKS = {
     "scatter": "scatter",
     "stream": "stream",
     "network": "network",
+    "gpu": "gpu",
     "layers": "layers",
     "dedup": "dedup",
     "extract": "extract",
@@ -29,6 +30,7 @@ LONG = {  # only when named
     *(
         "stream",
         "network",
+        "gpu",
         "layers",
         "dedup",
         "extract",
@@ -53,10 +55,10 @@ def main() -> int:
     parser.add_argument(
         "--rows",
         type=int,
-        help="most rows of `stream` (1,280,000: 2 GB of disk) or `exact`, another n of `smoothing`, runs of `attack`",
+        help="most rows of `stream` (1,280,000: 2 GB of disk) or `exact`, another n of `smoothing`, runs of `attack`, images of `gpu`",
     )
     parser.add_argument("--study", help="of `memory`: the study that is run, instead of config.yaml")
-    parser.add_argument("--out", help="of `curves` and `dedup`: a folder for figures and the numbers behind them")
+    parser.add_argument("--out", help="of `curves`, `dedup` and `gpu`: a folder for figures and the numbers behind them")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
@@ -66,14 +68,14 @@ def main() -> int:
     # BLAS libraries read these once, when they are loaded: hence before any import of numpy.
     for name in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{name}_NUM_THREADS"] = str(options.threads)
-    if options.names != ["projection"]:
+    if options.names not in (["projection"], ["gpu"]):
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # CPU seconds are what is compared
     for name, module in BENCHMARKS.items():
         if name in (options.names or BENCHMARKS.keys() - LONG):
             started = time.monotonic()
-            more = {"rows": options.rows} if name in ("stream", "smoothing", "attack", "exact") and options.rows else {}
+            more = {"rows": options.rows} if name in ("stream", "smoothing", "attack", "exact", "gpu") and options.rows else {}
             more |= {"study": options.study} if name == "memory" and options.study else {}
-            more |= {"out": options.out} if name in ("curves", "dedup") else {}
+            more |= {"out": options.out} if name in ("curves", "dedup", "gpu") else {}
             importlib.import_module(f"benchmarks.{module}").run(options.threads, options.repeats, **more)
             print(f"({name}: {time.monotonic() - started:.0f} s in all)\n", flush=True)
     return 0

@@ -4,11 +4,9 @@ import json
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
 from benchmarks.timing import table, title, verdict
 
-CHILD = Path(__file__).with_name("network_child.py")
 BATCH, FEWER, PHYSICAL = 32, 8, (8, 32)
 NETWORKS = ("wrn-16-4", "wrn-16-4-gn")  # with weight standardisation, and without, for which Opacus has samplers
 WAYS = {
@@ -36,7 +34,7 @@ def measure(
     request = {"way": way, "network": network, "batch": batch, "copies": copies, "physical": min(physical, batch)}
     request |= {"threads": threads, "repeats": repeats}
     done = subprocess.run(
-        [sys.executable, str(CHILD), json.dumps(request)], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "benchmarks.network_child", json.dumps(request)], capture_output=True, text=True, check=False
     )
     if done.returncode:
         print(f"{way}, {network}, K = {copies}: {done.stderr.strip().splitlines()[-1]}", flush=True)

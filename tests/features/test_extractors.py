@@ -4,8 +4,7 @@ import torch
 
 from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor, random_patches
-from dpstudy.features.images import constants
-from dpstudy.features.scaling import standardised
+from dpstudy.features.scaling import constants, standardised
 
 
 def random_images(n, shape, seed=0):

@@ -7,6 +7,7 @@ import pytest
 from dpstudy.data.records import Records
 from dpstudy.errors import StudyError
 from dpstudy.features import images, open_extractor
+from dpstudy.features.scaling import constants
 from dpstudy.files import write_table
 from dpstudy.methods import network_dpsgd
 from dpstudy.methods.problem import Problem
@@ -28,7 +29,7 @@ def test_scaled_they_are_what_pixels_extracts(folder, scaling):
     path, pictures = folder
     manifest, table = images.read_manifest(path), images.load(path)
     assert (manifest["shape"], manifest["dtype"], table.features.dtype) == ([3, 28, 28], "uint8", np.uint8)
-    center, scale = images.constants(scaling, (3, 28, 28))
+    center, scale = constants(scaling, (3, 28, 28))
     extracted = open_extractor({"extractor": "pixels", "scaling": scaling})(pictures).reshape(30, -1)
     np.testing.assert_allclose((table.features - center) * scale, extracted, rtol=1e-5, atol=1e-5)
 
@@ -67,9 +68,9 @@ def test_dropped_rows_are_left_out(folder, tmp_path):
 
 def test_what_does_not_go_is_refused(folder, make_records, make_folder):
     with pytest.raises(StudyError, match="as they are take unit, symmetric, imagenet, cifar"):
-        images.constants("opponent", (3, 28, 28))
+        constants("opponent", (3, 28, 28))
     with pytest.raises(StudyError, match="needs 3 channels"):
-        images.constants("cifar", (1, 28, 28))
+        constants("cifar", (1, 28, 28))
     normalised = {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 8.0}
     parameters = network_dpsgd.Parameters(
         network="lenet", learning_rate=0.5, clipping_norm=1.0, steps=3, normalisation=normalised

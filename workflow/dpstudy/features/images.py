@@ -12,7 +12,6 @@ import numpy as np
 
 from dpstudy.data import shards as data
 from dpstudy.errors import StudyError
-from dpstudy.features.scaling import CONSTANTS, check_scaling
 from dpstudy.features.shards import FeatureTable, concatenate, kept_ids, only
 from dpstudy.files import read_table
 
@@ -28,21 +27,6 @@ def read_manifest(folder: str | os.PathLike) -> dict:
         raise StudyError(f"{folder}: its records have no images; features of extractor 'images' need some")
     height, width, channels = manifest["image_shape"]
     return manifest | {"shape": [channels, height, width], "dtype": "uint8"}
-
-
-def constants(scaling: str, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Center and scale (C H W,) float32, with which (x - center) * scale is what `scaling` makes of grey levels x.
-
-    Raises:
-        StudyError: the scaling mixes channels, or does not suit their number.
-    """
-    if scaling not in CONSTANTS:
-        raise StudyError(f"scaling {scaling!r}: images that are read as they are take {', '.join(CONSTANTS)}")
-    check_scaling(scaling, shape[0])
-    mean, std = (np.array(values[: shape[0]], np.float64) for values in CONSTANTS[scaling])
-    pixels = math.prod(shape[1:])
-    center, scale = (np.repeat(values, pixels).astype(np.float32) for values in (255 * mean, 1 / (255 * std)))
-    return center, scale
 
 
 def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> Iterator[FeatureTable]:

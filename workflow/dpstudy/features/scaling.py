@@ -1,5 +1,7 @@
 """Input scaling: from grey levels 0..255 to what an extractor takes."""
 
+import math
+
 import numpy as np
 
 from dpstudy.errors import StudyError
@@ -44,6 +46,21 @@ def scale(images: np.ndarray, scaling: str) -> np.ndarray:
         return (scaled - 0.5) / 0.25 @ _OPPONENT.T
     mean, std = (np.array(values[: images.shape[3]], np.float32) for values in CONSTANTS[scaling])
     return (scaled - mean) / std
+
+
+def constants(scaling: str, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Center and scale (C H W,) float32, with which (x - center) * scale is what `scaling` makes of grey levels x.
+
+    Raises:
+        StudyError: the scaling mixes channels, or does not suit their number.
+    """
+    if scaling not in CONSTANTS:
+        raise StudyError(f"scaling {scaling!r}: images that are read as they are take {', '.join(CONSTANTS)}")
+    check_scaling(scaling, shape[0])
+    mean, std = (np.array(values[: shape[0]], np.float64) for values in CONSTANTS[scaling])
+    pixels = math.prod(shape[1:])
+    center, scale = (np.repeat(values, pixels).astype(np.float32) for values in (255 * mean, 1 / (255 * std)))
+    return center, scale
 
 
 def standardised(planes, scaling):

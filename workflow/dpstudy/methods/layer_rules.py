@@ -62,9 +62,9 @@ class OuterProducts:
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> OuterProducts:
         a, g, each = self._formed(inputs, gradients, copies)
-        bias = None if self.layer.bias is None else g.sum(1)
+        bias = _summed(self.layer, g)
         if each is None:
-            return OuterProducts(self.layer, _taken(a)[:, 0], g[:, 0], None, bias)
+            return OuterProducts(self.layer, _single(_taken(a)[:, 0]), _single(g[:, 0]), None, bias)
         return OuterProducts(self.layer, each=each, bias=bias)
 
     def _formed(
@@ -75,14 +75,14 @@ class OuterProducts:
         records, layer = len(inputs) // copies, self.layer
         if isinstance(layer, nn.Linear):  # positions, if any, stand between the record and the last axis
             a, g = (x.reshape(records, -1, x.shape[-1]) for x in (inputs, gradients))
-            return a, g, torch.bmm(g.transpose(1, 2), a) if g.shape[1] > 1 else None
+            return a, g, products(g, a) if g.shape[1] > 1 else None
         g = gradients.permute(0, 2, 3, 1).reshape(records, -1, gradients.shape[1])
         if _large(layer, gradients, copies):
             return None, g, by_convolution(layer, inputs, gradients, copies)
         a = patches(inputs, layer).reshape(records, g.shape[1], -1)
         if layer.groups > 1:
             return a, g, _grouped(a, g, layer)
-        return a, g, torch.bmm(g.transpose(1, 2), a) if g.shape[1] > 1 else None
+        return a, g, products(g, a) if g.shape[1] > 1 else None
 
     def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
         layer, copies = self.layer, len(inputs)
@@ -146,7 +146,7 @@ class StandardisedProducts(OuterProducts):
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> StandardisedProducts:
         layer = self.layer
         a, g, each = self._formed(layer.padded(inputs), gradients, copies)
-        each = torch.bmm(g.transpose(1, 2), _taken(a)) if each is None else each
+        each = products(g, _taken(a)) if each is None else each
         filters, lengths, bend = layer.standardised()
         u = filters.permute(0, 2, 3, 1).flatten(1)
         basis = torch.stack([torch.full_like(u, u.shape[1] ** -0.5), u], 1)  # (outputs, 2, inputs), orthogonal
@@ -155,8 +155,7 @@ class StandardisedProducts(OuterProducts):
         gain = along[:, :, 1].T.clone()
         along[:, :, 1] *= bend.flatten()[:, None]
         rows.baddbmm_(along, basis, alpha=-1)
-        bias = None if layer.bias is None else g.sum(1)
-        return StandardisedProducts(layer, None, None, each, bias, gain, (layer.gain / lengths).flatten())
+        return StandardisedProducts(layer, None, None, each, _summed(layer, g), gain, (layer.gain / lengths).flatten())
 
     def squared_norms(self) -> torch.Tensor:
         rows = squared_lengths(_taken(self.each)) * _taken(self.scale).double().square()
@@ -183,12 +182,30 @@ def by_convolution(layer: nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tens
     return torch.stack([each.permute(0, 2, 3, 1) for each in found]).flatten(2)
 
 
+def products(g: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+    """(n, outputs, inputs) sums over positions of (n, P, outputs) times (n, P, inputs); float32 of bfloat16, whose
+    products it has exactly."""
+    if g.dtype == torch.bfloat16:
+        return torch.bmm(g.transpose(1, 2), a, out_dtype=torch.float32)
+    return torch.bmm(g.transpose(1, 2), a)
+
+
+def _single(values: torch.Tensor) -> torch.Tensor:
+    """At least float32."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def _summed(layer: nn.Module, g: torch.Tensor) -> torch.Tensor | None:
+    """(n, outputs), the gradients of a layer's bias, if it has one."""
+    return None if layer.bias is None else g.sum(1, dtype=torch.promote_types(g.dtype, torch.float32))
+
+
 def _grouped(a: torch.Tensor, g: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor:
     """(n, outputs, kernel x inputs of a group), of patches a (n, P, kernel x C) and gradients g (n, P, outputs)."""
     groups, (records, positions, _) = layer.groups, g.shape
     a = a.reshape(records, positions, -1, groups, layer.in_channels // groups).permute(0, 3, 1, 2, 4)
     g = g.reshape(records, positions, groups, -1).permute(0, 2, 3, 1)
-    each = torch.bmm(g.flatten(0, 1), a.flatten(3).flatten(0, 1))
+    each = products(g.flatten(0, 1).transpose(1, 2), a.flatten(3).flatten(0, 1))
     return each.reshape(records, layer.out_channels, -1)
 
 

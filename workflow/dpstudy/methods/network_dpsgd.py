@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from dpstudy.errors import StudyError
-from dpstudy.features.images import constants
+from dpstudy.features.scaling import constants
 from dpstudy.methods import private_normalisation, schedule
 from dpstudy.methods.augmentation import Augmentation
 from dpstudy.methods.checks import count, finite, one_of

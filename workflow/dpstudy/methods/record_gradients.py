@@ -18,7 +18,7 @@ from torch.nn import functional
 from dpstudy.errors import StudyError
 from dpstudy.methods.bounds import hold
 from dpstudy.methods.layer_fallback import Formed, Recomputed
-from dpstudy.methods.layer_rules import Rule, rule_of
+from dpstudy.methods.layer_rules import OuterProducts, Rule, rule_of
 from dpstudy.methods.network_memory import LARGEST_IMAGES, LIMIT_BYTES
 from dpstudy.methods.network_refusals import ALONE, check_layers, check_scores, check_ties, failures_of
 from dpstudy.methods.record_sums import clipping_factors
@@ -210,19 +210,23 @@ class RecordGradients:
             total = record_losses(done.scores.to(records.dtype), labels, loss).sum() / copies
             found = torch.autograd.grad(total, [*done.outputs.values(), *done.direct.values()])
         with torch.no_grad():
-            gradients = [gradient.to(records.dtype) for gradient in found]
-            return self._sums(done, gradients, norm, copies, len(records) // copies, part)
+            return self._sums(done, found, norm, copies, records, part)
 
-    def _sums(self, done: "_Pass", gradients, norm: float, copies: int, count: int, part: torch.Tensor | None):
-        """Layer by layer: norms, factors, and the sums weighted with them, of `count` records."""
+    def _sums(self, done: "_Pass", gradients, norm: float, copies: int, records: torch.Tensor, part):
+        """Layer by layer: norms, factors, and the sums weighted with them."""
         rules: dict[str, Rule | Formed] = {}
+        count = len(records) // copies
         with self._failures():
             for (name, inputs), gradient in zip(done.inputs.items(), gradients, strict=False):
                 # apart, all rows that a layer got of a record are that record's: windows of an image too
                 rows = len(inputs) // count if self._direct else copies
-                rules[f"{name}."] = self._rules[name].take(inputs.to(gradient.dtype), gradient, rows)
+                rule = self._rules[name]
+                halved = records.is_cuda and isinstance(rule, OuterProducts)  # its products take bfloat16 as it is
+                gradient = gradient if halved else gradient.to(records.dtype)
+                rules[f"{name}."] = rule.take(inputs.to(gradient.dtype), gradient, rows)
         if done.direct:
-            rules[""] = Formed(dict(zip(done.direct, gradients[len(done.inputs) :], strict=True)))
+            direct = [gradient.to(records.dtype) for gradient in gradients[len(done.inputs) :]]
+            rules[""] = Formed(dict(zip(done.direct, direct, strict=True)))
         squares = _squared_norms(rules, count).sum(0)
         factors = clipping_factors(squares.sqrt(), norm)
         if part is not None:

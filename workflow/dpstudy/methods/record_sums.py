@@ -22,11 +22,12 @@ them; only record by record (one_by_one.py) they do not.
 
 import math
 from collections.abc import Iterable
+from types import ModuleType
 
 import torch
 
 _BLOCK = 1024  # squares that are added up before their sums are
-_AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 24}  # numbers made float64: on a CPU they stay in cache
+_AT_ONCE = 1 << 20  # numbers made float64: they stay in cache
 _ROUNDINGS = 16  # of roots, factors, scales and their products, beside additions
 _UNIT = 2.0**-53
 
@@ -41,17 +42,21 @@ def norm_roundings(shapes: Iterable[torch.Size]) -> int:
 
 def squared_lengths(values: torch.Tensor) -> torch.Tensor:
     """(...) float64 squared Euclidean norms of (..., k) values, not below the exact ones (see the module)."""
-    k, at_once = values.shape[-1], _AT_ONCE[values.device.type]
+    k = values.shape[-1]
     rows = values.reshape(-1, k)
-    found = rows.new_zeros(len(rows), dtype=torch.float64)
-    size = max(1, at_once // k)
+    found = gpu_sums().squares(rows) if rows.is_cuda else _squares(rows)
+    return found.view(values.shape[:-1]) * (1 + 2 * norm_roundings([rows[:1].shape]) * _UNIT)
+
+
+def _squares(rows: torch.Tensor) -> torch.Tensor:
+    found, size = rows.new_zeros(len(rows), dtype=torch.float64), max(1, _AT_ONCE // max(1, rows.shape[1]))
     for own, total in zip(rows.split(size), found.split(size), strict=True):
-        for part in own.split(at_once, 1):
+        for part in own.split(_AT_ONCE, 1):
             exact = part.double()
             whole = exact.shape[1] - exact.shape[1] % _BLOCK
             for blocks in (exact[:, :whole].unflatten(1, (-1, _BLOCK)), exact[:, None, whole:]):
                 total += torch.linalg.vector_norm(blocks, dim=-1).square().sum(-1)
-    return found.view(values.shape[:-1]) * (1 + 2 * norm_roundings([rows[:1].shape]) * _UNIT)
+    return found
 
 
 def clipping_factors(norms: torch.Tensor, bound: float) -> torch.Tensor:
@@ -63,12 +68,21 @@ def clipping_factors(norms: torch.Tensor, bound: float) -> torch.Tensor:
 
 def weighted_sum(factors: torch.Tensor, each: torch.Tensor) -> torch.Tensor:
     """(...) float64: the sum over records of (n,) float64 factors times (n, ...) gradients."""
+    if each.is_cuda:
+        return gpu_sums().weighted(factors, each.reshape(len(each), -1)).view(each.shape[1:])
     rows = finite_rows(each, factors).reshape(len(each), -1)
     total = rows.new_empty(rows.shape[1], dtype=factors.dtype)
-    columns = max(1, _AT_ONCE[rows.device.type] // len(rows))
+    columns = max(1, _AT_ONCE // len(rows))
     for part, own in zip(rows.split(columns, 1), total.split(columns), strict=True):
         torch.mv(part.to(factors.dtype).T, factors, out=own)
     return total.view(each.shape[1:])
+
+
+def gpu_sums() -> ModuleType:
+    """What a GPU computes these with; it loads Triton."""
+    from dpstudy.methods import gpu_sums
+
+    return gpu_sums
 
 
 def finite_rows(values: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
