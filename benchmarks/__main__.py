@@ -55,10 +55,11 @@ def main() -> int:
     parser.add_argument(
         "--rows",
         type=int,
-        help="most rows of `stream` (1,280,000: 2 GB of disk) or `exact`, another n of `smoothing`, runs of `attack`, images of `gpu`",
+        help="most rows of `stream` (1,280,000: 2 GB of disk) or `exact`, another n of `smoothing`, runs of `attack`, "
+        "images of `gpu`",
     )
     parser.add_argument("--study", help="of `memory`: the study that is run, instead of config.yaml")
-    parser.add_argument("--out", help="of `curves`, `dedup` and `gpu`: a folder for figures and the numbers behind them")
+    parser.add_argument("--out", help="of `curves`, `dedup`, `gpu`: a folder for figures and the numbers behind them")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
@@ -73,7 +74,8 @@ def main() -> int:
     for name, module in BENCHMARKS.items():
         if name in (options.names or BENCHMARKS.keys() - LONG):
             started = time.monotonic()
-            more = {"rows": options.rows} if name in ("stream", "smoothing", "attack", "exact", "gpu") and options.rows else {}
+            sized = name in ("stream", "smoothing", "attack", "exact", "gpu")
+            more = {"rows": options.rows} if sized and options.rows else {}
             more |= {"study": options.study} if name == "memory" and options.study else {}
             more |= {"out": options.out} if name in ("curves", "dedup", "gpu") else {}
             importlib.import_module(f"benchmarks.{module}").run(options.threads, options.repeats, **more)

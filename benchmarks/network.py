@@ -33,9 +33,8 @@ def measure(
     batch = batch or (BATCH if copies < 16 else FEWER)
     request = {"way": way, "network": network, "batch": batch, "copies": copies, "physical": min(physical, batch)}
     request |= {"threads": threads, "repeats": repeats}
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.network_child", json.dumps(request)], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "benchmarks.network_child", json.dumps(request)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         print(f"{way}, {network}, K = {copies}: {done.stderr.strip().splitlines()[-1]}", flush=True)
         return None

@@ -1,0 +1,13 @@
+"""Benchmarks that wait for a machine: they run at toy size."""
+
+from benchmarks import gpu
+
+
+def test_the_gpu_benchmark_measures_each_way_and_holds_ours_against_float64(tmp_path):
+    ways = ("plain", "dpstudy", "vmap", "Opacus ghost")
+    found = gpu._measure(gpu.Case("wrn-10-1-gn", "float32", copies=1, side=8, ways=ways), repeats=1, rows=2)
+    assert [line["way"] for line in found] == list(ways)
+    assert all(line["images_per_second"] > 0 for line in found)
+    assert float(found[1]["off_float64"]) < 1e-4
+    gpu._write(str(tmp_path / "gpu.csv"), found)
+    assert len((tmp_path / "gpu.csv").read_text().splitlines()) == 1 + len(ways)
