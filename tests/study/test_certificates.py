@@ -10,6 +10,7 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.study.certificates import write_certificates
 
+REPLAYS = {"pixels/ls": {"pairs": 3, "records": 64}}
 GRAM = Event("gram", "gaussian", 7.0, 1.0)
 
 
@@ -28,19 +29,20 @@ def cells(tmp_path):
 
 
 def test_every_cell_is_certified(cells, tmp_path):
-    write_certificates(cells, tmp_path / "digits.json")
+    write_certificates(cells, tmp_path / "digits.json", REPLAYS)
     found = read_json(tmp_path / "digits.json")["cells"]
     assert list(found) == [cell["name"] for cell in cells]
     for one in found.values():
         assert one["epsilon"] <= one["bounds"]["pld"] * 1.001 <= one["bounds"]["rdp"] and one["faults"] == []
         assert one["sums"] == "exact" and "errata" not in one
+        assert one["replay"] == REPLAYS["pixels/ls"]
 
 
 def test_ledgers_of_earlier_versions_are_named(cells, tmp_path):
     ledger = read_json(cells[0]["ledger"])
     del ledger["version"]
     write_json(cells[0]["ledger"], ledger | {"unit": "subject"})
-    write_certificates(cells, tmp_path / "digits.json")
+    write_certificates(cells, tmp_path / "digits.json", REPLAYS)
     found = read_json(tmp_path / "digits.json")["cells"]
     assert found[cells[0]["name"]]["errata"] == [MISSING] and found[cells[0]["name"]]["sums"] == "rounded"
     assert "errata" not in found[cells[1]["name"]]
@@ -52,9 +54,17 @@ def test_nothing_is_written_where_a_ledger_falls(cells, tmp_path):
     write_json(cells[1]["run"], run)
     told = "cell digits/pixels/ls/eps=2: its ledger does not stand, so that nothing is tabled: seed number 2 drew noise"
     with pytest.raises(StudyError, match=f"^{told}.*Delete results/cells/digits/pixels/ls/eps=2 .*in its method$"):
-        write_certificates(cells, tmp_path / "digits.json")
+        write_certificates(cells, tmp_path / "digits.json", REPLAYS)
     ledger = read_json(cells[0]["ledger"])
     write_json(cells[0]["ledger"], ledger | {"epsilon": ledger["epsilon"] / 2})
     with pytest.raises(StudyError, match=r"eps=1: its ledger .* is stated, where .* \(1 further cells fall too\)$"):
-        write_certificates(cells, tmp_path / "digits.json")
+        write_certificates(cells, tmp_path / "digits.json", REPLAYS)
     assert not (tmp_path / "digits.json").exists()
+
+
+def test_what_is_not_proved_is_not_replayed_and_says_so(cells, tmp_path):
+    ledger = read_json(cells[0]["ledger"])
+    write_json(cells[0]["ledger"], ledger | {"epsilon": None, "guarantee": "none"})
+    write_certificates(cells, tmp_path / "digits.json", REPLAYS)
+    found = read_json(tmp_path / "digits.json")["cells"]
+    assert found[cells[0]["name"]]["replay"] == {"exempt": "its guarantee is: none"}

@@ -30,9 +30,11 @@ rule certify_cells:
     input:
         runs=lambda wildcards: files_of(wildcards.dataset, run_facts()),
         ledgers=lambda wildcards: files_of(wildcards.dataset, "ledger.json"),
+        layouts=layouts,
         code=code("certify_cells.py"),
     output:
-        "results/privacy/certificates/{dataset}.json",
+        certificate="results/privacy/certificates/{dataset}.json",
+        replays=update("results/privacy/replays/{dataset}.json"),  # of entries that are as they were, it is kept
     log:
         "results/logs/certify_cells/{dataset}.log",
     benchmark:
@@ -47,6 +49,8 @@ rule certify_cells:
         library=library("certify_cells.py"),
         cells=lambda wildcards: [cell.path for cell in CELLS if cell.dataset == wildcards.dataset],
         unnamed=lambda wildcards: own_rows(STUDY["datasets"][wildcards.dataset]),
+        noise=STUDY["noise"],
+        replays=lambda wildcards: [replay_of(cell) for cell in replayed_cells(wildcards.dataset)],
     script:
         "../scripts/certify_cells.py"
 

@@ -124,6 +124,35 @@ def files_of(dataset, name):
     return [f"results/cells/{cell.path}/{name}" for cell in CELLS if cell.dataset == dataset]
 
 
+def replayed_cells(dataset):
+    """One cell of each entry of a data set and feature set that adds noise of its own to what it releases."""
+    found = {}
+    for cell in CELLS:
+        options = cell.options(STUDY)
+        if cell.dataset == dataset and options["sanitise"] == "full" and not options.get("shared_noise"):
+            found.setdefault((cell.features, cell.entry), cell)
+    return list(found.values())
+
+
+def replay_of(cell):
+    """What a replay of a cell's entry goes by (dpstudy.study.replays)."""
+    return {
+        "name": f"{cell.features}/{cell.entry}",
+        "epsilon": cell.epsilon,
+        "options": cell.options(STUDY),
+        "dataset": dataset_facts(cell.dataset),
+        "folder": os.path.dirname(feature_files(cell.dataset, cell.features, "train")[0]),
+        "scaling": as_they_are(cell.features),
+        "library": library_hash([*method_code(cell.options(STUDY)), *code("certify_cells.py")]),
+    }
+
+
+def layouts(wildcards):
+    """The manifests that say what records look like to the entries that are replayed."""
+    cells = replayed_cells(wildcards.dataset)
+    return list(dict.fromkeys(feature_files(cell.dataset, cell.features, "train")[0] for cell in cells))
+
+
 def certificates():
     """What other accountants say of the cells, a file for each data set."""
     return [f"results/privacy/certificates/{dataset}.json" for dataset in dict.fromkeys(cell.dataset for cell in CELLS)]

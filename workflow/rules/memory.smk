@@ -294,9 +294,21 @@ def audit_memory(wildcards, input):
 
 
 def certification_memory(wildcards, input):
-    """mem_mb of certifying: sampled batches need privacy loss distributions."""
+    """mem_mb of certifying: sampled batches need privacy loss distributions, and a replay what a training does beside
+    its records."""
     own = [cell.options(STUDY) for cell in CELLS if cell.dataset == wildcards.dataset]
-    return int((950 if any(map(is_sampled, own)) else 228) + 8 * input.size_mb)
+    least = 2500 if any(one["method"] in WITH_TORCH for one in own) else 950 if any(map(is_sampled, own)) else 260
+    grams = 0
+    for manifest in input.layouts:
+        dim, classes = matrix_of(manifest)
+        grams = max(grams, dim**2 * (72 + 24 * classes * any(map(has_class_grams, own))) / 1e6)
+    return int(least + grams + 8 * input.size_mb)
+
+
+def has_class_grams(options):
+    """Whether an entry holds a matrix of features for each class."""
+    per_class = method_schema(options["method"]).get("x-per-class", {})
+    return options["method"] == "newton" or bool(per_class) and all(options[key] == per_class[key] for key in per_class)
 
 
 def bundle_memory(wildcards, input):

@@ -38,6 +38,8 @@ rule write_bundle:
         planted=lambda wildcards: publics_where(is_planted, wildcards),
         test_public=lambda wildcards: test_is_public(STUDY["datasets"][wildcards.dataset]),
         accept=STUDY["release"]["accept"],
+        noise=STUDY["noise"],
+        replay=lambda wildcards: replay_of(as_cell(wildcards)),
         unnamed=lambda wildcards: own_rows(STUDY["datasets"][wildcards.dataset]),
     script:
         "../scripts/write_bundle.py"

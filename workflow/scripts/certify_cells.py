@@ -1,17 +1,23 @@
-"""Certify every cell of a data set anew: its ledger against other accountants, and against what its seeds drew."""
+"""Certify every cell of a data set anew: its ledger against other accountants and against what its seeds drew, and each
+entry's training against a replay."""
+
+import os
 
 from this_workflow import job
 
 from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.study.bound import Binding, PaidHashes, check_cells
 from dpstudy.study.certificates import write_certificates
+from dpstudy.study.replays import replayed
 
 if __name__ == "__main__":
+    os.environ["DPSTUDY_GPU"] = "0"  # a few records: no GPU was asked for
     with job(snakemake.log[0]):
-        files = snakemake.input
+        files, params = snakemake.input, snakemake.params
         cells = [
-            {"name": name, "ledger": ledger, "run": run, "unnamed": snakemake.params.unnamed}
-            for name, ledger, run in zip(snakemake.params.cells, files.ledgers, files.runs, strict=True)
+            {"name": name, "ledger": ledger, "run": run, "unnamed": params.unnamed}
+            for name, ledger, run in zip(params.cells, files.ledgers, files.runs, strict=True)
         ]
-        check_cells(snakemake.params.cells, Binding(PaidHashes(Spending(BOOK))), metrics=False)
-        write_certificates(cells, snakemake.output[0])
+        check_cells(params.cells, Binding(PaidHashes(Spending(BOOK))), metrics=False)
+        found = replayed(params.replays, params.noise, snakemake.output.replays)
+        write_certificates(cells, snakemake.output.certificate, found)

@@ -9,17 +9,20 @@ from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.release.bundle import Origin, write_bundle
 from dpstudy.study.bound import Binding, PaidHashes, check_cells
 from dpstudy.study.certificates import certified
+from dpstudy.study.replays import replayed
 
 if __name__ == "__main__":
+    os.environ["DPSTUDY_GPU"] = "0"  # of a replay a few records: no GPU was asked for
     with job(snakemake.log[0]):
         files, params = snakemake.input, snakemake.params
         check_cells([params.cell], Binding(PaidHashes(Spending(BOOK))))
         manifest = read_json(files.images)
         cell = {"name": params.cell, "ledger": files.ledger, "run": files.run, "unnamed": params.unnamed}
         height, width, channels = manifest["image_shape"] or (None, None, None)
+        found = replayed([params.replay], params.noise)
         origin = Origin(
             cell=os.path.dirname(files.metrics),
-            certificate=certified([cell])[params.cell],
+            certificate=certified([cell], found)[params.cell],
             image={"size": [height, width], "channels": channels, "crop": params.crop},
             classes=manifest["classes"],
             multi_label=manifest["multi_label"],

@@ -64,10 +64,12 @@ class Replay(NoiseSource):
 
     def sampling(self, name):
         """A generator whose samples have everybody; for what is no sample, the run's own."""
-        return _Everybody(super().sampling(name))
+        return Everybody(super().sampling(name))
 
 
-class _Everybody:
+class Everybody:
+    """A generator whose samples have everybody; all else is as it gives it."""
+
     def __init__(self, generator: np.random.Generator):
         self._generator = generator
 

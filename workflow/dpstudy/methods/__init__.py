@@ -21,6 +21,17 @@ from types import ModuleType
 from dpstudy.errors import StudyError
 
 ENTRY_POINTS = "dpstudy.methods"
+_named: list[importlib.metadata.EntryPoint] = []  # modules of packages that are not installed
+
+
+def entry_points() -> list[importlib.metadata.EntryPoint]:
+    """Methods of other packages: those that are installed, and those that `name_module` named."""
+    return [*importlib.metadata.entry_points(group=ENTRY_POINTS), *_named]
+
+
+def name_module(name: str, path: str) -> None:
+    """Let the module at the import path `path` be a method of this process called `name`."""
+    _named.append(importlib.metadata.EntryPoint(name, path, ENTRY_POINTS))
 
 
 def module_name(name: str) -> str:
@@ -32,7 +43,7 @@ def module_name(name: str) -> str:
     path = f"{__name__}.{name}"
     if str(name).isidentifier() and importlib.util.find_spec(path) is not None:
         return path
-    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+    for entry in entry_points():
         if entry.name == name:
             return entry.value
     raise StudyError(

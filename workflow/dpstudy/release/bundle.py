@@ -44,7 +44,7 @@ class Origin:
 
     Attributes:
         cell: folder of the cell: metrics.json, ledger.json, model.safetensors.
-        certificate: what other accountants say of its ledger (`bounds`), and `errata` where there are some.
+        certificate: what other accountants say of its ledger (`bounds`), its `replay`, and maybe `errata`.
         image: {"size": [H, W], "channels", "crop"}: what images are brought to.
         classes: label names.
         multi_label: whether a record may have several.
@@ -109,7 +109,7 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
     check(facts, "bundle", f"cell {name}")
     if audit:
         write_json(target / "audit.json", audit)
-    told = statement(ledger, name, origin.certificate["bounds"], audit, errata)
+    told = statement(ledger, name, origin.certificate["bounds"], audit, errata, origin.certificate.get("replay"))
     (target / "PRIVACY.md").write_text(told, encoding="utf-8")
     (target / "README.md").write_text(card(ledger, facts, trained(metrics, origin.test_public)), encoding="utf-8")
     _write_program(target, kind, features["extractor"])

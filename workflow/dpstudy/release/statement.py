@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from dpstudy.privacy.audit import highest
 from dpstudy.privacy.printed import lower_bound, upper_bound
-from dpstudy.tables.words import bounds_in_words, bounds_on_epsilon, event_in_words
+from dpstudy.tables.words import bounds_in_words, bounds_on_epsilon, event_in_words, replay_in_words
 
 _UNIT = {"record": "one record (an image)", "subject": "one person, with all of that person's records"}
 _NUMBER = (
@@ -38,6 +38,7 @@ def statement(
     bounds: Mapping[str, float | None],
     audit: Mapping | None = None,
     errata: Sequence[str] = (),
+    replay: Mapping | None = None,
 ) -> str:
     """The statement as Markdown.
 
@@ -47,6 +48,7 @@ def statement(
         bounds: on epsilon, by accountants that had no part in the training.
         audit: of the cell, where it was attacked.
         errata: what the ledger may state falsely.
+        replay: of the training, as a certificate has it.
     """
     percent = _percent(ledger["epsilon"], ledger["delta"])
     lines = [
@@ -60,6 +62,7 @@ def statement(
         "model, 50 %.",
         f"- **Computed by** {ledger['accountant']} from the list of releases below, and again by accountants that had "
         f"no part in the training: {bounds_on_epsilon(bounds)}. Each is an upper bound.",
+        *([f"- **Replayed**: {replay_in_words(replay)}"] if replay else []),
         f"- **Noise**: from the operating system's entropy ({ledger['noise']}).",
         f"- **Scope**: {ledger['scope']}. Other models of the same records spend privacy of their own; it adds up.",
         "",

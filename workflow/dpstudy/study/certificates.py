@@ -12,11 +12,12 @@ from dpstudy.study.schema import check
 _log = logging.getLogger("dpstudy")
 
 
-def certified(cells: Sequence[dict]) -> dict[str, dict]:
-    """Certify cells anew: cell -> what `recertify` finds.
+def certified(cells: Sequence[dict], replays: Mapping[str, dict]) -> dict[str, dict]:
+    """Certify cells anew: cell -> what `recertify` finds, and the replay of its entry.
 
     Args:
         cells: {"name", "ledger" (path), "run" (path), "unnamed" (as of `errata`)} of each.
+        replays: "features/entry" -> what its replay gave.
 
     Raises:
         StudyError: a ledger does not stand. No table, and no bundle, is built then: a wrong privacy claim is worse than
@@ -27,6 +28,7 @@ def certified(cells: Sequence[dict]) -> dict[str, dict]:
         run, ledger = read_json(cell["run"]), read_json(cell["ledger"])
         found[cell["name"]] = recertify(ledger, [seed["releases"] for seed in run["seeds"]])
         found[cell["name"]]["sums"] = _sums(ledger, run.get("method"))
+        found[cell["name"]]["replay"] = _replay(ledger, replays.get("/".join(cell["name"].split("/")[1:3])))
         if told := errata(ledger, run.get("hyperparameters", {}).get("network"), cell.get("unnamed", False)):
             found[cell["name"]]["errata"] = told
             _log.warning(
@@ -49,15 +51,22 @@ def _sums(ledger: Mapping, method: str | None) -> str:
     return "within a margin" if method == "network_dpsgd" else "exact"
 
 
-def write_certificates(cells: Sequence[dict], path: str) -> None:
+def _replay(ledger: Mapping, made: Mapping | None) -> dict:
+    if ledger["guarantee"] != "proved" or made is None:
+        return {"exempt": f"its guarantee is: {ledger['guarantee']}"}
+    return dict(made)
+
+
+def write_certificates(cells: Sequence[dict], path: str, replays: Mapping[str, dict]) -> None:
     """Write `certified` of the cells of one data set.
 
     Args:
+        replays: as of `certified`.
         path: of the JSON to write.
 
     Raises:
         StudyError: as of `certified`.
     """
-    content = {"cells": certified(cells)}
+    content = {"cells": certified(cells, replays)}
     check(content, "certificate", path)
     write_json(path, content)

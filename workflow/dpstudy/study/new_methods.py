@@ -1,10 +1,9 @@
 """What the author of a method may get wrong in its schema or its files, told before a study begins."""
 
-import importlib.metadata
 from collections.abc import Iterator, Mapping
 
 from dpstudy.errors import StudyError
-from dpstudy.methods import ENTRY_POINTS, module_name
+from dpstudy.methods import entry_points, module_name
 from dpstudy.study.code import closure
 from dpstudy.study.schema import FOLDER, method_schema
 from dpstudy.suggest import suggestion
@@ -37,7 +36,7 @@ def check_method(name: str) -> None:
         for key in node:
             if key not in known and not key.startswith("x-"):
                 raise StudyError(f"{where}: {place or 'the whole'}: unknown keyword {key!r}{suggestion(key, known)}")
-    packages = [entry.value for entry in importlib.metadata.entry_points(group=ENTRY_POINTS, name=name)]
+    packages = [entry.value for entry in entry_points() if entry.name == name]
     if packages and (FOLDER / "methods" / f"{name}.schema.yaml").exists():
         raise StudyError(f"method {name!r}: dpstudy has one of this name, and so has {packages[0]}: rename that")
     closure(module_name(name))

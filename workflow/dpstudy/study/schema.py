@@ -2,12 +2,12 @@
 
 import copy
 import functools
-import importlib.metadata
 from pathlib import Path
 
 import yaml
 
 from dpstudy.errors import StudyError
+from dpstudy.methods import entry_points
 
 FOLDER = Path(__file__).parents[2] / "schemas"
 _LONGEST = 1000  # characters of a message, which repeats what is wrong
@@ -35,7 +35,7 @@ def schema(name: str) -> dict:
 def method_names() -> list[str]:
     """Every method that has a schema, those of other packages (entry points "dpstudy.methods") included."""
     own = [path.name.removesuffix(".schema.yaml") for path in (FOLDER / "methods").glob("*.schema.yaml")]
-    return sorted({*own, *(entry.name for entry in importlib.metadata.entry_points(group="dpstudy.methods"))})
+    return sorted({*own, *(entry.name for entry in entry_points())})
 
 
 @functools.cache
@@ -78,7 +78,7 @@ def _of_package(name: str) -> dict:
     Raises:
         StudyError: several packages have it, its module cannot be imported, or has no SCHEMA.
     """
-    entries = list(importlib.metadata.entry_points(group="dpstudy.methods", name=name))
+    entries = [entry for entry in entry_points() if entry.name == name]
     if len({entry.value for entry in entries}) > 1:
         raise StudyError(f"method {name!r}: several packages have it, {', '.join(entry.value for entry in entries)}")
     try:

@@ -160,7 +160,19 @@ _SUMS = {
 def certificate_in_words(certificate: Mapping) -> str:
     """What accountants that had no part in a cell say of its ledger, as a sentence; "" where nothing is certified."""
     by, sums = bounds_on_epsilon(certificate["bounds"]), _SUMS.get(certificate.get("sums", ""), "")
-    return f"Certified anew from the ledger alone: {by}.{sums}" if by else ""
+    replayed = f" {replay_in_words(certificate['replay'])}" if "pairs" in certificate.get("replay", {}) else ""
+    return f"Certified anew from the ledger alone: {by}.{sums}{replayed}" if by else ""
+
+
+def replay_in_words(replay: Mapping) -> str:
+    """What a replay of a training showed, as a sentence."""
+    if "exempt" in replay:
+        return f"Nothing was replayed: {replay['exempt']}."
+    return (
+        f"Trained with the same settings on {replay['records']} made-up records, and again on {replay['pairs']} other "
+        "sets of them behind the same releases, it gave the same, byte for byte: nothing of the records passed around "
+        "the releases."
+    )
 
 
 def bounds_on_epsilon(bounds: Mapping[str, float | None]) -> str:
