@@ -5,7 +5,7 @@
 # ONLY=NAME[,NAME]: with study, status and paper, these tables and figures and their cells alone
 # make paper   all tables and figures in one PDF, results/tables/all.pdf (needs LaTeX; STUDY=FILE: of another study)
 # make bench   measure speed                                     make lint   check style and types
-# make coverage  run the tests, and list what they never reach
+# make coverage  run the tests, and list what they never reach    make mutants  are planted faults of privacy caught?
 # make test-slurm  install Debian's SLURM (root) and run a study through it
 # make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
 
@@ -20,7 +20,7 @@ CELL ?=
 A ?=
 B ?=
 
-.PHONY: study status compare release paper test test-slurm coverage bench lint lock clean
+.PHONY: study status compare release paper test test-slurm coverage mutants bench lint lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/python workflow/run.py --cores $(CORES) $(PART)
@@ -49,6 +49,9 @@ test-slurm: $(VENV)/dev.stamp
 
 coverage: $(VENV)/dev.stamp  # what the tests never reach: a report by file, and pages in htmlcov/
 	@$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report=term:skip-covered --cov-report=html
+
+mutants: $(VENV)/dev.stamp  # the faults of tests/mutants, each in a copy; writes the table of docs/privacy.md
+	@$(BIN)/python -m tests.mutants
 
 bench: $(VENV)/dev.stamp
 	@$(BIN)/python -m benchmarks

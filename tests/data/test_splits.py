@@ -47,9 +47,10 @@ def test_a_split_is_a_function_of_the_salted_id_alone():
 def test_adding_removing_and_reordering_records_moves_no_other():
     names = [f"id{i}" for i in range(500)]
     before = split_of({"all": rows(names)}, FRACTIONS)
-    shuffled = list(np.random.default_rng(0).permutation([*names[1:], "new"]))
-    after = split_of({"all": rows(shuffled)}, FRACTIONS)
-    assert {name: before[name] for name in names[1:]} == {name: after[name] for name in names[1:]}
+    for new in ([], ["new"], ["new", "newer"]):  # one less, another one in its place, and one more
+        shuffled = list(np.random.default_rng(0).permutation([*names[1:], *new]))
+        after = split_of({"all": rows(shuffled)}, FRACTIONS)
+        assert {name: before[name] for name in names[1:]} == {name: after[name] for name in names[1:]}
     assert split_of({"all": rows(names)}, FRACTIONS, salt="other") != before
 
 

@@ -89,6 +89,16 @@ def test_a_decision_is_about_one_record_and_public_ones_alone(own, web, basis):
     np.testing.assert_allclose([pair[2] for pair in got], [pair[2] for pair in expected], atol=1e-5)
 
 
+def test_all_private_copies_of_one_public_picture_go(own, web, basis):
+    """Equal ones, and those that were changed in different ways: each by itself, however many there are."""
+    several = [own[3:4]] * 2 + [changed(own[3:4], changes()[name], 0) for name in ("jpeg-50", "crop")]
+    found = compare(
+        described(np.concatenate([web, own[3:4]]), False), described(np.concatenate([own[:8], *several]), True),
+        basis, Rule(),
+    )  # fmt: skip
+    assert set(found.public) == {WEB} and set(found.private) == {3, *range(8, 12)}
+
+
 def test_pictures_are_aligned_by_the_pose_that_made_them(own):
     """Against warping by Pillow: a picture mirrored, turned, enlarged and shifted, is brought back."""
     private = torch.from_numpy(own[:20].transpose(0, 3, 1, 2).copy()).float() / 255

@@ -117,6 +117,32 @@ def test_each_mode_drops_its_own_side_and_only_what_matched(make_images):
         assert everything - kept == gone
 
 
+@pytest.mark.parametrize(
+    ("contrast", "change"),
+    [(1, np.array), (1, noisy), (1, lambda image: image.repeat(3, axis=2)), (0, np.array)],
+    ids=["exact", "near", "coloured", "without contrast"],
+)
+def test_all_private_copies_of_one_public_image_go(make_images, contrast, change):
+    """Each by itself, however many there are, in one split or several: were one kept for another's sake, that one's
+    absence would drop it."""
+    one = altered(
+        make_images("q", 1).take(np.zeros(3, int)), lambda image: image if contrast else np.full_like(image, 7)
+    )
+    copies = [
+        Records(np.array([f"{place}-{row}" for row in range(3)], dtype=object), one.images, one.labels)
+        for place in ("train", "test")
+    ]
+    private = {
+        TRAIN: concatenate([make_images("a", 5, seed=1), copies[0]]),
+        TEST: concatenate([copies[1], make_images("b", 4, seed=2)]),
+    }
+    public = {PUBLIC: altered(concatenate([make_images("p", 6, seed=3), one.take(np.array([0]))]), change)}
+    kept = resolve(match(public, private, 0.9), public, private).to_pylist()
+    assert {row["id"] for row in kept if row["dataset"] == "own"} == {f"a-{row}" for row in range(5)} | {
+        f"b-{row}" for row in range(4)
+    }
+
+
 def test_dropping_private_records_is_a_rule_about_each_record_alone(make_images):
     private = make_images("q", 25, (8, 8, 1))
     near = altered(private.take(np.arange(12)), noisy)

@@ -112,6 +112,18 @@ def test_steps_equal_a_slow_training(rows, problem, radius):
     assert not model.bias.any()
 
 
+def test_the_projection_moves_no_two_points_apart():
+    """Or iteration would hide nothing: inside the ball everything stays where it is."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        one, other = rng.standard_normal((2, CLASSES, DIM)) * rng.uniform(0, 1, (2, 1, 1))
+        before, kept = np.linalg.norm(one - other), one.copy()
+        iterated_sgd._project(one, 1.5)
+        iterated_sgd._project(other, 1.5)
+        assert np.linalg.norm(one - other) <= before * (1 + 1e-12) and np.linalg.norm(one) <= 1.5 * (1 + 1e-12)
+        assert np.linalg.norm(kept) > 1.5 or (one == kept).all()
+
+
 def test_what_is_released_is_as_private_as_it_says():
     """Two neighbouring sets, one record of which all labels are wrong guesses: the distance of the two distributions
     of the released weights, in standard deviations, is near what the ledger charges, and not above."""

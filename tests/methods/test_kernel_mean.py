@@ -139,6 +139,20 @@ def test_points_far_from_public_ones_have_wider_kernels_and_no_larger_norm():
     assert np.linalg.norm(psi[1]) == pytest.approx(math.sqrt(damped.mean()), rel=1e-3) and np.linalg.norm(psi[1]) < 0.9
 
 
+def test_where_kernels_widen_follows_from_public_points_alone():
+    """Whatever the private records are, and however many, the map is the same."""
+    rng = np.random.default_rng(0)
+    problem, public = Problem(60, (6,), 3, Budget("2", 1e-5)), rng.standard_normal((30, 6)).astype(np.float32)
+    parameters = Parameters(frequencies=20, projection="none", extra_bandwidth=0.5)
+    marks = []
+    for count, size in ((60, 1.0), (45, 9.0)):
+        rows = size * rng.standard_normal((count, 6)).astype(np.float32), rng.integers(0, 3, count)
+        data = methods.load("kernel_mean").prepare([rows], parameters, problem, public)
+        mapping = feature_map(parameters, problem, data, None)
+        marks.append((mapping.frequencies.tobytes(), mapping.landmarks.points.tobytes(), mapping.landmarks.threshold))
+    assert marks[0] == marks[1] and marks[0][-1] > 0
+
+
 def test_bayes_weights_are_the_posterior_mean():
     rng = np.random.default_rng(0)
     psi = rng.standard_normal((200, 8)) * np.linspace(0.1, 1, 8)

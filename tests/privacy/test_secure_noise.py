@@ -97,6 +97,7 @@ def test_the_margin_covers_the_rounding_of_the_query():
         law = GridGaussian(multiplier * (1 + MARGIN))
         apart = np.linalg.norm(law.rounded(query + step) - law.rounded(query))
         assert apart <= 1 + MARGIN
+        assert law.grid * np.sqrt(size) <= MARGIN  # at worst: half a step of the grid for each number of either
 
 
 def test_each_release_draws_anew():

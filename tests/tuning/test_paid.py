@@ -151,6 +151,31 @@ def test_settings_of_another_release_are_refused(toy_features, rows, tmp_path):
         set_up(request, inputs(toy_features, rows, tmp_path))
 
 
+@pytest.mark.parametrize("pay", ["choice", "repeats"])
+def test_a_record_of_either_part_touches_what_is_charged_to_that_part_alone(
+    pay, toy_features, rows, tmp_path, monkeypatch
+):
+    """Whatever splits a cell learns from in the end, trials train on the first one."""
+    request = paying(LS, RIDGES, pay="choice", sampler="grid") if pay == "choice" else repeats()
+    released, queries = NoiseSource.released, []
+
+    def noted(self, name, query, *arguments, **more):
+        queries.append((name, None if name == paid_repeats.SCORE else query.tobytes()))
+        return released(self, name, query, *arguments, **more)
+
+    monkeypatch.setattr(NoiseSource, "released", noted)
+    monkeypatch.setattr(NoiseSource, "chosen", lambda *arguments: 1)
+    found = []
+    for splits in (("train",), ("train", "validation")):
+        queries.clear()
+        given = inputs(toy_features, rows, tmp_path, splits)
+        given = given if pay == "choice" else replace(given, statistics=())
+        tuning, problem, plan = set_up(request, given)
+        tuning.fit(None, None, problem, plan, NoiseSource("seeded", "cell"))
+        found.append(list(queries))
+    assert found[0] and found[0] == found[1]
+
+
 def repeats(epsilon="1", options=FIRST_ORDER, space=LEARNING, **tuning):
     return paying(options, space, epsilon, **{"pay": "repeats", "sampler": "random", "trials": 4} | tuning)
 
@@ -206,9 +231,9 @@ def test_the_number_of_trials_is_geometric_and_told_to_nobody(toy_features, monk
         tuning.fit(None, None, problem, plan, source)
         numbers.append(len(counted))
         assert dict(source.drawn) == {"gradient": 5, "validation score": 1}  # of the released trial alone
+        assert tuning.seconds == LAST[0].seconds  # what all took would tell
     assert min(numbers) == 1 and np.mean(numbers) == pytest.approx(4, abs=0.6)
     assert np.mean(np.array(numbers) == 1) == pytest.approx(0.25, abs=0.07)
-    assert tuning.seconds == LAST[0].seconds  # what all took would tell
 
 
 def test_the_best_noisy_score_is_released_with_its_own_curve(toy_features, rows):
@@ -228,6 +253,40 @@ def test_the_best_noisy_score_is_released_with_its_own_curve(toy_features, rows)
         assert tuning.chosen[0] == max(tried, key=lambda run: run.noisy_score).setting
         np.testing.assert_array_equal(fit.model.weights, tried[-1].model.weights)
         assert monitor.rows == tried[-1].curve
+
+
+@pytest.mark.parametrize("pay", ["repeats", "choice"])
+def test_what_is_written_depends_on_scores_behind_their_noise_alone(
+    pay, toy_features, rows, tmp_path, monkeypatch, caplog, capsys
+):
+    """Other validation scores under the same noisy ones, or the same choice, change nothing."""
+    request, given = repeats(), features_only(toy_features)
+    if pay == "choice":
+        request, given = paying(LS, RIDGES, pay="choice", sampler="grid"), inputs(toy_features, rows, tmp_path)
+    released, chosen = NoiseSource.released, NoiseSource.chosen
+
+    def replayed(self, name, *arguments, **more):
+        noisy = released(self, name, *arguments, **more)
+        return np.array([int(self.key[-1]) * 3 % 4.0]) if name == paid_repeats.SCORE else noisy
+
+    monkeypatch.setattr(NoiseSource, "released", replayed)
+    monkeypatch.setattr(NoiseSource, "chosen", lambda self, *arguments: chosen(self, *arguments) * 0 + 2)
+
+    def outcome(scores, seed):
+        tuning, problem, plan = set_up(request, given)
+        left = iter(scores)
+        monkeypatch.setattr(tuning, "score", lambda model: float(next(left)))
+        monitor = Monitor(0, type("Table", (), {"features": rows["test"][0], "labels": rows["test"][1]}), list("abc"))
+        source = NoiseSource("seeded", "cell", seed)
+        fit = tuning.fit(None, None, problem, plan, source, **({"monitor": monitor} if pay == "repeats" else {}))
+        model = {name: value.tobytes() for name, value in vars(fit.model).items() if isinstance(value, np.ndarray)}
+        return tuning.summary, model, fit.model.metadata, fit.curve, monitor.rows, source.made(), source.took_part
+
+    for seed in range(3):  # of several numbers of trials
+        upwards = outcome(range(1000), seed)
+        assert outcome(range(1000, 0, -1), seed) == upwards
+        assert outcome(np.random.default_rng(seed).integers(200, size=1000), seed) == upwards
+    assert not caplog.text and not "".join(capsys.readouterr())
 
 
 def test_trials_draw_settings_and_noise_of_their_own(toy_features):
