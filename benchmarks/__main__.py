@@ -25,6 +25,7 @@ BENCHMARKS = {
     "memory": "memory",
     "curves": "curves",
     "projection": "projection",
+    "accountant": "accountant",
 }
 LONG = {  # only when named
     *(
@@ -39,9 +40,11 @@ LONG = {  # only when named
         "memory",
         "curves",
         "projection",
+        "accountant",
         "exact",
     )
 }
+ROWS = ("stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows
 
 
 def main() -> int:
@@ -56,7 +59,7 @@ def main() -> int:
         "--rows",
         type=int,
         help="most rows of `stream` (1,280,000: 2 GB of disk) or `exact`, another n of `smoothing`, runs of `attack`, "
-        "images of `gpu`",
+        "images of `gpu`, points of `accountant`",
     )
     parser.add_argument("--study", help="of `memory`: the study that is run, instead of config.yaml")
     parser.add_argument("--out", help="of `curves`, `dedup`, `gpu`: a folder for figures and the numbers behind them")
@@ -74,8 +77,7 @@ def main() -> int:
     for name, module in BENCHMARKS.items():
         if name in (options.names or BENCHMARKS.keys() - LONG):
             started = time.monotonic()
-            sized = name in ("stream", "smoothing", "attack", "exact", "gpu")
-            more = {"rows": options.rows} if sized and options.rows else {}
+            more = {"rows": options.rows} if name in ROWS and options.rows else {}
             more |= {"study": options.study} if name == "memory" and options.study else {}
             more |= {"out": options.out} if name in ("curves", "dedup", "gpu") else {}
             importlib.import_module(f"benchmarks.{module}").run(options.threads, options.repeats, **more)

@@ -13,7 +13,7 @@ from dpstudy.privacy.ledger import build_ledger
 from dpstudy.release.refusals import refusals
 from dpstudy.release.statement import statement
 
-BOUNDS = {"exact": 1.0, "pld": None, "rdp": None, "prv": None}
+BOUNDS = {"exact": 1.0, "pld": None, "rdp": None, "bracket": None}
 
 
 def ledger(delta=1e-7, n=60_000, unit="record", sampling="none", **more):

@@ -59,7 +59,7 @@ def ledger():
 
 
 def test_sentences_of_a_ledger_round_up(ledger):
-    bounds = {"pld": EPSILON, "rdp": 2.00001, "exact": None, "prv": None}
+    bounds = {"pld": EPSILON, "rdp": 2.00001, "exact": None, "bracket": None}
     words = ledger_in_words(ledger)
     for text in (words["summary"], statement(ledger, "model", bounds)):
         for value in (EPSILON, DELTA):

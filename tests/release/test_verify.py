@@ -2,14 +2,21 @@
 
 import ast
 import json
+import math
+import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from dpstudy.errors import StudyError
 from dpstudy.files import read_json, read_tensor_metadata, read_tensors, sha256, write_json, write_tensors
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.event_bounds import bounds
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.ledger import build_ledger
 from dpstudy.release import verify as module
 from dpstudy.release.bundle import write_bundle
 from dpstudy.release.predictor import Predictor
@@ -53,15 +60,26 @@ def test_a_bundle_as_it_was_released_holds(bundle):
         for path in bundle.rglob("*")
         if path.is_file() and path.name != "bundle.json"
     }
-    assert status == 0 and lines[:3] == [
-        f"right: {len(listed)} files are as bundle.json lists them",
-        f"right: ledger.json is of {NAME}, and of this model",
-        "right: PRIVACY.md states the epsilon of ledger.json, 4.0",
-    ]
-    assert len(lines) == 5 and all(line.startswith("could not check: that ") for line in lines[3:])
-    assert lines[4].endswith(f" {sha256(bundle / 'bundle.json')}")
+    ledger = read_json(bundle / "ledger.json")
+    worth, stated = bounds(ledger["events"], ledger["delta"], None)[1], ledger["epsilon"]
+    assert (
+        status == 0
+        and worth == pytest.approx(4, rel=1e-6)
+        and lines[:4]
+        == [
+            f"right: {len(listed)} files are as bundle.json lists them",
+            f"right: ledger.json is of {NAME}, and of this model",
+            "right: PRIVACY.md states the epsilon of ledger.json, 4.0",
+            f"right: the events of ledger.json are worth ε = {worth} by another accountant; it states {stated}",
+        ]
+    )
+    assert len(lines) == 6 and all(line.startswith("could not check: that ") for line in lines[4:])
+    assert lines[5].endswith(f" {sha256(bundle / 'bundle.json')}")
     imported = {name for node in ast.walk(ast.parse(open(module.__file__).read())) for name in names(node)}
     assert imported <= sys.stdlib_module_names
+    for file, needed in (("event_bounds.py", set()), ("second_accountant.py", {"numpy"})):
+        found = {name for node in ast.walk(ast.parse((bundle / file).read_text())) for name in names(node)}
+        assert found <= sys.stdlib_module_names | needed
 
 
 def names(node):
@@ -154,3 +172,85 @@ def test_numbers_of_a_ledger_that_are_none_are_a_sentence(bundle):
         list_anew(bundle)
         (told,) = verify(bundle).wrong
         assert told.startswith(("PRIVACY.md: states ε = 4.0, where ledger.json has ", "ledger.json: proves no epsilon"))
+
+
+SAMPLED = Event("gradient", "gaussian", 1.1, 1.0, 500, "poisson", 4096 / 50_000)
+CUT = Event("gradient", "gaussian", 1.1, 1.0, 500, "truncated-poisson", 0.02, largest=1300, units=50_000)
+OFTEN_CUT = Event("gradient", "gaussian", 1.1, 1.0, 500, "truncated-poisson", 0.02, largest=1010, units=50_000)
+SECRET = Event("gradient", "iterated-gaussian", 5.0, 1.0, 1000, "shuffle", 0.02, epochs=20, secret_order=True)
+CHOSEN = [
+    Event("gram", "gaussian", 7.0, 1.0, part="train"),
+    Event("choice", "exponential", 2.0, 1.0, part="validation"),
+]
+
+
+def with_ledger(bundle, events, factor=1.0, **changes):
+    """A bundle whose ledger and statement are of these events, with epsilon times a factor; listed anew."""
+    ledger = build_ledger(events, Budget("4", 1e-5), n=1000, unit="record", noise="secure")
+    ledger |= {key: read_json(bundle / "ledger.json")[key] for key in ("cell", "files")} | changes
+    stated = ledger["epsilon"] = ledger["epsilon"] * factor
+    write_json(bundle / "ledger.json", ledger)
+    text = (bundle / "PRIVACY.md").read_text()
+    (bundle / "PRIVACY.md").write_text(
+        re.sub(r" ε = [0-9.]+\.\n", f" ε = {math.ceil(stated * 1e6) / 1e6:.6f}.\n", text)
+    )
+    list_anew(bundle)
+    return ledger
+
+
+@pytest.mark.parametrize("events", [[SAMPLED], [CUT], [SECRET], CHOSEN], ids=["sampled", "cut", "secret", "chosen"])
+def test_an_epsilon_that_is_too_small_for_its_events_falls_everywhere_else(bundle, tmp_path, events):
+    """The list, the statement and the hashes agree with it."""
+    right = shutil.copytree(bundle, tmp_path / "right")
+    with_ledger(right, events)
+    report = verify(right)
+    assert report.wrong == [] and any("by another accountant; it states" in told for told in report.right)
+    assert not list(right.glob("__pycache__"))
+    ledger = with_ledger(bundle, events, 0.998)
+    (told,) = verify(bundle).wrong
+    assert told.startswith(f"ledger.json: states ε = {ledger['epsilon']}, where its events are worth ")
+
+
+def test_more_noise_than_there_was_does_not_pass_either(bundle):
+    ledger = read_json(bundle / "ledger.json")
+    ledger["events"].append(ledger["events"][0] | {"name": "more"})
+    write_json(bundle / "ledger.json", ledger)
+    list_anew(bundle)
+    (told,) = verify(bundle).wrong
+    assert "where its events are worth" in told
+    ledger["events"][-1]["noise_multiplier"] = 0.0
+    write_json(bundle / "ledger.json", ledger)
+    list_anew(bundle)
+    (told,) = verify(bundle).wrong
+    assert "where its events are worth inf" in told
+
+
+def test_what_the_accountant_of_a_bundle_does_not_know_it_could_not_check(bundle):
+    def told(events, factor=1.0, **changes):
+        with_ledger(bundle, events, factor, **changes)
+        report = verify(bundle)
+        assert report.wrong == []
+        return [sentence for sentence in report.unknown if "follows from its events" in sentence]
+
+    assert "repeat-and-select is not known" in told([replace(SAMPLED, trials=5.0)])[0]
+    assert "replacing a unit" in told([SAMPLED], adjacency="replace-one")[0]
+    assert "between 0.0 and inf" in told([OFTEN_CUT])[0]
+    with_ledger(bundle, [SAMPLED])
+    assert any("for which NumPy is needed" in line for line in run(bundle)[1])
+    assert run(bundle)[0] == 0
+
+
+def test_an_accountant_that_was_changed_is_not_run(bundle, tmp_path):
+    ran = tmp_path / "ran"
+    (bundle / "event_bounds.py").open("a").write(f"open({str(ran)!r}, 'w')\n")
+    (told,) = verify(bundle).wrong
+    assert told.startswith("event_bounds.py: is not what was released") and not ran.exists()
+
+
+def test_events_that_are_none_are_a_sentence(bundle):
+    ledger = read_json(bundle / "ledger.json")
+    for events in (3, [3], [{}], [ledger["events"][0] | {"noise_multiplier": "x"}], None):
+        write_json(bundle / "ledger.json", ledger | {"events": events})
+        list_anew(bundle)
+        (told,) = verify(bundle).wrong
+        assert told.startswith("ledger.json: its events are not what dpstudy writes")

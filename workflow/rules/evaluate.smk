@@ -31,6 +31,7 @@ rule certify_cells:
         runs=lambda wildcards: files_of(wildcards.dataset, run_facts()),
         ledgers=lambda wildcards: files_of(wildcards.dataset, "ledger.json"),
         layouts=layouts,
+        data=lambda wildcards: sorted({path for facts in all_stated(wildcards.dataset) for path in facts["manifests"]}),
         code=code("certify_cells.py"),
     output:
         certificate="results/privacy/certificates/{dataset}.json",
@@ -48,6 +49,7 @@ rule certify_cells:
     params:
         library=library("certify_cells.py"),
         cells=lambda wildcards: [cell.path for cell in CELLS if cell.dataset == wildcards.dataset],
+        stated=lambda wildcards: all_stated(wildcards.dataset),
         unnamed=lambda wildcards: own_rows(STUDY["datasets"][wildcards.dataset]),
         noise=STUDY["noise"],
         replays=lambda wildcards: [replay_of(cell) for cell in replayed_cells(wildcards.dataset)],

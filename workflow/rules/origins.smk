@@ -52,6 +52,18 @@ def data_of(cell):
     return found
 
 
+def stated_of(cell):
+    """What the ledger of a cell must state by the config, and the manifests that tell how many units it learns from."""
+    learnt = [path for split, path in data_of(cell).items() if split in training_splits(cell.dataset)]
+    facts = {"dataset": dataset_facts(cell.dataset), "options": cell.options(STUDY), "noise": STUDY["noise"]}
+    return facts | {"epsilon": cell.epsilon, "manifests": learnt}
+
+
+def all_stated(dataset):
+    """The same of all cells of a data set, in the study's order."""
+    return [stated_of(cell) for cell in CELLS if cell.dataset == dataset]
+
+
 def data_of_all():
     """The same of all cells, each file once."""
     return list(dict.fromkeys(path for cell in CELLS for path in data_of(cell).values()))

@@ -41,5 +41,6 @@ rule write_bundle:
         noise=STUDY["noise"],
         replay=lambda wildcards: replay_of(as_cell(wildcards)),
         unnamed=lambda wildcards: own_rows(STUDY["datasets"][wildcards.dataset]),
+        stated=lambda wildcards: stated_of(as_cell(wildcards)) | {"manifests": []},  # what it learnt from may be gone
     script:
         "../scripts/write_bundle.py"

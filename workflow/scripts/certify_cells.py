@@ -15,8 +15,8 @@ if __name__ == "__main__":
     with job(snakemake.log[0]):
         files, params = snakemake.input, snakemake.params
         cells = [
-            {"name": name, "ledger": ledger, "run": run, "unnamed": params.unnamed}
-            for name, ledger, run in zip(params.cells, files.ledgers, files.runs, strict=True)
+            {"name": name, "ledger": ledger, "run": run, "stated": stated, "unnamed": params.unnamed}
+            for name, ledger, run, stated in zip(params.cells, files.ledgers, files.runs, params.stated, strict=True)
         ]
         check_cells(params.cells, Binding(PaidHashes(Spending(BOOK))), metrics=False)
         found = replayed(params.replays, params.noise, snakemake.output.replays)

@@ -18,8 +18,10 @@ if __name__ == "__main__":
         check_cells([params.cell], Binding(PaidHashes(Spending(BOOK))))
         manifest = read_json(files.images)
         cell = {"name": params.cell, "ledger": files.ledger, "run": files.run, "unnamed": params.unnamed}
+        cell["stated"] = params.stated
         height, width, channels = manifest["image_shape"] or (None, None, None)
-        found = replayed([params.replay], params.noise)
+        kept = f"results/privacy/replays/{snakemake.wildcards.dataset}.json"  # no input: all other cells would have to be there
+        found = replayed([params.replay], params.noise, kept, keep=False)
         origin = Origin(
             cell=os.path.dirname(files.metrics),
             certificate=certified([cell], found)[params.cell],

@@ -2,14 +2,15 @@
 
 Training certifies its epsilon by privacy/accounting.py. Here the events of a finished ledger.json are read afresh, as
 dictionaries, and given to others: the closed form of dp-accounting's Gaussian privacy loss, its PLD accountant with
-settings of its own, Renyi divergences by numerical integration, and Opacus' PRV accountant where batches are Poisson
-samples. What holds:
+settings of its own, Renyi divergences by numerical integration, and where batches are samples our second accountant
+(privacy/second_accountant.py), whose bracket no rounding can take from. What holds:
 
-    exact <= PLD <= RDP,    certified = exact where there is amplification by nothing, else the smaller of PLD and RDP,
-    PRV's upper end no lower than PLD, and above it by no more than its own error.
+    exact <= PLD <= RDP,    bracket <= RDP,
+    certified = exact where there is amplification by nothing,
+    else no less than the bracket's lower end, and at most a thousandth above its upper one.
 
-PLD and PRV are sums of rounded numbers: at a delta not far above what rounding can take from them no order is asked of
-them, and at one below they are not asked at all.
+Where training's accountants know no better, at a delta not far above what rounding can take from them, epsilon must be
+what they find. PLD is asked of Poisson samples for that alone.
 The best of several runs is known to Renyi DP alone: there two computations of it must agree.
 """
 
@@ -20,8 +21,6 @@ from functools import lru_cache
 
 from dpstudy.privacy.distributions_certificate import (
     CUT,
-    PRV_ERROR,
-    PRV_LEAST,
     ROUNDING,
     beside_cuts,
     chance_of_a_cut,
@@ -29,19 +28,20 @@ from dpstudy.privacy.distributions_certificate import (
     events_sampled,
     finite,
     pld,
-    prv,
     uncut,
 )
+from dpstudy.privacy.event_bounds import bounds as bounds_of_events
 from dpstudy.privacy.ledger_events import flat
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.renyi_certificate import ORDERS, WHOLE, divergence_of, least_epsilon
+from dpstudy.privacy.second_accountant import SMALLEST_DELTA, bracket
 from dpstudy.privacy.selection_certificate import best_run_bound, choice_delta, choice_pld
 
-AGREEMENT = 2e-3  # relative, between two discretisations of one privacy loss
+AGREEMENT = 1e-3  # relative, between two discretisations of one privacy loss
+BOUNDS = ("exact", "pld", "rdp", "bracket")
 _CLOSED_FORM = 1e-6  # relative, between two solutions of one equation
 _OTHER_ORDERS = 1e-2  # relative, between two sets of Renyi orders, or of distributions where rounding begins to count
 _NEGLIGIBLE = 1e-9
-_PRV_WIDTH = 3  # errors between its upper end and what an epsilon that is not too small can be
 
 
 def recertify(ledger: Mapping, drawn: Sequence[Mapping[str, int]] = ()) -> dict:
@@ -52,17 +52,19 @@ def recertify(ledger: Mapping, drawn: Sequence[Mapping[str, int]] = ()) -> dict:
         drawn: for each seed, how often its noise source released what.
 
     Returns:
-        {"epsilon", "bounds": {"exact", "pld", "rdp", "prv"} (None where not defined), "faults": sentences, none where
-        it stands}.
+        {"epsilon", "bounds": {name of BOUNDS: the bound, or None where it is not defined}, "faults": sentences, none
+        where it stands}.
     """
     faults = [_against_draws(ledger["events"], counts, seed) for seed, counts in enumerate(drawn)]
-    bounds: dict[str, float | None] = dict.fromkeys(("exact", "pld", "rdp", "prv"))
+    bounds: dict[str, float | None] = dict.fromkeys(BOUNDS)
     if ledger["guarantee"] == "proved":
-        bounds |= bounds_of(ledger["events"], ledger["delta"])
-        ordered, most = clear(flat(ledger["events"]), ledger["delta"]), _tightest(bounds)
+        events, delta = ledger["events"], ledger["delta"]
+        bounds |= bounds_of(events, delta)
+        ordered, most = clear(flat(events), delta), _tightest(bounds)
         if bounds["exact"] is None and most is not None and (ledger["epsilon"] or 0.0) > most * (1 + AGREEMENT):
-            most = _tightest(bounds_of(ledger["events"], ledger["delta"], loose=True))
-        faults += _against_bounds(ledger["epsilon"], bounds, most, ordered)
+            loose = [most, _tightest(bounds_of(events, delta, loose=True))]
+            most = max(bound for bound in loose if bound is not None)
+        faults += _against_bounds(ledger["epsilon"], bounds, _least(events, delta), most, ordered)
     elif ledger["epsilon"] is not None:
         faults.append(f"nothing is proved, and yet epsilon {upper_bound(ledger['epsilon'])} is stated")
     return {"epsilon": ledger["epsilon"], "bounds": bounds, "faults": [fault for fault in faults if fault]}
@@ -78,14 +80,41 @@ def _against_draws(events: Sequence[Mapping], counts: Mapping[str, int], seed: i
 
 
 def _tightest(bounds: Mapping[str, float | None]) -> float | None:
-    return bounds["exact"] if bounds["exact"] is not None else _smallest([bounds["pld"], bounds["rdp"]])
+    return bounds["exact"] if bounds["exact"] is not None else _smallest(list(bounds.values()))
+
+
+@lru_cache(maxsize=4096)
+def _sampled(known: tuple, delta: float) -> tuple[float, float] | None:
+    """The second accountant's bracket where batches are samples; None where there is none."""
+    events = [dict(event) | {"params": dict(params)} for event, params in known]
+    if not events_sampled(events) or delta < SMALLEST_DELTA:
+        return None
+    try:
+        return bounds_of_events(events, delta, bracket)
+    except ValueError:
+        return None
+
+
+def _bracket(events: Sequence[Mapping], delta: float) -> tuple[float, float] | None:
+    if any("events" in event for event in events):  # the best of several runs
+        return None
+    kept = ("mechanism", "noise_multiplier", "count", "sampling", "sampling_rate")
+    known = [(tuple((key, event[key]) for key in kept), tuple(event.get("params", {}).items())) for event in events]
+    return _sampled(tuple(known), delta)
+
+
+def _least(events: Sequence[Mapping], delta: float) -> float | None:
+    """What the epsilon of sampled events cannot be below."""
+    between = _bracket(events, delta)
+    return between[0] if between else None
 
 
 def _against_bounds(
-    epsilon: float | None, bounds: Mapping[str, float | None], most: float | None, ordered: bool
+    epsilon: float | None, bounds: Mapping[str, float | None], least: float | None, most: float | None, ordered: bool
 ) -> list[str]:
     """
     Args:
+        least: what epsilon is not below, whichever accountant is asked; None: not known.
         most: what training's accountants may find, on coarser grids and with series that overestimate.
         ordered: delta is far above what rounding can take from it.
     """
@@ -96,21 +125,25 @@ def _against_bounds(
     if tightest is None or most is None:
         return ["no accountant bounds its events"]
     faults, stated = [], f"epsilon {_printed(epsilon)} is stated"
-    slack = _CLOSED_FORM if "exact" in named else AGREEMENT if "pld" in named and ordered else _OTHER_ORDERS
-    if epsilon < tightest * (1 - slack):
-        faults.append(f"{stated}, where its events are worth {_printed(tightest)}")
+    exact, apart = "exact" in named, "pld" in named and ordered
+    slack = _CLOSED_FORM if exact else AGREEMENT if apart or ("bracket" in named and ordered) else _OTHER_ORDERS
+    floors = [] if least is None else [least * (1 - _CLOSED_FORM)]
+    if least is None or "pld" in named or not ordered:  # what training's accountants, or their like, find at least
+        like = [named[name] for name in ("pld", "rdp") if name in named]
+        floors.append((tightest if exact or not like else min(like)) * (1 - slack))
+    if epsilon < max(floors):
+        faults.append(f"{stated}, where its events are worth {_printed(max(floors))}")
     if epsilon > most * (1 + slack) + _NEGLIGIBLE:
         faults.append(f"{stated}, more than the {_printed(most)} that its events are worth")
     order = [(name, named[name]) for name in ("exact", "pld", "rdp") if name in named and ordered]
-    for (tighter, low), (looser, high) in itertools.pairwise(order):
+    pairs = [
+        *itertools.pairwise(order),
+        *([(("bracket", least), ("rdp", named["rdp"]))] if least and "rdp" in named else []),
+    ]
+    for (tighter, low), (looser, high) in pairs:
         if low > high * (1 + AGREEMENT) + _NEGLIGIBLE:
             values = f"{_printed(low)}, more than the {_printed(high)} of {looser}"
             faults.append(f"{tighter} gives {values}, which is the looser bound")
-    if "prv" in named:
-        width = _PRV_WIDTH * max(PRV_ERROR * epsilon, PRV_LEAST)
-        if not tightest * (1 - AGREEMENT) <= named["prv"] <= epsilon + width:
-            value = f"{_printed(named['prv'])} +- {upper_bound(width, 2)}"
-            faults.append(f"{stated}, where PRV gives at most {value}")
     return faults
 
 
@@ -121,15 +154,17 @@ def _printed(epsilon: float) -> str:
 def bounds_of(events: Sequence[Mapping], delta: float, loose: bool = False) -> dict[str, float | None]:
     """The bounds on epsilon of the events of a ledger, by name; None where an accountant does not know them.
 
-    `exact`: closed form, of releases without amplification. `pld`: dp-accounting, at what rounding leaves of delta.
-    `rdp`: integrated; or without sampling in closed form, where that is smaller. `prv`: Opacus, of Poisson samples.
+    `exact`: closed form, of releases without amplification. `pld`: dp-accounting, at what rounding leaves of delta, of
+    Poisson samples with `loose` only. `rdp`: integrated; or without sampling in closed form, where that is smaller.
+    `bracket`: the second accountant's upper end, where batches are samples.
 
     Args:
         loose: as training's accountants may find them: Renyi's series overestimate fractional orders, and the grid of
             a privacy loss distribution is fine against what Renyi DP bounds.
     """
     known = tuple(tuple(sorted(_costs(event).items())) for event in flat(events))
-    return dict(_bounds(known, delta, loose))
+    between = None if loose else _bracket(events, delta)
+    return dict(_bounds(known, delta, loose)) | {"bracket": finite(between[1]) if between else None}
 
 
 def _costs(event: Mapping) -> dict:
@@ -146,7 +181,7 @@ def _bounds(known: tuple, delta: float, loose: bool) -> tuple:
     if parts:  # each unit is in one of them: the worse one counts
         every = [dict(_bounds(_touching(events, part), delta, loose)) for part in sorted(parts)]
         return tuple(_of_all_parts(every, clear(events, delta)).items())
-    found: dict[str, float | None] = dict.fromkeys(("exact", "pld", "rdp", "prv"))
+    found: dict[str, float | None] = dict.fromkeys(BOUNDS)
     if any(event["mechanism"] == "local-sensitivity-gaussian" or not event["noise_multiplier"] for event in events):
         return tuple(found.items())
     if any("trials" in event for event in events):
@@ -164,9 +199,8 @@ def _bounds(known: tuple, delta: float, loose: bool) -> tuple:
     if any(event["sampling"] == CUT for event in events):
         return tuple((found | _cut_bounds(events, delta, orders)).items())
     found["rdp"] = rdp = _rdp(events, delta, orders)
-    found["pld"] = finite(epsilon := pld(events, delta, rdp if loose else None))
-    if events_sampled(events) and clear(events, delta):
-        found["prv"] = prv(events, delta, epsilon)
+    if loose or not (events_sampled(events) and clear(events, delta)):  # of others the second accountant is enough
+        found["pld"] = finite(pld(events, delta, rdp if loose else None))
     return tuple(found.items())
 
 
@@ -177,7 +211,7 @@ def _touching(events: Sequence[Mapping], part: str) -> tuple:
 
 def _of_all_parts(every: Sequence[Mapping[str, float | None]], ordered: bool) -> dict[str, float | None]:
     """Of each bound the larger, for units of any part; where no one accountant is the best for all, of the best."""
-    found = {name: _larger([bounds[name] for bounds in every]) for name in ("exact", "pld", "rdp", "prv")}
+    found = {name: _larger([bounds[name] for bounds in every]) for name in BOUNDS}
     if found["exact"] is None and (found["pld"] is None or not ordered):
         found["rdp"] = _larger([_smallest([bounds[name] for name in ("exact", "pld", "rdp")]) for bounds in every])
     return found

@@ -1,8 +1,8 @@
-"""Privacy loss distributions of a finished ledger's sampled releases, by accountants with settings of their own.
+"""Privacy loss distributions of a finished ledger's sampled releases, by dp-accounting with settings of its own.
 
-Both accountants, dp-accounting's PLD and Opacus' PRV, add up rounded numbers: their delta may be too small by 64 units
-(of 2^-53) a release that they compose. They are asked at what that leaves of delta, and not at all where it leaves
-nothing. Of batches that are cut to a largest size there are two bounds: dp-accounting's, and
+It adds up rounded numbers: its delta may be too small by 64 units (of 2^-53) a release that it composes. It is asked at
+what that leaves of delta, and not at all where it leaves nothing. Of batches that are cut to a largest size there are
+two bounds: dp-accounting's, and
 
     delta = delta_0 + (1 + e^epsilon) T P[a batch is cut],
 
@@ -11,10 +11,8 @@ delta_0 as if batches were not cut: both runs are the same unless one is (privac
 
 import math
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 
-PRV_ERROR, PRV_LEAST = 1e-2, 1e-3  # of the epsilon, and at least: what the PRV accountant is asked for
 CUT = "truncated-poisson"
 ROUNDING = 64 * 2.0**-53
 _CLEAR = 1e3  # times what rounding can take
@@ -48,21 +46,6 @@ def pld(events: Sequence[Mapping], delta: float, size: float | None = None) -> f
             return size
     interval = max(1e-4 * size, 1e-8)
     return float(PLDAccountant(value_discretization_interval=interval).compose(_composed(events)).get_epsilon(left))
-
-
-def prv(events: Sequence[Mapping], delta: float, size: float) -> float:
-    """The upper end of the interval of Opacus' accountant (Gopi, Lee and Wutschitz 2021).
-
-    Args:
-        size: about what epsilon will be.
-    """
-    from opacus.accountants import PRVAccountant
-
-    accountant = PRVAccountant()
-    accountant.history = [(event["noise_multiplier"], event["sampling_rate"], event["count"]) for event in events]
-    with warnings.catch_warnings():  # of logarithms of zero that are masked, and of orders that only set its grid
-        warnings.simplefilter("ignore")
-        return max(0.0, float(accountant.get_epsilon(delta, eps_error=max(PRV_ERROR * size, PRV_LEAST))))
 
 
 def uncut(events: Sequence[Mapping]) -> list[dict]:

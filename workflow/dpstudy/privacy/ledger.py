@@ -15,6 +15,7 @@ from dpstudy.privacy.iteration import share_within
 from dpstudy.privacy.ledger_events import to_ledger
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.secure_noise import LARGEST
+from dpstudy.privacy.trade_off import trade_off
 
 SHARED_NOISE = (
     "One noise vector was added to every class and step (shared_noise, a control): differences between classes are "
@@ -86,6 +87,7 @@ def build_ledger(
         "noise": noise,
         "not_accounted": open_questions,
         "guarantee": "proved" if proved else "claimed" if unproved(events) and not no_guarantee else "none",
+        **({"trade_off": trade_off(events, budget.delta, epsilon)} if proved else {}),
         **({"bounds": dict(bounds)} if bounds else {}),
     }
 

@@ -18,7 +18,7 @@ releases, below 8e-12 at 1000.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from dpstudy.privacy.events import TRUNCATED, Event
@@ -50,6 +50,15 @@ def pld_epsilon(events: Sequence[Event], delta: float, sized: float | None = Non
 def coarse_epsilon(events: Sequence[Event], delta: float, sized: float | None = None) -> float:
     """The same bound on a grid fifty times coarser: a few percent above it, and much sooner there."""
     return _epsilon(tuple(events), delta, delta if sized is None else sized, _COARSE)
+
+
+def pld_profile(events: Sequence[Event], delta: float) -> tuple[Callable[[float], float], float]:
+    """delta -> epsilon, and the delta at epsilon 0, of one composition, on the grid of `pld_epsilon` for `delta`."""
+    events = tuple(events)
+    rough = rough_epsilon(events, delta) or _SMALL_ROUGH
+    composed, floor = _composed(events, _RELATIVE_INTERVAL * max(rough, _SMALLEST_ROUGH)), pld_floor(events)
+    at_zero = min(1.0, float(composed.get_delta(0.0)) + floor)
+    return lambda asked: float(composed.get_epsilon(asked - floor)) if asked > floor else math.inf, at_zero
 
 
 @lru_cache(maxsize=1024)

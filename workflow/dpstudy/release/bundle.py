@@ -10,6 +10,7 @@ from dpstudy.errors import StudyError
 from dpstudy.features import extractor_modules
 from dpstudy.files import read_json, sha256, write_json
 from dpstudy.models.kinds import HOLDS_RECORDS, MODELS, kind_of
+from dpstudy.privacy import event_bounds, second_accountant
 from dpstudy.release import verify
 from dpstudy.release.card import card, trained
 from dpstudy.release.packages import requirements
@@ -136,7 +137,7 @@ def _features(origin: Origin, target: Path) -> dict:
 
 
 def _write_program(target: Path, kind: str, extractor: str) -> None:
-    """predict.py with the part of the library that it runs on, and verify.py, which needs none."""
+    """predict.py with the part of the library that it runs on, and verify.py with its accountants, which need none."""
     modules = [MODELS[kind][0], *extractor_modules(extractor)]
     files = closure("dpstudy.release.predictor", *modules)
     for path in files:
@@ -148,5 +149,6 @@ def _write_program(target: Path, kind: str, extractor: str) -> None:
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(FOLDER / copy.name, copy)
     (target / "requirements.txt").write_text("\n".join(requirements(files)) + "\n", encoding="utf-8")
-    shutil.copyfile(verify.__file__, target / "verify.py")
+    for file in map(Path, (verify.__file__, event_bounds.__file__, second_accountant.__file__)):
+        shutil.copyfile(file, target / file.name)
     (target / "predict.py").write_text(_PREDICT.format(needs="requirements.txt"), encoding="utf-8")

@@ -8,7 +8,13 @@ from decimal import ROUND_CEILING, Decimal
 
 from dpstudy.privacy.audit import highest
 from dpstudy.privacy.printed import lower_bound, upper_bound
-from dpstudy.tables.words import bounds_in_words, bounds_on_epsilon, event_in_words, replay_in_words
+from dpstudy.tables.words import (
+    bounds_in_words,
+    bounds_on_epsilon,
+    caught_in_words,
+    event_in_words,
+    replay_in_words,
+)
 
 _UNIT = {"record": "one record (an image)", "subject": "one person, with all of that person's records"}
 _NUMBER = (
@@ -50,7 +56,7 @@ def statement(
         errata: what the ledger may state falsely.
         replay: of the training, as a certificate has it.
     """
-    percent = _percent(ledger["epsilon"], ledger["delta"])
+    percent = _percent(ledger)
     lines = [
         f"# Privacy statement: {name}",
         "",
@@ -60,6 +66,7 @@ def statement(
         "- **In plain words**: let a coin decide whether somebody's records are used. Whoever then guesses from this "
         f"model which way it fell, and knows all other records, is right at most {percent} % of the time; without the "
         "model, 50 %.",
+        *([f"- **If suspected**: {caught_in_words(ledger['trade_off'])}"] if "trade_off" in ledger else []),
         f"- **Computed by** {ledger['accountant']} from the list of releases below, and again by accountants that had "
         f"no part in the training: {bounds_on_epsilon(bounds)}. Each is an upper bound.",
         *([f"- **Replayed**: {replay_in_words(replay)}"] if replay else []),
@@ -120,8 +127,11 @@ def _factor(epsilon: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-def _percent(epsilon: float, delta: float) -> str:
-    """How often a guess between two equally likely neighbours can be right: (e^eps + delta)/(1 + e^eps), rounded up."""
-    odds = Decimal(min(epsilon, 700.0)).exp()
-    share = min(Decimal(1), (odds + Decimal(delta)) / (1 + odds))
+def _percent(ledger: Mapping) -> str:
+    """How often a guess between two equally likely neighbours can be right, rounded up: by the trade-off curve, or
+    (e^eps + delta)/(1 + e^eps), where an earlier version wrote none."""
+    odds = Decimal(min(ledger["epsilon"], 700.0)).exp()
+    share = min(Decimal(1), (odds + Decimal(ledger["delta"])) / (1 + odds))
+    if "trade_off" in ledger:
+        share = min(share, Decimal(ledger["trade_off"]["right"]))
     return f"{(100 * share).quantize(Decimal('0.1'), ROUND_CEILING).normalize():f}"

@@ -1,11 +1,13 @@
-"""Whether this folder is as it was released: python verify.py
+"""Whether this folder is as it was released, and its epsilon no less than its releases are worth: python verify.py
 
-Needs Python's standard library alone.
+Needs Python's standard library alone, and NumPy where batches are samples.
 """
 
 import hashlib
 import json
+import math
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -16,6 +18,8 @@ _CODE = {".py", ".pyc", ".pyd", ".so"}
 _EPSILON = re.compile(r"^- \*\*The promise\*\*.* ε = ([0-9.]+(?:e[-+]?[0-9]+)?)\.$", re.MULTILINE)
 _ROUNDED = 1.01  # the most by which a statement may round its epsilon up
 _AGAIN = "take the folder from its owner again"
+_CLOSED_FORMS, _SAMPLES = "event_bounds.py", "second_accountant.py"
+_AGREEMENT = 1e-3  # relative: how narrow the accountant's bounds are
 _NEVER = (
     "that the noise was drawn, and the records are, as ledger.json says: a model does not show that",
     "that nobody exchanged all of the folder, which is not signed: ask its owner for the SHA-256 of bundle.json, here",
@@ -53,6 +57,7 @@ def verify(folder: Path) -> Report:
     _compare(listed, present, report)
     _look_at_ledger(facts, ledger, cell, title, model, present, report)
     _look_at_statement(folder, ledger, report)
+    _recompute(folder, ledger, listed, present, report)
     report.unknown.append(_NEVER[0])
     report.unknown.append(f"{_NEVER[1]} {_sha256(folder / _LIST)}")
     return report
@@ -105,6 +110,42 @@ def _look_at_statement(folder: Path, ledger: dict, report: Report) -> None:
         report.wrong.append(f"{_STATEMENT}: states ε = {stated}, where {_LEDGER} has {certified}; {_AGAIN}")
     else:
         report.right.append(f"{_STATEMENT} states the epsilon of {_LEDGER}, {stated}")
+
+
+def _recompute(folder: Path, ledger: dict, listed: dict, present: dict, report: Report) -> None:
+    """The ledger's epsilon against what its events are worth, by accountants that had no part in it."""
+    stated, what = ledger.get("epsilon"), f"that the epsilon of {_LEDGER} follows from its events"
+    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not 0 <= stated < 1e300:
+        return  # said before
+    if not listed.keys() >= {_CLOSED_FORMS, _SAMPLES}:
+        report.unknown.append(f"{what}: an earlier version of dpstudy wrote this folder")
+        return
+    if any(listed[name] != present.get(name) for name in (_CLOSED_FORMS, _SAMPLES)):
+        return  # said before, and not to be run
+    if ledger.get("adjacency") == "replace-one":
+        report.unknown.append(f"{what}: it is about replacing a unit, which the accountant here does not know")
+        return
+    try:
+        bracket = runpy.run_path(str(folder / _SAMPLES))["bracket"]
+    except ImportError:
+
+        def bracket(*_: object) -> tuple:
+            raise ValueError("its batches are samples, for which NumPy is needed")
+
+    try:
+        low, high = runpy.run_path(str(folder / _CLOSED_FORMS))["bounds"](ledger["events"], ledger["delta"], bracket)
+    except ValueError as error:
+        report.unknown.append(f"{what}: {error}")
+        return
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError) as error:
+        report.wrong.append(f"{_LEDGER}: its events are not what dpstudy writes ({error!r:.80}); {_AGAIN}")
+        return
+    if stated < low * (1 - 1e-6) or math.isnan(low):
+        report.wrong.append(f"{_LEDGER}: states ε = {stated}, where its events are worth {low}; {_AGAIN}")
+    elif stated < high * (1 - _AGREEMENT):
+        report.unknown.append(f"{what}: by the accountant here they are worth between {low} and {high}")
+    else:
+        report.right.append(f"the events of {_LEDGER} are worth ε = {high} by another accountant; it states {stated}")
 
 
 def _present(folder: Path) -> dict:

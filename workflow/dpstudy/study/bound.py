@@ -41,8 +41,8 @@ def hashes(paths: Mapping[str, str], *keys: str) -> dict[str, str]:
 
 
 def releases_of(ledger: Mapping) -> dict:
-    """A ledger without what binds it to one cell and model."""
-    return {key: value for key, value in ledger.items() if key not in ("cell", "files")}
+    """A ledger without what binds it to one cell and model, and without what follows from the rest."""
+    return {key: value for key, value in ledger.items() if key not in ("cell", "files", "trade_off")}
 
 
 class PaidHashes:

@@ -7,6 +7,8 @@ from dpstudy.errors import StudyError
 from dpstudy.files import read_json, write_json
 from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.errata import errata
+from dpstudy.study.inputs import units
+from dpstudy.study.restated import restated_faults
 from dpstudy.study.schema import check
 
 _log = logging.getLogger("dpstudy")
@@ -16,7 +18,8 @@ def certified(cells: Sequence[dict], replays: Mapping[str, dict]) -> dict[str, d
     """Certify cells anew: cell -> what `recertify` finds, and the replay of its entry.
 
     Args:
-        cells: {"name", "ledger" (path), "run" (path), "unnamed" (as of `errata`)} of each.
+        cells: {"name", "ledger" (path), "run" (path), "unnamed" (as of `errata`), "stated": what the config says of it
+            (as of `restated_faults`, but for "manifests" (paths) of what it learns from in the place of n)} of each.
         replays: "features/entry" -> what its replay gave.
 
     Raises:
@@ -27,6 +30,10 @@ def certified(cells: Sequence[dict], replays: Mapping[str, dict]) -> dict[str, d
     for cell in cells:
         run, ledger = read_json(cell["run"]), read_json(cell["ledger"])
         found[cell["name"]] = recertify(ledger, [seed["releases"] for seed in run["seeds"]])
+        if stated := cell.get("stated"):
+            unit, manifests = stated["dataset"]["unit"], [read_json(path) for path in stated["manifests"]]
+            known = stated | {"n": units(manifests, unit) if manifests else None}
+            found[cell["name"]]["faults"] += restated_faults(ledger, run, known)
         found[cell["name"]]["sums"] = _sums(ledger, run.get("method"))
         found[cell["name"]]["replay"] = _replay(ledger, replays.get("/".join(cell["name"].split("/")[1:3])))
         if told := errata(ledger, run.get("hyperparameters", {}).get("network"), cell.get("unnamed", False)):

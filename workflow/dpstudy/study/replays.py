@@ -223,17 +223,20 @@ def _differ(before: Any, now: Any) -> str:
     return f"says {lines[0][1][:100]!r} where it said {lines[0][0][:100]!r}" if lines else "has other lines"
 
 
-def replayed(entries: Sequence[Mapping[str, Any]], noise: str, path: str | None = None) -> dict[str, dict]:
+def replayed(
+    entries: Sequence[Mapping[str, Any]], noise: str, path: str | None = None, keep: bool = True
+) -> dict[str, dict]:
     """Replay entries of a data set, each once.
 
     Args:
         entries: of each {"name" ("features/entry"), "epsilon", "options", "dataset", "folder" (of shards), "scaling",
             "library"}.
         path: of a JSON that keeps what was found: what the same code made of the same settings and layout is taken from
-            there. None: nothing is kept.
+            there, and the layout too where the shards are gone.
+        keep: write it anew.
 
     Returns:
-        name -> as of `replay`.
+        name -> as of `replay`, or {"exempt": why there is none}.
 
     Raises:
         LeakError, StudyError: as of `replay`.
@@ -241,17 +244,30 @@ def replayed(entries: Sequence[Mapping[str, Any]], noise: str, path: str | None 
     before = read_json(path)["entries"] if path and Path(path).exists() else {}
     kept: dict[str, dict] = {}
     for entry in entries:
-        layout = Layout.of(entry["folder"], entry["scaling"])
-        told = {key: entry[key] for key in ("options", "dataset", "library")} | {"noise": noise}
-        mark = config_hash(told | asdict(layout))
         found = before.get(entry["name"], {})
+        layout = _layout(entry, found)
+        if layout is None:
+            kept[entry["name"]] = {"exempt": "nothing says any more what its records looked like"}
+            continue
+        told = {key: entry[key] for key in ("options", "dataset", "library")} | {"noise": noise}
+        mark = config_hash(told | {"layout": asdict(layout)})
         if found.get("made_by") != mark:
             _log.info("replay of %s: a training on made-up records, and three on others on its tape", entry["name"])
             try:
                 found = replay(entry["options"], entry["dataset"], noise, layout, entry["epsilon"])
             except LeakError as error:
                 raise LeakError(f"{entry['name']}: {error}; none of its cells may be tabled or published") from None
-        kept[entry["name"]] = found | {"made_by": mark}
-    if path:
+        kept[entry["name"]] = found | {"made_by": mark, "layout": asdict(layout)}
+    if path and keep:
         write_json(path, {"entries": kept})
-    return {name: {key: one[key] for key in ("pairs", "records")} for name, one in kept.items()}
+    return {
+        name: {key: value for key, value in one.items() if key not in ("made_by", "layout")}
+        for name, one in kept.items()
+    }
+
+
+def _layout(entry: Mapping[str, Any], before: Mapping[str, Any]) -> Layout | None:
+    if (Path(entry["folder"]) / "manifest.json").exists():
+        return Layout.of(entry["folder"], entry["scaling"])
+    known = before.get("layout")
+    return Layout(**known | {"shape": tuple(known["shape"])}) if known else None

@@ -31,7 +31,7 @@ RELEASES = {  # what the releases of the methods here are, for those who do not 
     "validation score": "how well a trial did on the validation split",
     "choice": "which setting did best on the validation split",
 }
-_ACCOUNTANTS = {"exact": "exact", "pld": "PLD", "rdp": "RDP", "zcdp": "zCDP", "prv": "PRV"}
+_ACCOUNTANTS = {"exact": "exact", "pld": "PLD", "rdp": "RDP", "zcdp": "zCDP", "bracket": "second accountant"}
 _TESTED = {
     True: "The test split is public: its scores, intervals and groups are no release.",
     False: (
@@ -138,7 +138,7 @@ def ledger_in_words(ledger: dict) -> dict:
     return {
         "guarantee": ledger["guarantee"],
         "summary": summary,
-        "others": f"ε by accountant: {by}." if by else "",
+        "others": " ".join(filter(None, [f"ε by accountant: {by}." if by else "", trade_off_in_words(ledger)])),
         "events": [event_in_words(event) for event in ledger["events"]],
         "noise": " ".join(
             [
@@ -238,6 +238,29 @@ def spent_in_words(spent: dict | None, by_record: int = 0) -> str:
     return (
         f" With secure noise {spent['seeds']} models were trained so far, those that are gone included: together ε is "
         f"{worth} ({_accountant(spent['accountant'])})."
+    )
+
+
+def caught_in_words(trade_off: Mapping) -> str:
+    """The most that any attacker finds at small rates of false positives, as a sentence."""
+    caught = ", ".join(
+        f"at most {upper_bound(100 * share, places=1)} % at {100 * float(rate):g} % false positives"
+        for rate, share in trade_off["true_positives"].items()
+    )
+    return f"whoever knows all other records and sees the model recognises, of those who took part, {caught}."
+
+
+def trade_off_in_words(ledger: Mapping) -> str:
+    """The trade-off curve of a ledger in sentences; "" where it has none."""
+    if "trade_off" not in ledger:
+        return ""
+    found = ledger["trade_off"]
+    mu = f"It is μ-Gaussian DP with μ = {upper_bound(found['mu'])}. " if found["mu"] is not None else ""
+    epsilons = ", ".join(f"{upper_bound(e)} at {d}" for d, e in found["epsilons"].items() if e is not None)
+    return (
+        f"{mu}ε by δ: {epsilons}. Someone who knows all other records and sees the model guesses whether a coin let "
+        f"you take part rightly at most {upper_bound(100 * found['right'], places=1)} % of the time; "
+        f"{caught_in_words(found)}"
     )
 
 
