@@ -132,10 +132,10 @@ def test_a_fact_that_was_changed_by_hand_is_refused_with_epsilon_computed_anew(t
     write_json(tmp_path / "manifest.json", {"rows": N, "subjects": N})
     cell = {"name": "c", "ledger": str(tmp_path / "ledger.json"), "run": str(tmp_path / "run.json")}
     stated = facts | {"manifests": [str(tmp_path / "manifest.json")]}
-    write_certificates([cell], tmp_path / "without.json")  # nothing else notices
+    write_certificates([cell], tmp_path / "without.json", {})  # nothing else notices
     assert read_json(tmp_path / "without.json")["cells"]["c"]["faults"] == []
     with pytest.raises(StudyError, match="its ledger does not stand") as told:
-        write_certificates([cell | {"stated": stated}], tmp_path / "with.json")
+        write_certificates([cell | {"stated": stated}], tmp_path / "with.json", {})
     assert f"it states {words}, where the config and public metadata give" in str(told.value)
     assert not (tmp_path / "with.json").exists()
 

@@ -19,7 +19,8 @@ import numpy as np
 import yaml
 
 from dpstudy import methods
-from dpstudy.auditing.conformance import CHECKS, NonconformityError, Subject, secured
+from dpstudy.auditing.conformance import CHECKS, secured
+from dpstudy.auditing.subject import NonconformityError, Subject
 from dpstudy.errors import StudyError
 from dpstudy.methods.problem import Problem, check_plan
 from dpstudy.privacy.budget import Budget
@@ -32,14 +33,14 @@ from dpstudy.study.replays import replay, shortened
 from dpstudy.study.schema import fill_defaults, method_schema
 
 N, CLASSES, EPSILON, DELTA = 2000, 4, "2", 1e-5
-FLAT, PICTURES = (12,), (1, 28, 28)
+FLAT, PICTURES, MANY = (20,), (1, 28, 28), 2500
 SETTINGS: dict[str, dict[str, Any]] = {  # what units and labels are, where a method takes them
     "one label": {"unit": "record", "positives": 1},
     "several labels": {"unit": "record", "positives": 3},
     "persons": {"unit": "subject", "positives": 1, "per_subject": 3},
 }
 _LEAVES = {"socket.connect", "subprocess.Popen", "os.system", "os.posix_spawn"}
-_OURS = (os.path.join(tempfile.gettempdir(), "tmp"), "/dev/", "/proc/", "/sys/")
+_OURS = (os.path.join(tempfile.gettempdir(), "tmp"), "/dev/null")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -96,6 +97,7 @@ def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     Raises:
         StudyError: there is no such method, or it takes none of the settings.
     """
+    methods.module_name(name)
     check_method(name)
     yield True, "its schema and its files are as they must be"
     options = options_of(name, values)
@@ -125,6 +127,9 @@ def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
         for noise in ("seeded", "secure"):
             made = functools.partial(_replayed, options, facts, noise, layout)
             yield _outcome(f"{told}: replay, {noise} noise", made)
+        if not method_schema(name).get("x-per-seed"):
+            made = functools.partial(_replayed, options, facts, "secure", layout, MANY)
+            yield _outcome(f"{told}: replay of many records", made)
 
 
 def options_of(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,8 +170,8 @@ def _outcome(told: str, check: Callable[[], str]) -> tuple[bool, str]:
     return True, f"{told}: {found} ({time.monotonic() - started:.1f} s)"
 
 
-def _replayed(options, dataset, noise: str, layout: Layout) -> str:
-    found = replay(options, dataset, noise, layout, EPSILON)
+def _replayed(options, dataset, noise: str, layout: Layout, count: int | None = None) -> str:
+    found = replay(options, dataset, noise, layout, EPSILON, count)
     return f"on {found['records']} records and {found['pairs']} other sets of them it gives the same, byte for byte"
 
 

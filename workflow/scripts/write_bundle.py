@@ -20,7 +20,8 @@ if __name__ == "__main__":
         cell = {"name": params.cell, "ledger": files.ledger, "run": files.run, "unnamed": params.unnamed}
         cell["stated"] = params.stated
         height, width, channels = manifest["image_shape"] or (None, None, None)
-        kept = f"results/privacy/replays/{snakemake.wildcards.dataset}.json"  # no input: all other cells would have to be there
+        # No input of the rule: all other cells of the data set would have to be there.
+        kept = f"results/privacy/replays/{snakemake.wildcards.dataset}.json"
         found = replayed([params.replay], params.noise, kept, keep=False)
         origin = Origin(
             cell=os.path.dirname(files.metrics),

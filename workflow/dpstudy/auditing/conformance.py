@@ -4,175 +4,33 @@ Each check trains the method on made-up records and gives back a sentence about 
 `NonconformityError`. None is a proof: code may do with its thousandth record what it does with none before.
 """
 
-import itertools
+import math
 import tempfile
+import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 
-from dpstudy.auditing.tapes import EnoughError, Everybody, Replay
+from dpstudy.auditing.replay import Playing, Recording
+from dpstudy.auditing.replay import Tape as Releases
+from dpstudy.auditing.sensitivity import Tape, sensitivity
+from dpstudy.auditing.subject import BASE, NonconformityError, Subject
+from dpstudy.auditing.tapes import EnoughError
 from dpstudy.errors import StudyError
-from dpstudy.methods.problem import Fit, Plan, Problem, check_fit
+from dpstudy.methods.problem import Fit, check_fit
 from dpstudy.models.kinds import load_model
 from dpstudy.privacy.ledger import check_run
 from dpstudy.privacy.noise import NoiseSource
 
-BASE, MANY, FEW = 24, 4000, 500
-_ROUNDING = 1 + 1e-5
+MANY, FEW = 4000, 500
+_SEEDS, _SECONDS = 4000, 6.0
+_RUNS, _MOST_RUNS, _ALONE = 60, 300, 8  # runs of records that are there alone
 _SAME = 1e-4  # of sums, in batches of another size
 _TIMES_A_RECORD = 40  # bytes held for each byte of a record, at most
-_SCALES = (0.0, 1e-30, 1e-3, 0.3, 1.0, 7.0, 1e4, 1e10, 1e20, 1e30)
-
-
-class NonconformityError(StudyError):
-    """A method does what no method may do."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A method with settings, on a problem of made-up records.
-
-    Attributes:
-        beside: further arguments of `prepare`.
-        labels: draws (n,) or (n, m) labels.
-    """
-
-    name: str
-    module: ModuleType
-    parameters: Any
-    problem: Problem
-    beside: Mapping[str, object] = field(default_factory=dict)
-
-    @property
-    def plan(self) -> Plan:
-        """What it releases."""
-        return self.module.plan(self.parameters, self.problem)
-
-    def rows(self, count: int, key: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """(features, labels) of made-up records."""
-        rng = np.random.default_rng(key)
-        features = scale * rng.uniform(-2, 2, (count, self.problem.dim)).astype(np.float32)
-        return features, self.labels(count, rng)
-
-    def labels(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Class indices, or zeros and ones of as many positives as a record may have."""
-        if self.problem.positives == 1:
-            return rng.integers(self.problem.classes, size=count)
-        places = np.argsort(rng.random((count, self.problem.classes)), 1)[:, : self.problem.positives]
-        labels = np.zeros((count, self.problem.classes), np.int8)
-        np.put_along_axis(labels, places, 1, 1)
-        return labels
-
-    def prepared(self, batches: Sequence[tuple], subjects: np.ndarray | None = None):
-        """What its `prepare` makes of batches."""
-        whole = _Batches(batches, subjects)
-        return self.module.prepare(whole, self.parameters, self.problem, **self.beside)
-
-    def fitted(self, data, source: NoiseSource, plan: Plan | None = None) -> Fit:
-        """What its `fit` gives."""
-        return self.module.fit(data, self.parameters, self.problem, plan or self.plan, source)
-
-
-class _Batches(list):
-    """Batches that can say whose their rows are: each row's own, where nothing else is said."""
-
-    def __init__(self, batches: Sequence[tuple], subjects: np.ndarray | None):
-        super().__init__(batches)
-        self._subjects = subjects
-
-    def subjects(self) -> np.ndarray:
-        return np.arange(sum(len(labels) for _, labels in self)) if self._subjects is None else self._subjects
-
-
-class _Tape(Replay):
-    """A tape whose order, start and copies are the same in each run, in mode "secure" too."""
-
-    def sampling(self, name):
-        return Everybody(self._stream("sampling", name))
-
-
-def sensitivity(subject: Subject) -> str:
-    """Search for records that move a release by more than its event says.
-
-    Records of every length that float32 holds, along axes and across, and broken ones; on the path of one run. Where
-    batches are samples, everybody takes part.
-
-    Raises:
-        NonconformityError: one does.
-    """
-    plan, problem = subject.plan, subject.problem
-    events = {event.name: event for event in plan.events}
-    features, labels = subject.rows(BASE, 1)
-    whose = np.repeat(np.arange(BASE // problem.unit_records + 1), problem.unit_records)[:BASE]
-    source = NoiseSource("secure" if problem.secure else "seeded", "conformance", subject.name)
-    source.transcript = []
-    subject.fitted(subject.prepared([(features, labels)], whose), source)
-    blank = any(event.sampling == "shuffle" or event.mechanism != "gaussian" for event in plan.events)
-
-    def queries(row: np.ndarray, label: np.ndarray) -> list[np.ndarray]:
-        count = problem.unit_records
-        rows = np.vstack([features, np.repeat(row[None], count, 0)]).astype(np.float32)
-        more = np.concatenate([labels, np.repeat(label[None], count, 0)])
-        tape = _Tape(source)
-        with suppress(EnoughError):
-            subject.fitted(subject.prepared([(rows, more)], np.r_[whose, [BASE] * count]), tape)
-        return tape.queries
-
-    nobody = np.full(problem.dim, np.nan, np.float32)
-    tape = _Tape(source)
-    with suppress(EnoughError):
-        subject.fitted(subject.prepared([(features, labels)], whose), tape)
-    rng = np.random.default_rng(2)
-    without = queries(nobody, subject.labels(1, rng)[0]) if blank else tape.queries
-    largest = dict.fromkeys(events, 0.0)
-    for row in _records(problem.dim, rng):
-        with np.errstate(all="ignore"):
-            with_record = queries(row.astype(np.float32), subject.labels(1, rng)[0])
-        for name, moved in _moved(source.transcript, with_record, without):
-            if name not in events:
-                raise NonconformityError(f"it releases {name!r}, of which its plan has no event")
-            most = events[name].sensitivity
-            if most is None:
-                continue
-            largest[name] = max(largest[name], moved / most)
-            if not moved <= most * _ROUNDING:
-                raise NonconformityError(
-                    f"a {'person' if problem.unit_records > 1 else 'record'} of length {_length(row):.3g} moves the "
-                    f"release {name!r} by {moved:.6g}; its event says {most:.6g} at most"
-                )
-    told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in largest.items())
-    return f"no record of those tried moves a release by more than its event says (largest, as a share: {told})"
-
-
-def _length(row: np.ndarray) -> float:
-    with np.errstate(all="ignore"):
-        return float(np.linalg.norm(row))
-
-
-def _records(dim: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    for scale in _SCALES:
-        yield scale * rng.uniform(-2, 2, dim)
-        yield scale * np.eye(dim)[rng.integers(dim)]
-        yield scale * np.ones(dim)
-    for bad in (np.nan, np.inf, -np.inf):
-        row = rng.uniform(-1, 1, dim)
-        row[rng.integers(dim)] = bad
-        yield row
-        yield np.full(dim, bad)
-
-
-def _moved(transcript, with_record: Sequence, without: Sequence) -> Iterator[tuple[str, float]]:
-    """(release, how far apart its sums are), all tensors of a step together."""
-    pairs = zip(transcript, with_record, without, strict=True)
-    for (name, _), parts in itertools.groupby(pairs, lambda each: each[0][:2]):
-        squares = [float(np.sum((a.astype(np.float64) - b) ** 2)) for _, a, b in parts]
-        yield name, float(np.sqrt(sum(squares)))
 
 
 def noise(subject: Subject) -> str:
@@ -222,6 +80,51 @@ def _alike(one: Fit, other: Fit) -> bool:
         return paths[0].read_bytes() == paths[1].read_bytes()
 
 
+class _Asked(NoiseSource):
+    """Noise whose sums are noted: of made-up records."""
+
+    def __init__(self, *key: object):
+        super().__init__("seeded", *key)
+        self.sums: dict[tuple[str, int], list[np.ndarray]] = {}
+
+    def released(self, name, query, std, step=0, tensor="", symmetric=False):
+        self.sums.setdefault((name, step), []).append(np.array(query))
+        return super().released(name, query, std, step, tensor, symmetric)
+
+
+def sampling(subject: Subject) -> str:
+    """Who takes part in a Poisson sample is drawn anew in each seed and step, whatever the record.
+
+    Raises:
+        NonconformityError: it goes by the record, or by something that is the same in each seed.
+    """
+    rates = {event.name: event.sampling_rate for event in subject.plan.events if event.sampling_rate < 1}
+    rates = {name: rate for name, rate in rates.items() if rate > 0}
+    if not rates or any(event.sampling == "shuffle" for event in subject.plan.events):
+        return "nothing is sampled by Poisson"
+    plan, far, counted = subject.plan, 0.0, 0
+    runs = min(_MOST_RUNS, max(_RUNS, round(2 / min(rates.values()))))
+    rows, labels = subject.rows(_ALONE, 11)
+    for row, label in zip(rows, labels, strict=True):
+        data, took = subject.prepared([(row[None], label[None])]), dict.fromkeys(rates, 0)
+        by_step: dict[tuple[str, int], int] = {}
+        for seed in range(runs):
+            source = _Asked("conformance", subject.name, seed)
+            subject.fitted(data, source, plan)
+            for (name, step), sums in source.sums.items():
+                if name in took:
+                    by_step[name, step] = by_step.get((name, step), 0) + any(np.any(each != 0) for each in sums)
+        for (name, _), times in by_step.items():
+            far += (times - runs * rates[name]) ** 2 / (runs * rates[name] * (1 - rates[name]))
+            counted += 1
+    if counted and far > counted + 12 * math.sqrt(2 * counted) + 70:  # of chi-square: below 1e-12
+        raise NonconformityError(
+            f"over {runs} seeds who takes part in a sample is not what a coin of its rate gives: single records take "
+            "part too often, too seldom, or always in the same steps"
+        )
+    return f"over {runs} seeds single records take part as often as coins of the accounted rates say"
+
+
 def nobody(subject: Subject) -> str:
     """A batch, or all the data, may have no record that counts: the same releases are made, with their noise.
 
@@ -258,7 +161,7 @@ def batches(subject: Subject) -> str:
     subject.fitted(subject.prepared([(features, labels)]), source)
 
     def queries(parts: Sequence[slice]) -> list[np.ndarray]:
-        tape = _Tape(source)
+        tape = Tape(source)
         with suppress(EnoughError):
             subject.fitted(subject.prepared([(features[part], labels[part]) for part in parts]), tape)
         return tape.queries
@@ -310,7 +213,27 @@ def file(subject: Subject) -> str:
     return "the model's file gives the scores of the model"
 
 
-CHECKS: tuple[Callable[[Subject], str], ...] = (sensitivity, noise, nobody, batches, memory, file)
+def seeds(subject: Subject) -> str:
+    """In many seeds the same releases with other records behind them give the same: what happens seldom counts too.
+
+    Raises:
+        NonconformityError: they do not.
+    """
+    plan, ended = subject.plan, time.monotonic() + _SECONDS
+    one, other = (subject.prepared([subject.rows(BASE, key)]) for key in (8, 9))
+    tested, made = subject.rows(BASE, 10)[0], 0
+    while made < _SEEDS and time.monotonic() < ended:
+        made, tape = made + 1, Releases()
+        recorded = subject.fitted(one, Recording(tape, "seeded", subject.name, made), plan).model
+        played = subject.fitted(other, Playing(tape, "seeded", subject.name, made), plan).model
+        if not np.array_equal(recorded.scores(tested), played.scores(tested)):
+            raise NonconformityError(
+                f"seed {made} of those tried gives another model where other records are behind the same releases"
+            )
+    return f"in {made} seeds the same releases give the same with other records"
+
+
+CHECKS: tuple[Callable[[Subject], str], ...] = (sensitivity, noise, sampling, nobody, batches, seeds, memory, file)
 
 
 def secured(subject: Subject) -> Subject:

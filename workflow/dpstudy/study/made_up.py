@@ -16,6 +16,7 @@ from dpstudy.study.tuned import pays
 
 DATASET = "made-up"
 TESTED = 8  # records of the test split
+DENSE, TINY, LONG, PICTURES = "dense", "tiny", "long", "pictures"
 _POINTS = 40  # public ones
 
 
@@ -54,7 +55,7 @@ def made_up(
     count: int,
     number: int,
     dropped: int = 0,
-    extreme: bool = False,
+    kind: str = DENSE,
 ) -> CellInputs:
     """Write records under `root`; the test split is always the same, what is learned from goes by its `number`.
 
@@ -64,12 +65,13 @@ def made_up(
         exact: sums are to be exact (methods/exact.py).
         count: of each split that is learned from.
         dropped: how many of them de-duplication left out, behind the same public number.
-        extreme: long records, all of the first class.
+        kind: dense records; tiny ones; long ones, all of the first class; or pictures of 256 grey levels, half of whose
+            pixels are black in all.
     """
     splits = ["train", *(["validation"] if pays(options) else [])]
     for place, split in enumerate(splits):
-        _write_split(root / split, _records(layout, dataset, count, (number, place), extreme), layout)
-    _write_split(root / "test", _records(layout, dataset, TESTED, (99, 0), False), layout)
+        _write_split(root / split, _records(layout, dataset, count, (number, place), kind), layout)
+    _write_split(root / "test", _records(layout, dataset, TESTED, (99, 0), DENSE), layout)
     kept = str(root / "kept.parquet")
     _write_kept(kept, splits, range(count - dropped))
     retrain = pays(options) and options["tuning"].get("retrain")
@@ -92,20 +94,24 @@ def made_up(
     return replace(inputs, **changes)
 
 
-def _records(layout: Layout, dataset, count: int, key: Sequence[int], extreme: bool):
+def _records(layout: Layout, dataset: Mapping[str, Any], count: int, key: Sequence[int], kind: str):
     """(features (n, d), labels, subjects) of made-up records."""
     rng, dim = np.random.default_rng(key), int(np.prod(layout.shape))
+    grey = rng.integers(0, 256, (count, dim)).astype(np.uint8)
+    if kind == PICTURES:
+        grey[:, rng.permutation(dim)[: dim // 2]] = 0
     if layout.scaling:
-        features = rng.integers(0, 256, (count, dim)).astype(np.uint8)
+        features = {TINY: grey // 100, LONG: grey // 128 * 255}.get(kind, grey)
     else:
-        features = rng.uniform(-2, 2, (count, dim)).astype(np.float32)
-    labels = np.arange(count) % layout.classes if not extreme else np.zeros(count, np.int64)
+        scaled = {TINY: 1e-3, LONG: 100.0}.get(kind, 1.0) * rng.uniform(-2, 2, (count, dim))
+        features = (grey / 255 if kind == PICTURES else scaled).astype(np.float32)
+    labels = np.arange(count) % layout.classes if kind != LONG else np.zeros(count, np.int64)
     rng.shuffle(labels)
-    if extreme:
-        features = features // 255 * 255 if layout.scaling else 100 * features
     if layout.multi_label:
         most = min(dataset["positives"], layout.classes)
-        places = np.argsort(rng.random((count, layout.classes)), 1)[:, : most - (0 if extreme else rng.integers(most))]
+        places = np.argsort(rng.random((count, layout.classes)), 1)[
+            :, : most - (0 if kind == LONG else rng.integers(most))
+        ]
         labels = np.zeros((count, layout.classes), np.int8)
         np.put_along_axis(labels, places, 1, 1)
     each = dataset.get("per_subject", 1)

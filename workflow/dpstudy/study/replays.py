@@ -23,7 +23,7 @@ from dpstudy.files import read_json, read_table, write_json
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.study.cells import Cell
 from dpstudy.study.inputs import CellInputs, CellRequest
-from dpstudy.study.made_up import DATASET, Layout, made_up
+from dpstudy.study.made_up import DATASET, DENSE, LONG, PICTURES, TINY, Layout, made_up
 from dpstudy.study.provenance import config_hash
 from dpstudy.study.schema import method_schema
 from dpstudy.study.training import train_cell
@@ -31,8 +31,12 @@ from dpstudy.study.tuned import pays
 
 ROWS, STEPS, COPIES = 64, 3, 2
 DEEP_ROWS = 12  # where a record takes as long as a thousand of a linear method
-FEWER, LONG = "fewer records behind the same n", "long records of one class"
-PAIRS = ("other records", FEWER, LONG)
+PAIRS = (  # what is said of records, of which kind they are, and the share that is left out behind the same n
+    ("other records", DENSE, 0.0),
+    ("fewer and tiny records behind the same n", TINY, 1 / 8),
+    ("long records of one class", LONG, 0.0),
+    ("records like pictures, half of them black", PICTURES, 0.0),
+)
 _log = logging.getLogger("dpstudy")
 _TIMES = re.compile(r"\d+(\.\d+)? s\b")
 
@@ -52,7 +56,14 @@ class ReplayRequest(CellRequest):
         """Nothing: no study is under way."""
 
 
-def replay(options: Mapping[str, Any], dataset: Mapping[str, Any], noise: str, layout: Layout, epsilon: str) -> dict:
+def replay(
+    options: Mapping[str, Any],
+    dataset: Mapping[str, Any],
+    noise: str,
+    layout: Layout,
+    epsilon: str,
+    count: int | None = None,
+) -> dict:
     """Run an entry on a tape of the same releases with other records behind it.
 
     Args:
@@ -60,6 +71,7 @@ def replay(options: Mapping[str, Any], dataset: Mapping[str, Any], noise: str, l
         dataset: `unit`, `positives`, `delta`, and `per_subject` of persons.
         noise: "seeded" or "secure".
         epsilon: a finite target.
+        count: how many records; None: 64, of networks 12.
 
     Returns:
         {"pairs": how many further sets of records, "records": of each set}
@@ -69,15 +81,12 @@ def replay(options: Mapping[str, Any], dataset: Mapping[str, Any], noise: str, l
         StudyError: the training fails.
     """
     options = shortened(options, dataset.get("per_subject", 1))
-    count, tape = DEEP_ROWS if _deep(options) else ROWS, Tape()
+    count, tape = count or (DEEP_ROWS if _deep(options) else ROWS), Tape()
     first: dict[str, Any] | None = None
     with tempfile.TemporaryDirectory() as folder:
-        for number, kind in enumerate(("records", *PAIRS)):
-            root = Path(folder) / str(number)
-            dropped = count // 8 if kind == FEWER else 0
-            inputs = made_up(
-                root, options, dataset, noise == "secure", layout, count, number, dropped, extreme=kind == LONG
-            )
+        for number, (told, kind, left_out) in enumerate((PAIRS[0], *PAIRS)):
+            root, dropped = Path(folder) / str(number), int(count * left_out)
+            inputs = made_up(root, options, dataset, noise == "secure", layout, count, number, dropped, kind)
             request = _request(options, dataset, noise, epsilon, tape, first is not None)
             if first is None:
                 first = _given(request, inputs, root)
@@ -85,12 +94,12 @@ def replay(options: Mapping[str, Any], dataset: Mapping[str, Any], noise: str, l
             try:
                 given = _given(request, inputs, root)
             except LeakError as error:
-                raise LeakError(f"method {options['method']!r}: with {kind}, {error}") from None
+                raise LeakError(f"method {options['method']!r}: with {told}, {error}") from None
             except (StudyError, RuntimeError) as error:
                 raise LeakError(
-                    f"method {options['method']!r}: with the same releases and {kind}, its training fails: {error}"
+                    f"method {options['method']!r}: with the same releases and {told}, its training fails: {error}"
                 ) from error
-            _compare(first, given, options["method"], kind)
+            _compare(first, given, options["method"], told)
             tape.check_played()
             tape.played.clear()
     return {"pairs": len(PAIRS), "records": count}
@@ -252,7 +261,7 @@ def replayed(
         told = {key: entry[key] for key in ("options", "dataset", "library")} | {"noise": noise}
         mark = config_hash(told | {"layout": asdict(layout)})
         if found.get("made_by") != mark:
-            _log.info("replay of %s: a training on made-up records, and three on others on its tape", entry["name"])
+            _log.info("replay of %s: a training on made-up records, and others on its tape", entry["name"])
             try:
                 found = replay(entry["options"], entry["dataset"], noise, layout, entry["epsilon"])
             except LeakError as error:

@@ -1,0 +1,74 @@
+"""A method that is checked, with settings, on a problem of made-up records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dpstudy.errors import StudyError
+from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.privacy.noise import NoiseSource
+
+BASE = 24  # records, where few will do
+
+
+class NonconformityError(StudyError):
+    """A method does what no method may do."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A method with settings, on a problem of made-up records.
+
+    Attributes:
+        beside: further arguments of `prepare`.
+        labels: draws (n,) or (n, m) labels.
+    """
+
+    name: str
+    module: ModuleType
+    parameters: Any
+    problem: Problem
+    beside: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> Plan:
+        """What it releases."""
+        return self.module.plan(self.parameters, self.problem)
+
+    def rows(self, count: int, key: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """(features, labels) of made-up records."""
+        rng = np.random.default_rng(key)
+        features = scale * rng.uniform(-2, 2, (count, self.problem.dim)).astype(np.float32)
+        return features, self.labels(count, rng)
+
+    def labels(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Class indices, or zeros and ones of as many positives as a record may have."""
+        if self.problem.positives == 1:
+            return rng.integers(self.problem.classes, size=count)
+        places = np.argsort(rng.random((count, self.problem.classes)), 1)[:, : self.problem.positives]
+        labels = np.zeros((count, self.problem.classes), np.int8)
+        np.put_along_axis(labels, places, 1, 1)
+        return labels
+
+    def prepared(self, batches: Sequence[tuple], subjects: np.ndarray | None = None):
+        """What its `prepare` makes of batches."""
+        whole = _Batches(batches, subjects)
+        return self.module.prepare(whole, self.parameters, self.problem, **self.beside)
+
+    def fitted(self, data, source: NoiseSource, plan: Plan | None = None) -> Fit:
+        """What its `fit` gives."""
+        return self.module.fit(data, self.parameters, self.problem, plan or self.plan, source)
+
+
+class _Batches(list):
+    """Batches that can say whose their rows are: each row's own, where nothing else is said."""
+
+    def __init__(self, batches: Sequence[tuple], subjects: np.ndarray | None):
+        super().__init__(batches)
+        self._subjects = subjects
+
+    def subjects(self) -> np.ndarray:
+        return np.arange(sum(len(labels) for _, labels in self)) if self._subjects is None else self._subjects
