@@ -69,6 +69,8 @@ def test_the_method_conforms_while_it_does_not_leak(leaky, capsys):
 @pytest.mark.parametrize("way", LEAKS)
 def test_a_leak_is_found(way, leaky, monkeypatch, capsys):
     monkeypatch.setattr(leaky_method, "LEAK", way)
+    if way == "thinned":  # in a loop over pairs
+        monkeypatch.setattr(check_method, "CHECKS", check_method.CHECKS[:1])
     if way == "seldom":
         monkeypatch.setattr(conformance, "_SECONDS", 20.0)
     monkeypatch.setattr(check_method, "SETTINGS", _settings_for(way))

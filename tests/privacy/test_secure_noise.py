@@ -108,3 +108,17 @@ def test_each_release_draws_anew():
     with pytest.raises(RuntimeError, match="already drawn"):
         source.released("gradient", query, 1.0, 3)
     assert not query.any()
+
+
+def test_the_law_is_that_of_another_library():
+    """OpenDP's exact sampler of the discrete Gaussian (Canonne, Kamath and Steinke 2020), where it is installed."""
+    opendp = pytest.importorskip("opendp.prelude")
+    opendp.enable_features("contrib")
+    ours, count = GridGaussian(1.37, grid_bits=8), 40_000
+    space = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.l2_distance(T=float)
+    theirs = np.array(opendp.m.make_gaussian(*space, scale=float(ours.steps))([0] * count))
+    drawn = np.round(ours.noise((count,)) / ours.grid).astype(int)
+    edges = np.quantile(theirs, np.linspace(0, 1, 41)[1:-1])
+    table = np.array([np.bincount(np.searchsorted(edges, each), minlength=40) for each in (drawn, theirs)])
+    assert stats.chi2_contingency(table).pvalue > 1e-9
+    assert drawn.std() == pytest.approx(theirs.std(), rel=FAR / math.sqrt(count))

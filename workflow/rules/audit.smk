@@ -27,6 +27,6 @@ rule audit_cell:
         library=lambda wildcards: cell_library(wildcards, "audit_cell.py"),
         dataset=lambda wildcards: dataset_facts(wildcards.dataset),
         noise=STUDY["noise"],
-        audit={key: STUDY["audit"][key] for key in ("runs", "canaries", "confidence")},
+        audit={key: STUDY["audit"][key] for key in ("runs", "canaries", "confidence", "sees")},
     script:
         "../scripts/audit_cell.py"

@@ -17,6 +17,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from types import ModuleType
 
@@ -24,6 +25,7 @@ import numpy as np
 
 from dpstudy import methods
 from dpstudy.auditing.tapes import EnoughError, Replay, Silent, Watched
+from dpstudy.errors import StudyError
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.noise import NoiseSource
@@ -33,6 +35,7 @@ _PUBLIC_POINTS = 200
 _LEARNING_RATE = 1e-12
 _BESIDE = 3  # features beside one a class: no axis of a release is as long as both are
 _AMPLITUDE = 1e3  # beyond every clipping norm
+_PILOT = 6000  # coins of pilot runs, which say what canaries add to weights
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Game:
         canaries: how many take part in one training: as many as the problem has features, or classes, or one.
         beside: further arguments of `prepare` (public points).
         records: as of `Rows`.
+        sees_model: the attacker is given the returned model alone, of a linear method.
     """
 
     module: ModuleType
@@ -56,6 +60,7 @@ class Game:
     canaries: int
     beside: Mapping[str, object] = field(default_factory=dict)
     records: tuple[np.ndarray, np.ndarray] | None = None
+    sees_model: bool = False
 
     @property
     def last_iterate_only(self) -> bool:
@@ -99,7 +104,9 @@ class Rows(list):
         return self._subjects
 
 
-def game_of(name: str, parameters, problem: Problem, reads_public: bool = False, pack: int = PACK) -> Game:
+def game_of(
+    name: str, parameters, problem: Problem, reads_public: bool = False, pack: int = PACK, sees_model: bool = False
+) -> Game:
     """The game on a method as a cell runs it, with the cell's n, classes and budget.
 
     The learning rate, which costs no privacy, is made tiny: a model that learns a canary would stop to respond to it.
@@ -109,8 +116,16 @@ def game_of(name: str, parameters, problem: Problem, reads_public: bool = False,
         reads_public: the method reads public points: some are made up.
         pack: how many canaries take part in one training, where features stay apart: a number that no other axis of a
             release has. The more, the more runs a second, unless steps decompose matrices.
+        sees_model: as of `Game`.
+
+    Raises:
+        StudyError: a model alone is to be attacked of a method whose weights no feature has to itself.
     """
     module = methods.load(name)
+    if sees_model and hasattr(module, "AUDITED_DIM"):
+        raise StudyError(
+            f"audit: sees: model is for linear methods, whose weights are of single features, not for {name!r}"
+        )
     if isinstance(getattr(parameters, "learning_rate", None), int | float):
         parameters = replace(parameters, learning_rate=_LEARNING_RATE)
     canaries, dim = (1, module.AUDITED_DIM) if hasattr(module, "AUDITED_DIM") else (pack, pack)
@@ -122,7 +137,8 @@ def game_of(name: str, parameters, problem: Problem, reads_public: bool = False,
         problem = replace(problem, shape=(dim, 1, 1) if len(problem.shape) == 3 else (dim,))
     points = np.random.default_rng(0).uniform(-1, 1, (_PUBLIC_POINTS, problem.dim)).astype(np.float32)
     beside = {"public": points} if reads_public else {}
-    return Game(module, parameters, problem, module.plan(parameters, problem), canaries, beside, records)
+    plan = module.plan(parameters, problem)
+    return Game(module, parameters, problem, plan, canaries, beside, records, sees_model)
 
 
 def play(
@@ -138,8 +154,10 @@ def play(
     """
     found: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     last: int | None = None  # the first run says how many releases there are: as many in all, by the plan
-    attack = _by_model if game.last_iterate_only else _by_transcript
     key = key or (secrets.token_hex(16),)
+    attack = _by_model if game.last_iterate_only else _by_transcript
+    if game.sees_model and attack is _by_transcript:
+        attack = partial(_by_weights, along=_added(game, mode, shared, key))
     rng = NoiseSource("seeded", "audit", *key).sampling("coins")
     for number in count():
         if min(sum(map(len, part)) for part in found) >= runs:
@@ -147,7 +165,7 @@ def play(
         present = rng.random(game.canaries) < 0.5
         source = Watched(mode, shared, last, *key, number)
         statistic = attack(game, present, source)
-        last = None if game.last_iterate_only else len(source.transcript)
+        last = None if game.last_iterate_only or game.sees_model else len(source.transcript)
         found[0].append(statistic[present])
         found[1].append(statistic[~present])
     return np.concatenate(found[0])[:runs], np.concatenate(found[1])[:runs]
@@ -178,11 +196,13 @@ def _by_transcript(game: Game, present: np.ndarray, source: Watched) -> np.ndarr
         std = event.deviation
         inner = squared = np.zeros(game.canaries)
         for _, noisy, with_all, with_none in parts:
-            shift = with_all.astype(np.float64) - with_none
-            if source.shared and shift.ndim == 2:
-                shift -= shift.mean(0)  # of one vector added to every row nothing is left along this
+            shift, seen = with_all.astype(np.float64) - with_none, noisy.astype(np.float64) - with_none
+            if source.shared:  # of one vector added to every row nothing is left along differences between rows
+                if shift.ndim != 2 or parts[0][0] in source.symmetric:
+                    continue  # there the vector is as long as the release: its noise would drown the others'
+                shift, seen = shift - shift.mean(0), seen - seen.mean(0)
             apart = game.canaries, game.problem.dim
-            inner = inner + per_canary((noisy.astype(np.float64) - with_none) * shift, *apart) / std**2
+            inner = inner + per_canary(seen * shift, *apart) / std**2
             squared = squared + per_canary(shift**2, *apart) / std**2
         total += _log_ratio(event, inner - squared / 2)
     return total
@@ -238,3 +258,24 @@ def _by_model(game: Game, present: np.ndarray, source: NoiseSource) -> np.ndarra
         weights[name] = trained(game, who, own).model.weights.astype(np.float64)
     moved = (weights["run"] - weights["none"]) * (weights["all"] - weights["none"])
     return per_canary(moved, game.canaries, game.problem.dim)
+
+
+def _by_weights(game: Game, present: np.ndarray, source: NoiseSource, along: np.ndarray) -> np.ndarray:
+    """(canaries,) the published weights of each canary's feature, (classes,), along what canaries add to them."""
+    weights = trained(game, present, source).model.weights.astype(np.float64)
+    return per_canary(weights * along[:, None], game.canaries, game.problem.dim)
+
+
+def _added(game: Game, mode: str, shared: bool, key: Sequence[object]) -> np.ndarray:
+    """(classes,) what a canary adds to the weights of its feature, over their variances, of pilot runs."""
+    seen: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    rng = NoiseSource("seeded", "audit", *key).sampling("coins of pilot runs")
+    for number in range(max(4, -(-_PILOT // game.canaries))):
+        present = rng.random(game.canaries) < 0.5
+        source = NoiseSource(mode, "audit", *key, "pilot", number, shared=shared)
+        columns = trained(game, present, source).model.weights.astype(np.float64)[:, : game.canaries]
+        seen[0].append(columns[:, present])
+        seen[1].append(columns[:, ~present])
+    with_canary, without = (np.concatenate(each, 1) for each in seen)
+    variance = with_canary.var(1) + without.var(1)
+    return (with_canary.mean(1) - without.mean(1)) / np.where(variance > 0, variance, np.inf)

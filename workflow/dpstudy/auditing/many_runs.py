@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpstudy.auditing.canaries import Game, play
-from dpstudy.privacy.audit import distinguished
+from dpstudy.privacy.audit import OF_MODEL, distinguished
 from dpstudy.privacy.events import unamplified
 
 _HELD_OUT = 0.2  # of the runs, on which the threshold is fixed
 STATISTIC = "likelihood ratio of all releases for a canary with the largest contribution that clipping allows"
-STATISTIC_OF_MODEL = "the published weights along what a canary adds to them"
 
 
 def attack(
@@ -45,7 +44,7 @@ def bounds(game: Game, present: np.ndarray, absent: np.ndarray, confidence: floa
         {
             "bound": kind,
             "adjacency": game.adjacency,
-            "statistic": STATISTIC_OF_MODEL if game.last_iterate_only else STATISTIC,
+            "statistic": OF_MODEL if game.last_iterate_only or game.sees_model else STATISTIC,
             "runs": runs - cut,
             "confidence": confidence,
             "epsilon_lower": distinguished(held_out, tested, delta, confidence, gaussian_dp),

@@ -16,10 +16,11 @@ class Watched(NoiseSource):
     """The noise of a run that is attacked, which ends with its release number `last`, if that is given."""
 
     transcript: list[tuple[str, int, str, np.ndarray]]
+    symmetric: set[str]  # releases of symmetric matrices
 
     def __init__(self, mode: str, shared: bool, last: int | None, *key: object):
         super().__init__(mode, "audit", *key, shared=shared)
-        self.transcript = []
+        self.transcript, self.symmetric = [], set()
         self._last = last
 
     def released(self, name, query, std, step=0, tensor="", symmetric=False):
@@ -29,6 +30,8 @@ class Watched(NoiseSource):
             EnoughError: it was the last one.
         """
         noisy = super().released(name, query, std, step, tensor, symmetric)
+        if symmetric:
+            self.symmetric.add(name)
         if len(self.transcript) == self._last:
             raise EnoughError
         return noisy

@@ -20,6 +20,7 @@ _MIDDLE, _TAIL = 400, 200  # thresholds tried: evenly over the runs, and each of
 
 
 ELSEWHERE = "not what this cell publishes: "  # an entry of audit.json that says nothing of its cell begins so
+OF_MODEL = "the published weights along what a canary adds to them"  # what an attack on a model alone looks at
 _REPLACED = 2  # a claim for adding or removing a record allows so many epsilon for replacing one
 
 

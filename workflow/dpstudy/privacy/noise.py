@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dpstudy.errors import StudyError
 from dpstudy.privacy.secure_noise import MARGIN, grid_gaussian
 from dpstudy.privacy.secure_sampling import AnyGenerator, SecureGenerator
 from dpstudy.privacy.selection import choose
@@ -122,12 +123,18 @@ class NoiseSource:
 
         Raises:
             RuntimeError: this (name, step, tensor) was drawn before: noise would be shared.
+            StudyError: one vector is to be shared by tensors that it does not fit.
         """
         self.bare.add((name, step, tensor))
         self._enter(name, std, step, tensor)
         if self.shared:
             if name not in self._vectors:
                 self._vectors[name] = self._draw(shape[-1:], std, dtype, name, 0, "")
+            if self._vectors[name].shape != shape[-1:]:
+                raise StudyError(
+                    f"shared_noise: the release {name!r} has tensors with rows of {len(self._vectors[name])} and of "
+                    f"{shape[-1]} numbers, to which no one vector can be added; the control is for linear methods"
+                )
             return np.broadcast_to(self._vectors[name], shape).copy()
         return self._draw(shape, std, dtype, name, step, tensor)
 

@@ -6,7 +6,7 @@ Who is protected, how well and by what, and what is left out.
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 
-from dpstudy.privacy.audit import highest
+from dpstudy.privacy.audit import OF_MODEL, highest
 from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.words import (
     bounds_in_words,
@@ -113,8 +113,9 @@ def _attacked(audit: Mapping | None) -> str:
     found = highest(audit["audits"]) if audit else None
     if audit is None or found is None:
         return "This cell was not attacked."
+    seen = "the published model alone" if audit["audits"][0]["statistic"] == OF_MODEL else "the training's own releases"
     return (
-        f"Attacks on the training's own releases show that ε is at least {lower_bound(found, places=2)} "
+        f"Attacks on {seen} show that ε is at least {lower_bound(found, places=2)} "
         f"({audit['audits'][0]['runs']} runs with a canary and as many without it): {audit['verdict']}"
     )
 

@@ -28,7 +28,7 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
     No record is read: canaries play, at the cell's n, classes and noise. So the cell itself need not be there.
 
     Args:
-        options: of the study's key `audit`: runs, canaries, confidence.
+        options: of the study's key `audit`: runs, canaries, confidence, sees.
 
     Raises:
         StudyError: nothing is noised, so that there is nothing to bound; hyper-parameters are chosen in training; or
@@ -45,7 +45,8 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
     if inputs.trials:
         hyper |= best_trial(inputs.trials, request.options["tuning"]["space"]).hyperparameters
     parameters = methods.parameters(request.options["method"], hyper)
-    game = game_of(request.options["method"], parameters, problem, reads_public(request.options))
+    facts = request.options["method"], parameters, problem, reads_public(request.options)
+    game = game_of(*facts, sees_model=options.get("sees") == "model")
     shared = bool(request.options.get("shared_noise"))
     key = (request.cell.path,)
     if deep(game) and not shared:
