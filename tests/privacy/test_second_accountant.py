@@ -6,8 +6,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpstudy.privacy import gaussian, iteration
+from dpstudy.privacy import gaussian, iteration, second_accountant
 from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.distributions_certificate import ROUNDING
 from dpstudy.privacy.event_bounds import bounds
 from dpstudy.privacy.events import EXPONENTIAL, TRUNCATED, Event
 from dpstudy.privacy.second_accountant import SMALLEST_DELTA, _Direction, bracket
@@ -197,3 +198,20 @@ def test_rounding_is_added_above_and_taken_off_below(monkeypatch):
     monkeypatch.setattr(second_accountant, "_ROUNDING", 1e-5)
     wide = bracket([(1.0, 0.01, 1000)], 1e-6)
     assert wide[0] < low * (1 - 1e-4) and wide[1] > high * (1 + 1e-4)
+
+
+def test_what_rounding_can_do_is_added_above_and_taken_off_below(monkeypatch):
+    """Each release may round as in privacy/loss_distributions.py; more of it moves the ends apart."""
+    releases = [(1.2, 0.05, 30)]
+    low, high = bracket(releases, 1e-5)
+    assert second_accountant._ROUNDING >= ROUNDING
+    monkeypatch.setattr(second_accountant, "_ROUNDING", 1e-4)  # of 31 sums, relative to delta
+    lower, higher = bracket(releases, 1e-5)
+    slope = 31e-4 / math.log(bracketed_delta_ratio(releases))
+    assert lower < low - 0.5 * slope and higher > high + 0.5 * slope
+
+
+def bracketed_delta_ratio(releases):
+    """By how much delta falls for each epsilon more, near 1e-5."""
+    (_, one), (_, ten) = bracket(releases, 1e-5), bracket(releases, 1e-6)
+    return 10 ** (1 / (ten - one))

@@ -7,7 +7,7 @@ from this_workflow import job
 
 from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.study.bound import Binding, PaidHashes, check_cells
-from dpstudy.study.certificates import write_certificates
+from dpstudy.study.certificates import proved_entries, write_certificates
 from dpstudy.study.replays import replayed
 
 if __name__ == "__main__":
@@ -19,5 +19,7 @@ if __name__ == "__main__":
             for name, ledger, run, stated in zip(params.cells, files.ledgers, files.runs, params.stated, strict=True)
         ]
         check_cells(params.cells, Binding(PaidHashes(Spending(BOOK))), metrics=False)
-        found = replayed(params.replays, params.noise, snakemake.output.replays)
+        proved = proved_entries(cells)
+        entries = [entry for entry in params.replays if entry["name"] in proved]
+        found = replayed(entries, params.noise, snakemake.output.replays)
         write_certificates(cells, snakemake.output.certificate, found)

@@ -8,7 +8,7 @@ from dpstudy.files import read_json
 from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.release.bundle import Origin, write_bundle
 from dpstudy.study.bound import Binding, PaidHashes, check_cells
-from dpstudy.study.certificates import certified
+from dpstudy.study.certificates import certified, proved_entries
 from dpstudy.study.replays import replayed
 
 if __name__ == "__main__":
@@ -22,7 +22,8 @@ if __name__ == "__main__":
         height, width, channels = manifest["image_shape"] or (None, None, None)
         # No input of the rule: all other cells of the data set would have to be there.
         kept = f"results/privacy/replays/{snakemake.wildcards.dataset}.json"
-        found = replayed([params.replay], params.noise, kept, keep=False)
+        proved = proved_entries([cell])
+        found = replayed([params.replay] if proved else [], params.noise, kept, keep=False)
         origin = Origin(
             cell=os.path.dirname(files.metrics),
             certificate=certified([cell], found)[params.cell],

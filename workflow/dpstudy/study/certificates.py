@@ -35,7 +35,7 @@ def certified(cells: Sequence[dict], replays: Mapping[str, dict]) -> dict[str, d
             known = stated | {"n": units(manifests, unit) if manifests else None}
             found[cell["name"]]["faults"] += restated_faults(ledger, run, known)
         found[cell["name"]]["sums"] = _sums(ledger, run.get("method"))
-        found[cell["name"]]["replay"] = _replay(ledger, replays.get("/".join(cell["name"].split("/")[1:3])))
+        found[cell["name"]]["replay"] = _replay(ledger, replays.get(_entry(cell)))
         if told := errata(ledger, run.get("hyperparameters", {}).get("network"), cell.get("unnamed", False)):
             found[cell["name"]]["errata"] = told
             _log.warning(
@@ -56,6 +56,15 @@ def _sums(ledger: Mapping, method: str | None) -> str:
     if ledger["noise"] != "secure" or "version" not in ledger:
         return "rounded"
     return "within a margin" if method == "network_dpsgd" else "exact"
+
+
+def proved_entries(cells: Sequence[dict]) -> set[str]:
+    """The "features/entry" of the cells, as of `certified`, whose ledgers prove something: those that are replayed."""
+    return {_entry(cell) for cell in cells if read_json(cell["ledger"])["guarantee"] == "proved"}
+
+
+def _entry(cell: Mapping) -> str:
+    return "/".join(cell["name"].split("/")[1:3])
 
 
 def _replay(ledger: Mapping, made: Mapping | None) -> dict:
