@@ -189,6 +189,13 @@ def test_the_statement_says_who_is_protected_and_how_well(cell, tmp_path):
     of_persons = read_json(cell / "ledger.json") | {"unit": "subject"}
     told = statement(of_persons, "toy", {"exact": 3.9999999, "pld": 4.00001, "rdp": None})
     assert "exact 4, PLD 4.001." in told  # a bound is rounded up
+    assert "**Replayed**" not in told
+    told = statement(of_persons, "toy", {"exact": 4.0}, replay={"pairs": 4, "records": 64})
+    assert "- **Replayed**: Trained with the same settings on 64 made-up records, and again on 4 other sets" in told
+    assert "- **Replayed**: Nothing was replayed: gone." in statement(
+        of_persons, "toy", {"exact": 4.0}, replay={"exempt": "gone"}
+    )
+    told = statement(of_persons, "toy", {"exact": 3.9999999, "pld": 4.00001, "rdp": None})
     assert "Who has several" not in told and "- The number of persons that are learned from, 120, " in told
     for epsilon, factor in ((2.0, "7.39"), (9.5, "13359.8"), (20.0, "4.85166e+8"), (800.0, "2.72638e+347")):
         told = statement(of_persons | {"epsilon": epsilon}, "toy", {"exact": None})
