@@ -120,6 +120,17 @@ def test_a_closed_form_hyperparameter_reruns_no_pass_over_the_data(study):
     assert study.planned() == sorted(cells("ls") + AFTER_CELLS)
 
 
+def test_an_entry_that_did_not_change_is_not_replayed_again(study):
+    log, before = "logs/certify_cells/digits.log", json.loads(study.read("privacy/replays/digits.json"))["entries"]
+    assert study.read(log).decode().count("replay of ") == 4
+    study.write_config(changed(methods__ls__alpha=2.0))
+    result = study.snakemake("results/privacy/certificates/digits.json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    told, after = study.read(log).decode(), json.loads(study.read("privacy/replays/digits.json"))["entries"]
+    assert told.count("replay of ") == 2 and "replay of pixels/ls:" in told and "replay of cnn/ls:" in told
+    assert after["pixels/sgd"] == before["pixels/sgd"] and after["pixels/ls"] != before["pixels/ls"]
+
+
 def test_a_new_epsilon_runs_only_new_cells(study):
     study.write_config(changed(epsilons=["1", "2", "inf"]))
     assert study.planned() == sorted(cells("ls", ["2"]) + cells("sgd", ["2"]) + AFTER_CELLS)
