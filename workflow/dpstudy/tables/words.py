@@ -170,8 +170,8 @@ def replay_in_words(replay: Mapping) -> str:
         return f"Nothing was replayed: {replay['exempt']}."
     return (
         f"Trained with the same settings on {replay['records']} made-up records, and again on {replay['pairs']} other "
-        "sets of them behind the same releases, it gave the same, byte for byte: nothing of the records passed around "
-        "the releases."
+        "sets of them behind the same releases, it gave the same, byte for byte: of these nothing passed around the "
+        "releases."
     )
 
 
