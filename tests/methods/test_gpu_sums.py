@@ -5,6 +5,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
+
+from dpstudy.methods import record_sums
 
 pytest.importorskip("triton")
 PROGRAM = """
@@ -32,3 +35,12 @@ def test_norms_and_sums_are_those_in_float64():
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_where_triton_does_not_work_torch_does_it_and_it_is_said_once(caplog):
+    """On this device it has no driver; on a cluster's node there may be no compiler."""
+    record_sums._kernels.cache_clear()
+    caplog.set_level("WARNING", "dpstudy")
+    assert [record_sums._kernels(torch.device("cpu")) for _ in range(2)] == [None, None]
+    (told,) = caplog.messages
+    assert told.startswith("norms and sums on the GPU are made by torch, slower: Triton fails (")

@@ -12,6 +12,7 @@ A file of the zoo has those that break one part of a proof. An entry:
 """
 
 import ast
+import itertools
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -115,14 +116,14 @@ def page(text: str, mutants: Sequence[Mutant]) -> str:
     _, end, after = rest.partition(END)
     if not end:
         raise ZooError(f"{PAGE}: the lines {BEGIN} and {END} are gone, between which the mutants' table stands")
-    rows = []
-    for mutant in mutants:
-        cells = mutant.kind.replace("-", " "), mutant.fault, f"`{mutant.file}`", "; ".join(map(_cited, mutant.tests))
-        rows.append(f"| {' | '.join(cells)} |")
-    table = "\n".join(["| breaks | fault | in | caught by |", "| --- | --- | --- | --- |", *rows])
+    rows: list[str] = []
+    for kind, own in itertools.groupby(mutants, lambda mutant: mutant.kind):
+        rows.append(f"| **{kind.replace('-', ' ')}** | |")
+        rows += [f"| {mutant.fault} | {'; '.join(map(_cited, mutant.tests))} |" for mutant in own]
+    table = "\n".join(["| fault | caught by |", "| --- | --- |", *rows])
     return f"{before}{begin}\n\n{table}\n\n{end}{after}"
 
 
 def _cited(test: str) -> str:
     file, _, name = test.partition("::")
-    return f"`{Path(file).name}`: `{name.partition('[')[0]}`"
+    return f"`{Path(file).name}::{name.partition('[')[0]}`"

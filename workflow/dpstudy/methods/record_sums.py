@@ -20,14 +20,17 @@ comes in float32 out of a pass with others, and its last bits may depend on how 
 them; only record by record (one_by_one.py) they do not.
 """
 
+import functools
+import logging
 import math
 from collections.abc import Iterable
 from types import ModuleType
 
 import torch
 
+_log = logging.getLogger("dpstudy")
 _BLOCK = 1024  # squares that are added up before their sums are
-_AT_ONCE = 1 << 20  # numbers made float64: they stay in cache
+_AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 24}  # numbers made float64: on a CPU they stay in cache
 _ROUNDINGS = 16  # of roots, factors, scales and their products, beside additions
 _UNIT = 2.0**-53
 
@@ -44,14 +47,16 @@ def squared_lengths(values: torch.Tensor) -> torch.Tensor:
     """(...) float64 squared Euclidean norms of (..., k) values, not below the exact ones (see the module)."""
     k = values.shape[-1]
     rows = values.reshape(-1, k)
-    found = gpu_sums().squares(rows) if rows.is_cuda else _squares(rows)
+    kernels = _kernels(rows.device) if rows.is_cuda else None
+    found = kernels.squares(rows) if kernels else _squares(rows)
     return found.view(values.shape[:-1]) * (1 + 2 * norm_roundings([rows[:1].shape]) * _UNIT)
 
 
 def _squares(rows: torch.Tensor) -> torch.Tensor:
-    found, size = rows.new_zeros(len(rows), dtype=torch.float64), max(1, _AT_ONCE // max(1, rows.shape[1]))
+    at_once = _AT_ONCE[rows.device.type]
+    found, size = rows.new_zeros(len(rows), dtype=torch.float64), max(1, at_once // max(1, rows.shape[1]))
     for own, total in zip(rows.split(size), found.split(size), strict=True):
-        for part in own.split(_AT_ONCE, 1):
+        for part in own.split(at_once, 1):
             exact = part.double()
             whole = exact.shape[1] - exact.shape[1] % _BLOCK
             for blocks in (exact[:, :whole].unflatten(1, (-1, _BLOCK)), exact[:, None, whole:]):
@@ -68,20 +73,28 @@ def clipping_factors(norms: torch.Tensor, bound: float) -> torch.Tensor:
 
 def weighted_sum(factors: torch.Tensor, each: torch.Tensor) -> torch.Tensor:
     """(...) float64: the sum over records of (n,) float64 factors times (n, ...) gradients."""
-    if each.is_cuda:
-        return gpu_sums().weighted(factors, each.reshape(len(each), -1)).view(each.shape[1:])
+    kernels = _kernels(each.device) if each.is_cuda else None
+    if kernels:
+        return kernels.weighted(factors, each.reshape(len(each), -1)).view(each.shape[1:])
     rows = finite_rows(each, factors).reshape(len(each), -1)
     total = rows.new_empty(rows.shape[1], dtype=factors.dtype)
-    columns = max(1, _AT_ONCE // len(rows))
+    columns = max(1, _AT_ONCE[rows.device.type] // len(rows))
     for part, own in zip(rows.split(columns, 1), total.split(columns), strict=True):
         torch.mv(part.to(factors.dtype).T, factors, out=own)
     return total.view(each.shape[1:])
 
 
-def gpu_sums() -> ModuleType:
-    """What a GPU computes these with; it loads Triton."""
-    from dpstudy.methods import gpu_sums
+@functools.cache
+def _kernels(device: torch.device) -> ModuleType | None:
+    """What computes these on a GPU in one pass; None where Triton, or the compiler that it needs, is not there."""
+    try:
+        from dpstudy.methods import gpu_sums
 
+        rows = torch.zeros(1, 1, device=device)
+        gpu_sums.weighted(gpu_sums.squares(rows), rows)
+    except Exception as error:  # whatever an installation lacks
+        _log.warning("norms and sums on the GPU are made by torch, slower: Triton fails (%s)", str(error)[:200])
+        return None
     return gpu_sums
 
 
