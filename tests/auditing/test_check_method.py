@@ -9,7 +9,7 @@ import pytest
 
 from dpstudy import check_method, methods
 from dpstudy.auditing import conformance
-from dpstudy.auditing.subject import NonconformityError, Subject
+from dpstudy.auditing.checked_method import CheckedMethod, NonconformityError
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
 from dpstudy.study.schema import method_names, method_schema
@@ -114,15 +114,15 @@ def test_samples_that_go_by_the_records_are_found():
     options = {"learning_rate": 1.0, "clipping_norm": 1.0, "batch_size": 200, "steps": 3}
     parameters = methods.parameters("first_order", options)
     problem = Problem(2000, (20,), 4, Budget("2", 1e-5))
-    subject = Subject("first_order", methods.load("first_order"), parameters, problem)
-    assert "as coins of the accounted rates say" in conformance.sampling(subject)
+    checked = CheckedMethod("first_order", methods.load("first_order"), parameters, problem)
+    assert "as coins of the accounted rates say" in conformance.sampling(checked)
 
-    class ByContent(type(subject)):
+    class ByContent(type(checked)):
         def fitted(self, data, source, plan=None):
             content = next(data.records.blocks(8)).features[0, 0]
             source.sampling = lambda name: np.random.default_rng(int(1e6 * abs(float(content))))
             return super().fitted(data, source, plan)
 
-    by_content = ByContent("first_order", subject.module, parameters, problem)
+    by_content = ByContent("first_order", checked.module, parameters, problem)
     with pytest.raises(NonconformityError, match="is not what a coin of its rate gives"):
         conformance.sampling(by_content)

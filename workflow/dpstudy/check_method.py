@@ -19,8 +19,8 @@ import numpy as np
 import yaml
 
 from dpstudy import methods
+from dpstudy.auditing.checked_method import CheckedMethod, NonconformityError
 from dpstudy.auditing.conformance import CHECKS, secured
-from dpstudy.auditing.subject import NonconformityError, Subject
 from dpstudy.errors import StudyError
 from dpstudy.methods.problem import Problem, check_plan
 from dpstudy.privacy.budget import Budget
@@ -119,10 +119,10 @@ def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
             yield True, f"{told}: its guarantee is claimed, and not proved: nothing to check"
             continue
         beside = {"public": np.random.default_rng(0).uniform(-1, 1, (40, problem.dim)).astype(np.float32)}
-        subject = Subject(name, module, parameters, problem, beside if reads_public(options) else {})
+        method = CheckedMethod(name, module, parameters, problem, beside if reads_public(options) else {})
         for check in CHECKS:
-            yield _outcome(f"{told}: {check.__name__}", functools.partial(check, subject))
-        yield _outcome(f"{told}: sensitivity of exact sums", functools.partial(CHECKS[0], secured(subject)))
+            yield _outcome(f"{told}: {check.__name__}", functools.partial(check, method))
+        yield _outcome(f"{told}: sensitivity of exact sums", functools.partial(CHECKS[0], secured(method)))
         facts, layout = setting | {"delta": str(DELTA)}, Layout(shape, CLASSES, setting["positives"] > 1)
         for noise in ("seeded", "secure"):
             made = functools.partial(_replayed, options, facts, noise, layout)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.auditing.checked_method import BASE, CheckedMethod, NonconformityError
 from dpstudy.auditing.replay import Playing, Recording
 from dpstudy.auditing.replay import Tape as Releases
 from dpstudy.auditing.sensitivity import Tape, sensitivity
-from dpstudy.auditing.subject import BASE, NonconformityError, Subject
 from dpstudy.auditing.tapes import EnoughError
 from dpstudy.errors import StudyError
 from dpstudy.methods.problem import Fit, check_fit
@@ -33,29 +33,29 @@ _SAME = 1e-4  # of sums, in batches of another size
 _TIMES_A_RECORD = 40  # bytes held for each byte of a record, at most
 
 
-def noise(subject: Subject) -> str:
+def noise(checked: CheckedMethod) -> str:
     """What is drawn is what the ledger says, in several seeds, and fresh in each.
 
     Raises:
         NonconformityError: it is less, or other releases are made; a seed depends on the one before; or the method
             draws by itself.
     """
-    plan, rows = subject.plan, subject.rows(subject.problem.n, 3)
+    plan, rows = checked.plan, checked.rows(checked.problem.n, 3)
 
     def run(data, seed: int) -> tuple[NoiseSource, Fit]:
-        source = NoiseSource("seeded", "conformance", subject.name, seed)
+        source = NoiseSource("seeded", "conformance", checked.name, seed)
         source.transcript = []
-        return source, subject.fitted(data, source, plan)
+        return source, checked.fitted(data, source, plan)
 
-    data = subject.prepared([rows])
+    data = checked.prepared([rows])
     (first, one), (second, two) = run(data, 0), run(data, 1)
-    anew, alone = run(subject.prepared([rows]), 1)
+    anew, alone = run(checked.prepared([rows]), 1)
     for source in (first, second):
         try:
-            check_run(plan.events, source, subject.problem.n)
+            check_run(plan.events, source, checked.problem.n)
         except RuntimeError as error:
             raise NonconformityError(str(error)) from error
-    check_fit(one, subject.name, subject.problem)
+    check_fit(one, checked.name, checked.problem)
     if not _same(second, anew) or not _alike(two, alone):
         raise NonconformityError(
             "a seed gives something else after another one than alone, with the same noise: it keeps something between "
@@ -92,25 +92,25 @@ class _Asked(NoiseSource):
         return super().released(name, query, std, step, tensor, symmetric)
 
 
-def sampling(subject: Subject) -> str:
+def sampling(checked: CheckedMethod) -> str:
     """Who takes part in a Poisson sample is drawn anew in each seed and step, whatever the record.
 
     Raises:
         NonconformityError: it goes by the record, or by something that is the same in each seed.
     """
-    rates = {event.name: event.sampling_rate for event in subject.plan.events if event.sampling_rate < 1}
+    rates = {event.name: event.sampling_rate for event in checked.plan.events if event.sampling_rate < 1}
     rates = {name: rate for name, rate in rates.items() if rate > 0}
-    if not rates or any(event.sampling == "shuffle" for event in subject.plan.events):
+    if not rates or any(event.sampling == "shuffle" for event in checked.plan.events):
         return "nothing is sampled by Poisson"
-    plan, far, counted = subject.plan, 0.0, 0
+    plan, far, counted = checked.plan, 0.0, 0
     runs = min(_MOST_RUNS, max(_RUNS, round(2 / min(rates.values()))))
-    rows, labels = subject.rows(_ALONE, 11)
+    rows, labels = checked.rows(_ALONE, 11)
     for row, label in zip(rows, labels, strict=True):
-        data, took = subject.prepared([(row[None], label[None])]), dict.fromkeys(rates, 0)
+        data, took = checked.prepared([(row[None], label[None])]), dict.fromkeys(rates, 0)
         by_step: dict[tuple[str, int], int] = {}
         for seed in range(runs):
-            source = _Asked("conformance", subject.name, seed)
-            subject.fitted(data, source, plan)
+            source = _Asked("conformance", checked.name, seed)
+            checked.fitted(data, source, plan)
             for (name, step), sums in source.sums.items():
                 if name in took:
                     by_step[name, step] = by_step.get((name, step), 0) + any(np.any(each != 0) for each in sums)
@@ -125,18 +125,18 @@ def sampling(subject: Subject) -> str:
     return f"over {runs} seeds single records take part as often as coins of the accounted rates say"
 
 
-def nobody(subject: Subject) -> str:
+def nobody(checked: CheckedMethod) -> str:
     """A batch, or all the data, may have no record that counts: the same releases are made, with their noise.
 
     Raises:
         NonconformityError: fewer are, or the training fails.
     """
-    features, labels = subject.rows(BASE, 4)
-    source = NoiseSource("seeded", "conformance", subject.name, "nobody")
-    plan = subject.plan
+    features, labels = checked.rows(BASE, 4)
+    source = NoiseSource("seeded", "conformance", checked.name, "nobody")
+    plan = checked.plan
     try:
-        fitted = subject.fitted(subject.prepared([(np.full_like(features, np.nan), labels)]), source, plan)
-        check_fit(fitted, subject.name, subject.problem)
+        fitted = checked.fitted(checked.prepared([(np.full_like(features, np.nan), labels)]), source, plan)
+        check_fit(fitted, checked.name, checked.problem)
     except (StudyError, RuntimeError, ValueError, ArithmeticError) as error:
         raise NonconformityError(
             f"where no record counts its training fails, which tells that none does: {error}"
@@ -149,21 +149,21 @@ def nobody(subject: Subject) -> str:
     return "where no record counts, the same is released"
 
 
-def batches(subject: Subject) -> str:
+def batches(checked: CheckedMethod) -> str:
     """Sums do not depend on the batches in which records are read, nor on their order where all are taken.
 
     Raises:
         NonconformityError: they do.
     """
-    features, labels = subject.rows(BASE, 5)
-    source = NoiseSource("seeded", "conformance", subject.name, "batches")
+    features, labels = checked.rows(BASE, 5)
+    source = NoiseSource("seeded", "conformance", checked.name, "batches")
     source.transcript = []
-    subject.fitted(subject.prepared([(features, labels)]), source)
+    checked.fitted(checked.prepared([(features, labels)]), source)
 
     def queries(parts: Sequence[slice]) -> list[np.ndarray]:
         tape = Tape(source)
         with suppress(EnoughError):
-            subject.fitted(subject.prepared([(features[part], labels[part]) for part in parts]), tape)
+            checked.fitted(checked.prepared([(features[part], labels[part]) for part in parts]), tape)
         return tape.queries
 
     whole = queries([slice(None)])
@@ -174,7 +174,7 @@ def batches(subject: Subject) -> str:
     return "sums do not depend on the batches in which records are read"
 
 
-def memory(subject: Subject) -> str:
+def memory(checked: CheckedMethod) -> str:
     """How much `prepare` holds for each record more.
 
     Raises:
@@ -182,13 +182,13 @@ def memory(subject: Subject) -> str:
     """
     held = []
     for count in (FEW, MANY):
-        batches = [subject.rows(FEW, key) for key in range(count // FEW)]
+        batches = [checked.rows(FEW, key) for key in range(count // FEW)]
         tracemalloc.start()
-        data = subject.prepared(batches)
+        data = checked.prepared(batches)
         held.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         del data
-    each = (held[1] - held[0]) / (MANY - FEW) / (4 * subject.problem.dim)
+    each = (held[1] - held[0]) / (MANY - FEW) / (4 * checked.problem.dim)
     if each > _TIMES_A_RECORD:
         raise NonconformityError(
             f"`prepare` holds {each:.0f} times a record for each record more: rows or sums should do"
@@ -196,15 +196,15 @@ def memory(subject: Subject) -> str:
     return f"`prepare` holds {max(0.0, each):.1f} times a record for each record more"
 
 
-def file(subject: Subject) -> str:
+def file(checked: CheckedMethod) -> str:
     """A model's file is all of the model.
 
     Raises:
         NonconformityError: what is read back gives other scores.
     """
-    source = NoiseSource("seeded", "conformance", subject.name, "file")
-    model = subject.fitted(subject.prepared([subject.rows(BASE, 6)]), source).model
-    features, _ = subject.rows(BASE, 7)
+    source = NoiseSource("seeded", "conformance", checked.name, "file")
+    model = checked.fitted(checked.prepared([checked.rows(BASE, 6)]), source).model
+    features, _ = checked.rows(BASE, 7)
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model.safetensors")
         again = load_model(Path(folder) / "model.safetensors")
@@ -213,19 +213,19 @@ def file(subject: Subject) -> str:
     return "the model's file gives the scores of the model"
 
 
-def seeds(subject: Subject) -> str:
+def seeds(checked: CheckedMethod) -> str:
     """In many seeds the same releases with other records behind them give the same: what happens seldom counts too.
 
     Raises:
         NonconformityError: they do not.
     """
-    plan, ended = subject.plan, time.monotonic() + _SECONDS
-    one, other = (subject.prepared([subject.rows(BASE, key)]) for key in (8, 9))
-    tested, made = subject.rows(BASE, 10)[0], 0
+    plan, ended = checked.plan, time.monotonic() + _SECONDS
+    one, other = (checked.prepared([checked.rows(BASE, key)]) for key in (8, 9))
+    tested, made = checked.rows(BASE, 10)[0], 0
     while made < _SEEDS and time.monotonic() < ended:
         made, tape = made + 1, Releases()
-        recorded = subject.fitted(one, Recording(tape, "seeded", subject.name, made), plan).model
-        played = subject.fitted(other, Playing(tape, "seeded", subject.name, made), plan).model
+        recorded = checked.fitted(one, Recording(tape, "seeded", checked.name, made), plan).model
+        played = checked.fitted(other, Playing(tape, "seeded", checked.name, made), plan).model
         if not np.array_equal(recorded.scores(tested), played.scores(tested)):
             raise NonconformityError(
                 f"seed {made} of those tried gives another model where other records are behind the same releases"
@@ -233,9 +233,18 @@ def seeds(subject: Subject) -> str:
     return f"in {made} seeds the same releases give the same with other records"
 
 
-CHECKS: tuple[Callable[[Subject], str], ...] = (sensitivity, noise, sampling, nobody, batches, seeds, memory, file)
+CHECKS: tuple[Callable[[CheckedMethod], str], ...] = (
+    sensitivity,
+    noise,
+    sampling,
+    nobody,
+    batches,
+    seeds,
+    memory,
+    file,
+)
 
 
-def secured(subject: Subject) -> Subject:
+def secured(checked: CheckedMethod) -> CheckedMethod:
     """The same with noise of the operating system's."""
-    return replace(subject, problem=replace(subject.problem, secure=True))
+    return replace(checked, problem=replace(checked.problem, secure=True))

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from dpstudy.auditing.subject import BASE, NonconformityError, Subject
+from dpstudy.auditing.checked_method import BASE, CheckedMethod, NonconformityError
 from dpstudy.auditing.tapes import EnoughError, Everybody, Replay
 from dpstudy.privacy.noise import NoiseSource
 
@@ -38,7 +38,7 @@ class _Noted(Everybody):
         return super().__getattr__(name)
 
 
-def sensitivity(subject: Subject) -> str:
+def sensitivity(checked: CheckedMethod) -> str:
     """Search for records that move a release by more than its event says.
 
     Records of every length that float32 holds, along axes and across, broken ones, and ones like the others, behind
@@ -47,29 +47,29 @@ def sensitivity(subject: Subject) -> str:
     Raises:
         NonconformityError: one does.
     """
-    largest = {event.name: 0.0 for event in subject.plan.events}
-    rng, (features, labels) = np.random.default_rng(2), subject.rows(BASE, 1)
-    many = [*_records(subject.problem.dim, rng), features[0], 1.5 * features[0], -features[0]]
+    largest = {event.name: 0.0 for event in checked.plan.events}
+    rng, (features, labels) = np.random.default_rng(2), checked.rows(BASE, 1)
+    many = [*_records(checked.problem.dim, rng), features[0], 1.5 * features[0], -features[0]]
     around = [  # a record that is near to all of them, which are not near to each other
-        (0.5 * features[0] + length * np.eye(BASE, subject.problem.dim), [0.5 * features[0]]) for length in _AROUND
+        (0.5 * features[0] + length * np.eye(BASE, checked.problem.dim), [0.5 * features[0]]) for length in _AROUND
     ]
     for rows, records in ((features, many), (features[:1] + 1e-4 * features, many[-3:]), *around):
-        for name, ratio in _search(subject, rows.astype(np.float32), labels, records).items():
+        for name, ratio in _search(checked, rows.astype(np.float32), labels, records).items():
             largest[name] = max(largest[name], ratio)
     told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in largest.items())
     return f"no record of those tried moves a release by more than its event says (largest, as a share: {told})"
 
 
 def _search(
-    subject: Subject, features: np.ndarray, labels: np.ndarray, records: Sequence[np.ndarray]
+    checked: CheckedMethod, features: np.ndarray, labels: np.ndarray, records: Sequence[np.ndarray]
 ) -> dict[str, float]:
     """Release -> the most that one of the records moves it beside the others, in terms of what its event says."""
-    plan, problem = subject.plan, subject.problem
+    plan, problem = checked.plan, checked.problem
     events, count = {event.name: event for event in plan.events}, problem.unit_records
     whose = 1 + np.repeat(np.arange(BASE // count + 1), count)[:BASE]
-    source = NoiseSource("secure" if problem.secure else "seeded", "conformance", subject.name)
+    source = NoiseSource("secure" if problem.secure else "seeded", "conformance", checked.name)
     source.transcript = []
-    subject.fitted(subject.prepared([(features, labels)], whose), source)
+    checked.fitted(checked.prepared([(features, labels)], whose), source)
     blank = any(event.sampling == "shuffle" or event.mechanism != "gaussian" for event in plan.events)
 
     def run(row: np.ndarray | None, label: np.ndarray, first: bool) -> Tape:
@@ -79,16 +79,16 @@ def _search(
         rows, marks, units = (np.concatenate(each) for each in zip(*(parts[::-1] if first else parts), strict=True))
         tape = Tape(source)
         with suppress(EnoughError), np.errstate(all="ignore"):
-            subject.fitted(subject.prepared([(rows.astype(np.float32), marks)], units), tape)
+            checked.fitted(checked.prepared([(rows.astype(np.float32), marks)], units), tape)
         return tape
 
     nobody, rng, largest = np.full(problem.dim, np.nan), np.random.default_rng(2), dict.fromkeys(events, 0.0)
     for first in (False, True):
-        without = run(nobody if blank else None, subject.labels(1, rng)[0], first)
+        without = run(nobody if blank else None, checked.labels(1, rng)[0], first)
         if first and without.by_place and not blank:
             break  # the others' places move, and with them what was drawn for these
         for row in records:
-            with_record = run(row, subject.labels(1, rng)[0], first)
+            with_record = run(row, checked.labels(1, rng)[0], first)
             for name, moved in _moved(source.transcript, with_record.queries, without.queries):
                 if name not in events:
                     raise NonconformityError(f"it releases {name!r}, of which its plan has no event")

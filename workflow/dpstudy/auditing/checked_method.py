@@ -19,12 +19,11 @@ class NonconformityError(StudyError):
 
 
 @dataclass(frozen=True)
-class Subject:
+class CheckedMethod:
     """A method with settings, on a problem of made-up records.
 
     Attributes:
         beside: further arguments of `prepare`.
-        labels: draws (n,) or (n, m) labels.
     """
 
     name: str
