@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpstudy.auditing.replay import LeakError, Playing, Recording
+from dpstudy.errors import StudyError
 from dpstudy.methods import first_order, least_squares
 from dpstudy.study.made_up import Layout
 from dpstudy.study.replays import replay, replayed, shortened
@@ -206,3 +207,13 @@ def test_an_entry_is_replayed_once_until_it_changes(tmp_path, monkeypatch):
         counts.append(len(made))
     assert counts == [1, 1, 1, 2, 3]
     assert made[0][3] == Layout((20,), 3)
+
+
+def test_a_training_that_fails_on_made_up_records_is_said_to(tmp_path):
+    write_split(tmp_path, "train", np.zeros((6, 20)), np.zeros(6))
+    options = request_of({"method": "instance_smoothing", "projected_dim": 64}).options
+    entry = {"name": "pixels/one", "epsilon": "1", "options": options, "dataset": RECORD, "library": "code"}
+    told = "pixels/one: its replay on made-up records fails: instance_smoothing: projected_dim 64: records have 20"
+    with pytest.raises(StudyError, match=f"^{told}"):
+        replayed([entry | {"folder": str(tmp_path / "train"), "scaling": None}], "secure", str(tmp_path / "kept.json"))
+    assert not (tmp_path / "kept.json").exists()

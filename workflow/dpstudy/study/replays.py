@@ -266,6 +266,8 @@ def replayed(
                 found = replay(entry["options"], entry["dataset"], noise, layout, entry["epsilon"])
             except LeakError as error:
                 raise LeakError(f"{entry['name']}: {error}; none of its cells may be tabled or published") from None
+            except StudyError as error:
+                raise StudyError(f"{entry['name']}: its replay on made-up records fails: {error}") from error
         kept[entry["name"]] = found | {"made_by": mark, "layout": asdict(layout)}
     if path and keep:
         write_json(path, {"entries": kept})
