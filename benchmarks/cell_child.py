@@ -20,12 +20,12 @@ def main() -> None:
     from snakemake.logging import logger  # noqa: F401
 
     reached("Snakemake")
-    import dpstudy.job  # noqa: F401
+    import dpstudy.core.job  # noqa: F401
     from dpstudy import methods
-    from dpstudy.study.cells import Cell
-    from dpstudy.study.inputs import CellInputs, CellRequest
-    from dpstudy.study.provenance import library_hash
-    from dpstudy.study.training import train_cell
+    from dpstudy.cell.inputs import CellInputs, CellRequest
+    from dpstudy.config.cells import Cell
+    from dpstudy.jobs.training import train_cell
+    from dpstudy.provenance.hashes import library_hash
 
     reached("dpstudy")
     options = request["options"]

@@ -21,7 +21,7 @@ def run(threads: int, repeats: int, out: str | None = None) -> None:
     """
     import torch
 
-    from dpstudy.allocator import keep_freed_memory
+    from dpstudy.core.allocator import keep_freed_memory
     from dpstudy.dedup.basis import fit_basis
     from dpstudy.dedup.describe import DEFAULT_EMBEDDING, describe_all
     from dpstudy.dedup.jobs import Shard, align_shard, search_shard

@@ -6,7 +6,8 @@ from benchmarks.timing import alternate, medians, table, title
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.hessians import class_hessians
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
+from dpstudy.methods.row_map import RowMap
 from dpstudy.methods.sufficient_statistics import accumulate
 from tests.methods.exact_releases import RELEASES, moved_by, problem_of, rows_of
 

@@ -43,7 +43,7 @@ def _write_images(folder: Path, rows: int) -> None:
 def _write_backbone(folder: Path) -> None:
     import torch
 
-    from dpstudy.files import write_tensors
+    from dpstudy.core.files import write_tensors
     from dpstudy.models import networks
 
     torch.manual_seed(0)

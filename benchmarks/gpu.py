@@ -16,7 +16,7 @@ import torch
 
 from benchmarks.timing import table, title
 from benchmarks.ways import CLIP, Ways
-from dpstudy.arrays import place
+from dpstudy.core.arrays import place
 from dpstudy.methods.record_gradients import RecordGradients
 from dpstudy.models import networks
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from benchmarks.timing import alternate, medians, table, title, verdict
-from dpstudy.allocator import keep_freed_memory
+from dpstudy.core.allocator import keep_freed_memory
 from dpstudy.methods import layer_rules
 from dpstudy.methods.layer_rules import OuterProducts, rule_of
 from dpstudy.methods.record_gradients import RecordGradients

@@ -12,7 +12,7 @@ import warnings
 import torch
 
 from benchmarks.ways import Ways
-from dpstudy.allocator import keep_freed_memory
+from dpstudy.core.allocator import keep_freed_memory
 
 
 def now(where: torch.device) -> float:

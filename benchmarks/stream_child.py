@@ -16,7 +16,8 @@ from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.hessians import class_hessians
 from dpstudy.methods.problem import Problem
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
+from dpstudy.methods.row_map import RowMap
 from dpstudy.methods.sufficient_statistics import accumulate
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from dpstudy import arrays
-from dpstudy.errors import StudyError
+from dpstudy.core import arrays
+from dpstudy.core.errors import StudyError
 
 SHORT = {
     "least_squares": {},
@@ -19,8 +19,8 @@ SHORT = {
     "kernel_mean": {},
 }
 CELL = """
-import sys, dpstudy.arrays
-dpstudy.arrays.has_driver = lambda: False
+import sys, dpstudy.core.arrays
+dpstudy.core.arrays.has_driver = lambda: False
 import numpy as np, dpstudy
 drawn = np.random.default_rng(0)
 x, y = drawn.standard_normal((300, 4)).astype(np.float16), drawn.integers(3, size=300)

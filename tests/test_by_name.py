@@ -2,13 +2,13 @@
 
 import pytest
 
-from dpstudy.by_name import opener
+from dpstudy.core.by_name import opener
+from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_data
 from dpstudy.data.readers import open_reader
-from dpstudy.errors import StudyError
 from dpstudy.features import NOT_COMPUTED, open_extractor
-from dpstudy.study.code import PACKAGE, closure
-from dpstudy.study.schema import schema
+from dpstudy.provenance.code import PACKAGE, closure
+from dpstudy.schema.reading import schema
 
 SOURCE, FEATURES = (schema("config")["$defs"][node] for node in ("source", "features"))
 
@@ -33,7 +33,7 @@ def test_a_name_that_is_none_is_refused(name, tmp_path):
 
 def test_what_a_cell_is_made_by_names_no_reader_or_extractor():
     """Else a new one would have every model of every study trained again."""
-    files = closure("dpstudy.study.training", "dpstudy.methods.least_squares", "dpstudy.data.prepare")
+    files = closure("dpstudy.jobs.training", "dpstudy.methods.least_squares", "dpstudy.data.prepare")
     names = {*FEATURES["x-extractors"], *SOURCE["x-readers"]} - {"images", "labels", "arrays"}
     lists = [
         path

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from dpstudy.contents import content_of
-from dpstudy.errors import StudyError
+from dpstudy.core.contents import content_of
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import sha256
 from dpstudy.features import shards
-from dpstudy.files import sha256
 
 ROWS = 12
 

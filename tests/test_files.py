@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json, read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, read_tensor_metadata, read_tensors, write_tensors
 
 TENSORS = {"b": np.arange(6, dtype=np.float32).reshape(2, 3), "a": np.zeros((0, 3), np.float32), "c": np.ones(())}
 

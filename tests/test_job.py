@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.job import keep_to_owner
+from dpstudy.core.errors import StudyError
+from dpstudy.core.job import keep_to_owner
 
 WORKFLOW = Path(__file__).parents[1] / "workflow"
 
@@ -59,7 +59,7 @@ def test_a_folder_of_somebody_else_is_told(tmp_path, monkeypatch):
 
 def test_a_job_notes_the_most_memory_that_it_had(tmp_path):
     program = (
-        "import sys; from dpstudy.job import job\n"
+        "import sys; from dpstudy.core.job import job\n"
         "with job(sys.argv[1]):\n"
         "    held = b'x' * int(sys.argv[2]); del held\n"
     )
@@ -74,7 +74,7 @@ def test_a_job_notes_the_most_memory_that_it_had(tmp_path):
 def test_a_job_says_why_it_stops_in_one_piece(tmp_path):
     """Else two that stop together write into each other's line, and what repeats it later does not know it."""
     program = (
-        "import sys; from dpstudy.errors import StudyError; from dpstudy.job import job\n"
+        "import sys; from dpstudy.core.errors import StudyError; from dpstudy.core.job import job\n"
         "class Pieces(list):\n"
         "    write, flush = list.append, lambda self: None\n"
         "pieces = sys.stderr = Pieces()\n"

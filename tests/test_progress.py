@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from dpstudy import progress as module
-from dpstudy.progress import progress
+from dpstudy.core import progress as module
+from dpstudy.core.progress import progress
 
 
 class Terminal(io.StringIO):

@@ -8,12 +8,12 @@ import pytest
 from PIL import Image
 
 import dpstudy
+from dpstudy.core.errors import StudyError
+from dpstudy.core.subjects import names_nobody
 from dpstudy.data.prepare import look_through, prepare_shard
 from dpstudy.data.reader import Rows
 from dpstudy.data.readers import open_reader
-from dpstudy.errors import StudyError
 from dpstudy.methods.arguments import subjects_of
-from dpstudy.subjects import names_nobody
 from tests.fuzz import sources
 
 NOBODY = [

@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from dpstudy import torchrun
+from dpstudy.core import torchrun
 
 WORKER = """
 import json, os, dpstudy

@@ -10,7 +10,7 @@ import sys
 from dpstudy.comparison.compare import compare
 from dpstudy.comparison.machine import as_json, write_changes
 from dpstudy.comparison.text import as_text
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 
 def main(arguments: list[str]) -> int:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Container
 from pathlib import Path
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from run import RUN, holder, locked
 from terminal.asked import mistake, unwritable
 from terminal.failures import refusal
@@ -119,7 +119,7 @@ def study_of(arguments: list[str]) -> dict:
     """The study that the arguments name, with all defaults."""
     import yaml
 
-    from dpstudy.study import config
+    from dpstudy.config import loading as config
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--configfile", default="config.yaml")
@@ -134,8 +134,8 @@ def study_of(arguments: list[str]) -> dict:
 
 def cells_seeds_and_spent(study: dict) -> tuple[dict[str, None], list[int], set[tuple[str, int]]]:
     """The cells of a study, in its order, its seeds, and the (cell, seed) that secure noise must not train again."""
+    from dpstudy.config import cells
     from dpstudy.privacy.spending import BOOK, Spending
-    from dpstudy.study import cells
 
     book = Spending(BOOK, study["release"].get("spend_again", False))
     spent = set() if book.again else book.ended_seeds()
@@ -144,10 +144,10 @@ def cells_seeds_and_spent(study: dict) -> tuple[dict[str, None], list[int], set[
 
 def wrong_files(cells: list[str]) -> dict[str, list[str]]:
     """Cell -> why its files do not belong together, of those where they do not."""
-    from dpstudy.errors import StudyError
+    from dpstudy.cell.bound import Binding, PaidHashes
+    from dpstudy.cell.bound_before import BoundBefore
+    from dpstudy.core.errors import StudyError
     from dpstudy.privacy.spending import BOOK, Spending
-    from dpstudy.study.bound import Binding, PaidHashes
-    from dpstudy.study.bound_before import BoundBefore
 
     seen = BoundBefore(Binding(PaidHashes(Spending(BOOK))))
     found = {}
@@ -164,9 +164,9 @@ def wrong_files(cells: list[str]) -> dict[str, list[str]]:
 
 def corrected(study: dict, wrong: Container[str]) -> dict[str, list[str]]:
     """What ledgers of earlier versions may state falsely -> the cells whose they are, but for those in `wrong`."""
-    from dpstudy.files import read_json
-    from dpstudy.privacy.errata import errata, own_rows
-    from dpstudy.study import cells
+    from dpstudy.cell.errata import errata, own_rows
+    from dpstudy.config import cells
+    from dpstudy.core.files import read_json
 
     found: dict[str, list[str]] = {}
     for cell in cells.unfold(study):

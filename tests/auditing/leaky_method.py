@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstudy.methods.clipping import clip_rows, one_hot
+from dpstudy.methods.clipping import clip_rows
+from dpstudy.methods.labels import one_hot
 from dpstudy.methods.problem import Fit, Plan
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.calibration import calibrate

@@ -15,7 +15,7 @@ from dpstudy.auditing.black_box_canaries import make_canary
 from dpstudy.auditing.loss_journal import LossJournal
 from dpstudy.auditing.membership import advantage, area_under_curve, largest_advantage
 from dpstudy.auditing.total_variation import fitted_distance, total_variation
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import network_dpsgd
 from dpstudy.methods.network_dpsgd import Parameters
 from dpstudy.methods.problem import Problem

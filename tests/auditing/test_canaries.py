@@ -10,7 +10,7 @@ from dpstudy.auditing import canaries
 from dpstudy.auditing.canaries import PACK, game_of, per_canary, play
 from dpstudy.auditing.many_runs import attack
 from dpstudy.auditing.tapes import EnoughError, Replay, Watched
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget

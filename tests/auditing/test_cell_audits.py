@@ -2,10 +2,10 @@
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
+from dpstudy.jobs.audits import audit_cell
 from dpstudy.privacy.noise import NoiseSource
-from dpstudy.study.audits import audit_cell
 from tests.tuning.conftest import inputs_of, request_of, rows, toy_features  # noqa: F401, fixtures
 
 OPTIONS = {"runs": 400, "canaries": 10, "confidence": 0.999}

@@ -10,9 +10,10 @@ import pytest
 from dpstudy import check_method, methods
 from dpstudy.auditing import conformance
 from dpstudy.auditing.checked_method import CheckedMethod, NonconformityError
+from dpstudy.core import entry_points
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
-from dpstudy.study.schema import method_names, method_schema
+from dpstudy.schema.methods import method_names, method_schema
 from tests.auditing import leaky_method
 
 SLOW = {"network_dpsgd", "iterated_sgd", "kernel_mean"}  # with one label alone
@@ -46,7 +47,7 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def leaky(monkeypatch):
-    methods.name_module("leaky", leaky_method.__name__)
+    entry_points.name_module("leaky", leaky_method.__name__)
     yield
     methods._named.pop()
     method_schema.cache_clear()

@@ -10,12 +10,12 @@ from scipy.stats import binom
 from dpstudy import methods
 from dpstudy.auditing.canaries import game_of
 from dpstudy.auditing.one_run import one_run, play_once
+from dpstudy.jobs.audits import deep
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.audit import guessed, guesses_to_make
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.gaussian import composed_mu
 from dpstudy.privacy.noise import NoiseSource
-from dpstudy.study.audits import deep
 
 
 def network(epsilon="8", steps=4, **settings):

@@ -14,7 +14,7 @@ from dpstudy.comparison.compare import compare
 from dpstudy.comparison.machine import COLUMNS, as_json, write_changes
 from dpstudy.comparison.means import standard_error
 from dpstudy.comparison.text import as_text
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 SCRIPT = Path(__file__).parents[2] / "workflow" / "compare.py"
 NAMES = [f"digits/pixels/{entry}/eps={epsilon}" for entry in ("ls", "sgd") for epsilon in ("1", "inf")]

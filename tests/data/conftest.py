@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.prepare import prepare_shard
-from dpstudy.errors import StudyError
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table, write_table
 from dpstudy.data import shards
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
-from dpstudy.files import read_table, write_table
 
 
 def make_records(count, seed=0, multi=False, prefix="r"):

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.bands import band_names, band_of, check_entries, group_name
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.table import TextTable
-from dpstudy.errors import StudyError
 
 AGE = {"column": "age", "bands": [40, 60]}
 

@@ -14,7 +14,7 @@ import pytest
 from dpstudy.data.names import DRAWN, LABELS, may_be_numbered, split_names
 from dpstudy.data.prepare import prepare_shard
 from dpstudy.data.readers import open_reader
-from dpstudy.study.schema import schema
+from dpstudy.schema.reading import schema
 from tests.data import formats
 
 WRITERS = {

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table
 from dpstudy.data import own_names
 from dpstudy.data.own import with_own_names
 from dpstudy.data.prepare import prepare_shard
 from dpstudy.data.reader import Rows
 from dpstudy.data.readers import open_reader
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
-from dpstudy.files import read_table
 
 OPTIONS = {"reader": "arrays", "location": ".", "classes": 3}
 

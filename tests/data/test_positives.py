@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.positives import at_most, refuse_more
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
 
 
 def records(labels, names=None):

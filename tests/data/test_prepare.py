@@ -5,15 +5,15 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_digits
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_table
 from dpstudy.data import shards
 from dpstudy.data.names import split_names
 from dpstudy.data.prepare import data_root, prepare_manifest, prepare_shard
 from dpstudy.data.reader import Rows
 from dpstudy.data.readers import digits, open_reader
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
-from dpstudy.files import write_table
-from dpstudy.study.schema import schema
+from dpstudy.schema.reading import schema
 
 DIGITS = {"reader": "digits", "splits": {"test": 0.2, "validation": 0.1}, "shards": 3}
 

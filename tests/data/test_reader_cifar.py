@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.pickles import read_batch
 from dpstudy.data.readers import open_reader
-from dpstudy.errors import StudyError
 
 TRAIN = [f"data_batch_{part}" for part in range(1, 6)]
 ROWS = 8

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.readers import open_reader
-from dpstudy.errors import StudyError
 
 
 def read(reader, indices, **options):

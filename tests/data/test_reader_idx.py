@@ -4,9 +4,9 @@ import hashlib
 import numpy as np
 import pytest
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data import download
 from dpstudy.data.readers import open_reader
-from dpstudy.errors import StudyError
 
 FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),

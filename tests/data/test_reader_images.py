@@ -6,8 +6,8 @@ import pyarrow.parquet as parquet
 import pytest
 from PIL import Image
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.readers import open_reader
-from dpstudy.errors import StudyError
 
 FOLDER = {"reader": "image_folder", "location": "pictures", "splits": {"test": 0.3}}
 TABLE = {

@@ -3,8 +3,8 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.readers import open_reader
-from dpstudy.errors import StudyError
 
 OPTIONS = {"reader": "labels", "location": ".", "classes": ["a", "b", "c"]}
 

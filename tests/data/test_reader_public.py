@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data import shards
 from dpstudy.data.images import decode
 from dpstudy.data.listed import age_bands
 from dpstudy.data.prepare import prepare_shard
 from dpstudy.data.readers import open_reader
-from dpstudy.errors import StudyError
 
 SIZE = {"size": [8, 8]}
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dpstudy.core.files import read_table
 from dpstudy.data.prepare import prepare_shard
 from dpstudy.data.shard_size import shard_size, unpacked_bytes
-from dpstudy.files import read_table
 
 ROWS, SIDE = 40, 12
 TABLE = {"reader": "image_table", "location": "own", "table": "labels.csv", "path_column": "path"}

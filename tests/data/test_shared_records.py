@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.prepare import look_through, prepare_manifest, prepare_shard
 from dpstudy.data.shared_records import SeenImages
 from dpstudy.data.weak_delta import check_delta
-from dpstudy.errors import StudyError
 
 OWN = {
     "reader": "image_table", "location": "own", "table": "table.csv", "path_column": "path", "label_column": "label",

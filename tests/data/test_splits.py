@@ -3,9 +3,9 @@ import hashlib
 import numpy as np
 import pytest
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.reader import Rows
 from dpstudy.data.splits import assign
-from dpstudy.errors import StudyError
 
 FRACTIONS = {"test": 0.2, "validation": 0.1}
 

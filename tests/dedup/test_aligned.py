@@ -7,6 +7,8 @@ import pytest
 import torch
 from PIL import Image
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table
 from dpstudy.data import shards
 from dpstudy.data.readers import open_reader
 from dpstudy.data.records import Records
@@ -18,9 +20,7 @@ from dpstudy.dedup.describe import DEFAULT_EMBEDDING, VARIANTS, Description, des
 from dpstudy.dedup.distort import changed, changes
 from dpstudy.dedup.jobs import Shard, align_shard, merge, search_shard
 from dpstudy.dedup.rule import Rule
-from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
-from dpstudy.files import read_table
 
 OWN, WEB = 60, 300
 

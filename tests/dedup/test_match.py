@@ -3,6 +3,8 @@ import json
 import numpy as np
 import pytest
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table
 from dpstudy.data import shards
 from dpstudy.data.plant import plant
 from dpstudy.data.readers import open_reader
@@ -11,8 +13,6 @@ from dpstudy.dedup.grey import grey_squares
 from dpstudy.dedup.match import deduplicate, match
 from dpstudy.dedup.outcome import resolve
 from dpstudy.dedup.rule import SQUARES_THRESHOLD
-from dpstudy.errors import StudyError
-from dpstudy.files import read_table
 
 PUBLIC, TRAIN, TEST = ("web", "train"), ("own", "train"), ("own", "test")
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.plant import plant
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
 
 
 def test_the_last_rows_become_copies_of_different_private_images(make_images):

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import aggregate
 from dpstudy.evaluation.metrics import evaluate
 

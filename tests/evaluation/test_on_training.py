@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import aggregate
 from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import evaluate

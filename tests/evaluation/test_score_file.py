@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table, write_table
 from dpstudy.evaluation.finite import check_scores
 from dpstudy.evaluation.score_file import read_scores, score_table
 from dpstudy.features.shards import FeatureTable
-from dpstudy.files import read_table, write_table
 
 
 def table(n=7, several=False, **more):

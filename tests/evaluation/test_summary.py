@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import sha256, write_json
 from dpstudy.evaluation.summary import SCHEMA, check_made_by, read_summary, summarise, values_by_cell, write_summary
-from dpstudy.files import sha256, write_json
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_table
 from dpstudy.features import batches, plain, shards
 from dpstudy.features.batches import ShardBatches
-from dpstudy.files import write_table
 
 DIM = 12
 

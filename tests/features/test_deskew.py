@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.features.deskew import deskew
 
 

@@ -2,12 +2,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_table
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
 from dpstudy.features import shards
 from dpstudy.features.extract import extract_shard, prepare_manifest
 from dpstudy.features.pixels import Pixels
-from dpstudy.files import write_table
 
 OWN = {"extractor": "precomputed", "location": "mine"}
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.features import open_extractor, random_patches
 from dpstudy.features.scaling import constants, standardised
 

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_table
 from dpstudy.features import shards
-from dpstudy.files import write_table
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensors, write_table
 from dpstudy.features import shards as feature_shards
 from dpstudy.features.extract import extract_shard
 from dpstudy.features.fits import _channel_statistics, fit_projection
 from dpstudy.features.projection import Projection
-from dpstudy.files import read_tensors, write_table
 
 OPTIONS = {
     "kind": "pca", "public": "letters", "extractor": "pixels", "scaling": "unit", "dim": 6, "images": 10_000,

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.readers import glyphs, open_reader
-from dpstudy.errors import StudyError
 
 
 def read(indices, **options):

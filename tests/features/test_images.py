@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_table
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
 from dpstudy.features import images, open_extractor
 from dpstudy.features.scaling import constants
-from dpstudy.files import write_table
 from dpstudy.methods import network_dpsgd
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget

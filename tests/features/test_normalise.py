@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.features.normalise import check_normalise, normalise
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.features.scaling import SCALINGS, scale, standardised
 
 

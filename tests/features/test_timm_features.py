@@ -9,10 +9,10 @@ from PIL import Image
 from safetensors.torch import save_file
 from timm.models.vision_transformer import checkpoint_filter_fn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import sha256
 from dpstudy.features import open_extractor, shards
 from dpstudy.features.extract import extract_shard, prepare_manifest
-from dpstudy.files import sha256
 
 TINY = "test_resnet"  # one of timm's networks for tests: 96 features, mean and deviation 0.5, 160 x 160
 RANDOM = {"extractor": "timm", "model": TINY, "weights": "random", "scaling": "model", "size": "native"}

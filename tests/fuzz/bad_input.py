@@ -8,7 +8,7 @@ import signal
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 _MORE = "FUZZ_EXAMPLES"  # for a longer search than a run of the tests makes: examples a test, other ones each time
 _BUDGET = 1 << 30  # bytes that reading a small file may ask for: Pillow allows images of 89 million pixels

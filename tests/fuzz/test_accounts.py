@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.privacy.budget import Budget, parse_epsilon
 from dpstudy.privacy.events import ITERATED, LOCAL, TRUNCATED, Event
 from dpstudy.privacy.ledger import build_ledger
-from dpstudy.study.schema import check
+from dpstudy.schema.reading import check
 
 from .bad_input import examples
 

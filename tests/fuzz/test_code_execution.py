@@ -18,15 +18,15 @@ from PIL import Image
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
 
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
 from dpstudy.data import download
 from dpstudy.data.images import decode
 from dpstudy.data.pickles import read_batch
 from dpstudy.data.readers import open_reader
-from dpstudy.errors import StudyError
 from dpstudy.features.precomputed import read_rows
 from dpstudy.features.weights import check_file, load_weights
-from dpstudy.study.config import load
-from dpstudy.study.schema import _SafeLoader
+from dpstudy.schema.reading import _SafeLoader
 
 from . import sources
 from .bad_input import examples, refusal
@@ -120,7 +120,7 @@ def test_a_pickle_cannot_exhaust_memory_time_or_stack(tmp_path, content):
     code = (
         "import pathlib, resource, sys\n"
         "from dpstudy.data.pickles import read_batch\n"
-        "from dpstudy.errors import StudyError\n"
+        "from dpstudy.core.errors import StudyError\n"
         "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"  # where it goes wrong, others go on
         "try: read_batch(pathlib.Path(sys.argv[1]))\n"
         "except StudyError as error: print(error)"

@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpstudy.errors import StudyError
-from dpstudy.study.config import load
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
 
 from .bad_input import bounded, check_sentence, damaged, examples, refusal
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.features.precomputed import read_rows
 from dpstudy.features.weights import load_weights
-from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
 
 from .bad_input import damaged, examples, refusal
 

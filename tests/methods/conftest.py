@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpstudy.arrays import Place
+from dpstudy.core.arrays import Place
 from dpstudy.methods import records
 
 

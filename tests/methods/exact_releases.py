@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpstudy.arrays import to_numpy
+from dpstudy.core.arrays import to_numpy
 from dpstudy.methods import (
     feature_covariance,
     first_order,
@@ -21,7 +21,7 @@ from dpstudy.methods.grams import gram
 from dpstudy.methods.hessians import class_hessians, shared_hessian
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Plan, Problem
-from dpstudy.methods.records import RowMap
+from dpstudy.methods.row_map import RowMap
 from dpstudy.privacy.budget import Budget
 
 CLASSES, C = 3, 0.7

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import first_order
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from dpstudy import fit
-from dpstudy.arrays import place
+from dpstudy.core.arrays import place
 from dpstudy.methods import clipping, gradients, record_gradients, records
 from dpstudy.methods.bounds import hold
 from dpstudy.methods.record_gradients import RecordGradients

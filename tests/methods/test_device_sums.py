@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from dpstudy.arrays import Place
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import Place
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import sufficient_statistics
 from dpstudy.methods.clipping import clip_rows
 from dpstudy.methods.device_sums import DeviceSums
@@ -97,7 +97,7 @@ def test_sums_are_made_on_a_gpu_where_there_is_one(monkeypatch):
     monkeypatch.setattr("dpstudy.methods.device_sums.DeviceSums", Watched)
     for there in (False, True):
         monkeypatch.setattr("torch.cuda.is_available", lambda there=there: there)
-        monkeypatch.setattr("dpstudy.arrays.has_driver", lambda: True)
+        monkeypatch.setattr("dpstudy.core.arrays.has_driver", lambda: True)
         found = accumulate(batches, CLASSES, 0.7)
         check((found.gram, found.targets, None), batches, 0.7, False)
     assert used == ["cuda"]
@@ -105,7 +105,7 @@ def test_sums_are_made_on_a_gpu_where_there_is_one(monkeypatch):
 
 def test_small_sums_need_no_torch():
     code = (
-        "import sys, dpstudy.arrays; dpstudy.arrays.has_driver = lambda: False\n"
+        "import sys, dpstudy.core.arrays; dpstudy.core.arrays.has_driver = lambda: False\n"
         "import numpy as np; from dpstudy.methods.sufficient_statistics import accumulate\n"
         "accumulate([(np.ones((3, 2), np.float16), np.array([0, 1, 1]))], 2, 1.0)\n"
         "print('torch' in sys.modules)"

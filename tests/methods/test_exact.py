@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from dpstudy import fit
-from dpstudy.arrays import Place, to_numpy
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import Place, to_numpy
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import exact, records, sufficient_statistics
 from dpstudy.methods.clipping import clip_rows
 from dpstudy.methods.gradients import Head, clipped_sum
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
+from dpstudy.methods.row_map import RowMap
 from dpstudy.methods.sufficient_statistics import accumulate, add_up
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import check_run

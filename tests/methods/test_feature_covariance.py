@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpstudy.arrays import to_numpy
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import to_numpy
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import feature_covariance, private_mean
 from dpstudy.methods.feature_covariance import Parameters
 from dpstudy.methods.gradients import clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.problem import Problem
-from dpstudy.methods.records import RowMap
+from dpstudy.methods.row_map import RowMap
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import check_releases

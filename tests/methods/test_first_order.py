@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy import stats
 
-from dpstudy.arrays import to_numpy
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import to_numpy
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import first_order, records, sampling, schedule
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import Normalisation

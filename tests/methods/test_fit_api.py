@@ -8,13 +8,13 @@ import torch
 from scipy import sparse
 
 import dpstudy
-from dpstudy.errors import StudyError
+from dpstudy.config import loading as config
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import least_squares
 from dpstudy.methods.api import CLASSES_READ
 from dpstudy.methods.problem import Fit
 from dpstudy.models.linear import LinearModel
-from dpstudy.study import config
-from dpstudy.study.schema import check
+from dpstudy.schema.reading import check
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpstudy.arrays import to_numpy
+from dpstudy.core.arrays import to_numpy
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.records import Records
 

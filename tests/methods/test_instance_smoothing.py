@@ -10,8 +10,8 @@ from scipy.stats import chi2
 
 import dpstudy
 from dpstudy import methods
-from dpstudy.arrays import to_numpy
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import to_numpy
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import kernel_projection
 from dpstudy.methods.kernel_projection import Contrast, point_gradients, projected
 from dpstudy.methods.local_sensitivity import Bandwidths, deviations, local_sensitivity, neighbour_distances

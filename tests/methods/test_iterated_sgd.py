@@ -9,7 +9,7 @@ import pytest
 from scipy.special import softmax
 
 from dpstudy import methods
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import iterated_sgd
 from dpstudy.methods.iterated_sgd import GRADIENT, Parameters
 from dpstudy.methods.problem import Problem
@@ -17,7 +17,7 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.iteration import record_mus
 from dpstudy.privacy.ledger import check_releases
 from dpstudy.privacy.noise import NoiseSource
-from dpstudy.study.schema import check
+from dpstudy.schema.reading import check
 
 N, DIM, CLASSES = 23, 6, 4
 

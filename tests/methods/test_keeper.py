@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dpstudy.files import read_tensor_metadata
+from dpstudy.core.files import read_tensor_metadata
 from dpstudy.methods import network_dpsgd, network_run, schedule
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.problem import Problem

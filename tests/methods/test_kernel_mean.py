@@ -9,8 +9,8 @@ from scipy.stats import chi2
 
 import dpstudy
 from dpstudy import methods
-from dpstudy.arrays import HOST
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import HOST
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.kernel_mean import Parameters, _class_sums, feature_map
 from dpstudy.methods.kernel_weights import bayes_weights, widened
 from dpstudy.methods.problem import Problem

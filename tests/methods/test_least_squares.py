@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_tensors, write_tensors
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensors, write_tensors
 from dpstudy.methods import least_squares, sufficient_statistics
-from dpstudy.methods.clipping import clip_rows, one_hot
+from dpstudy.methods.clipping import clip_rows
+from dpstudy.methods.labels import one_hot
 from dpstudy.methods.least_squares import Parameters
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.spectral import solve_floored, solve_ridge

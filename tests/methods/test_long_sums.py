@@ -4,14 +4,15 @@ of it must not exceed what the record adds. Aligned records make it as bad as it
 import numpy as np
 import pytest
 
-from dpstudy.arrays import to_numpy
+from dpstudy.core.arrays import to_numpy
 from dpstudy.methods import records as held
 from dpstudy.methods.feature_covariance import _release_targets
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.hessians import class_hessians, shared_hessian
 from dpstudy.methods.problem import Problem
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
+from dpstudy.methods.row_map import RowMap
 from dpstudy.privacy.budget import Budget
 
 N, DIM, CLASSES, BLOCK = 200_000, 12, 3, 100

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 import dpstudy
 from dpstudy import methods
 from dpstudy.auditing.tapes import EnoughError, Replay
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource

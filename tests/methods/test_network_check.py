@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from dpstudy import fit
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import network_check, network_dpsgd, network_run
 from dpstudy.methods.network_check import check_network
 from dpstudy.methods.network_dpsgd import BATCHED, TESTED

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import network_dpsgd, network_run, schedule
 from dpstudy.methods.network_dpsgd import Parameters
 from dpstudy.methods.problem import Problem

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from dpstudy.errors import StudyError
-from dpstudy.files import sha256, write_tensors
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import sha256, write_tensors
 from dpstudy.methods import network_dpsgd, schedule
 from dpstudy.methods.network_dpsgd import Parameters
 from dpstudy.methods.problem import Problem

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpstudy.arrays import to_numpy
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import to_numpy
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import newton, records
 from dpstudy.methods.gradients import Head
 from dpstudy.methods.newton import Parameters

@@ -14,7 +14,7 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import check_noise, check_run
 from dpstudy.privacy.noise import NoiseSource
-from dpstudy.study.schema import method_names
+from dpstudy.schema.methods import method_names
 from dpstudy.tables.words import RELEASES
 from tests.auditing import test_canaries
 from tests.methods import test_multi_label, test_units

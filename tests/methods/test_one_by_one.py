@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import one_by_one
 from dpstudy.methods.one_by_one import OneByOne
 from tests.methods.test_record_gradients import CLASSES, DIRECT, NETWORKS, looped, made

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dpstudy.arrays import to_numpy
+from dpstudy.core.arrays import to_numpy
 from dpstudy.methods import optimisers
 
 

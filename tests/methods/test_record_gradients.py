@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import layer_rules, tapped_pass
 from dpstudy.methods.record_gradients import RecordGradients, record_losses
 from dpstudy.models import tanh_cnn, wide_resnet

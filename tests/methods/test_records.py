@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from dpstudy.arrays import to_numpy
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import to_numpy
+from dpstudy.core.errors import StudyError
 from dpstudy.features import shards
 from dpstudy.features.batches import ShardBatches
 from dpstudy.methods import feature_covariance, first_order, grams
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.problem import Problem
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
 from dpstudy.methods.row_file import RowFile
+from dpstudy.methods.row_map import RowMap
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
 

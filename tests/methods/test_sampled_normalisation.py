@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import first_order, iterated_sgd, network_dpsgd, schedule
 from dpstudy.methods.private_normalisation import (
     MEAN,

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpstudy.arrays import to_numpy
+from dpstudy.core.arrays import to_numpy
 from dpstudy.methods import first_order, least_squares, private_normalisation, schedule
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import Normalisation

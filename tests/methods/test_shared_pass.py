@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensors
 from dpstudy.features.batches import share_of
-from dpstudy.files import read_tensors
 from dpstudy.methods.sufficient_statistics import accumulate, add_up
 
 DIM, CLASSES = 6, 3

@@ -7,7 +7,7 @@ import pytest
 
 import dpstudy
 from dpstudy import methods
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.units import Units, units_of
 from dpstudy.privacy.accounting import certify

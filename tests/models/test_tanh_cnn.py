@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.models.tanh_cnn import LAYERS, build
 
 PARAMETERS = {  # published_architectures: Table 4 says 26K, 551K, 168K, 33K and 187K

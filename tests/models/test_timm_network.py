@@ -8,7 +8,7 @@ import timm
 import torch
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.network_check import check_network
 from dpstudy.methods.record_gradients import RecordGradients, record_losses
 from dpstudy.models import networks, timm_network

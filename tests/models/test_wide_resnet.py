@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.models import networks
 from dpstudy.models.standardised_conv import StandardisedConv2d
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
 from dpstudy.features.scattering import Scattering
 from dpstudy.features.scatternet import ScatterNet

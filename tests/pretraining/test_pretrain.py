@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 import torch
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensors, write_table
 from dpstudy.data.readers import open_reader
-from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
-from dpstudy.files import read_tensors, write_table
 from dpstudy.models import networks
 from dpstudy.models.small_cnn import SmallCNN
 from dpstudy.pretraining.pretrain import pretrain

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.pretraining.options import complete
 from dpstudy.pretraining.recipe import Recipe
 

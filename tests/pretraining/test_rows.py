@@ -2,8 +2,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import write_table
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_table
 from dpstudy.pretraining.rows import Order, PublicRows, check_images
 
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from dpstudy import torchrun
-from dpstudy.errors import StudyError
+from dpstudy.core import torchrun
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensors
 from dpstudy.features import open_extractor
-from dpstudy.files import read_tensors
 from dpstudy.methods.keeper import Keeper
 from dpstudy.models import backbones
 from dpstudy.pretraining.options import complete

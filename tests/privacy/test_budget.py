@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.privacy.budget import Budget, parse_epsilon
 from dpstudy.privacy.events import Event, unamplified
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.privacy import calibration, gaussian
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget

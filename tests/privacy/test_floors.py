@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.privacy import calibration, gaussian
 from dpstudy.privacy.accounting import COUPLED, PLD, RDP, UNSAMPLED, certify
 from dpstudy.privacy.adjacency import replacing_epsilon

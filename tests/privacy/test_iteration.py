@@ -14,7 +14,7 @@ from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.ledger_sums import total
-from dpstudy.study.schema import check
+from dpstudy.schema.reading import check
 from dpstudy.tables.words import event_in_words
 
 DELTA = 1e-5

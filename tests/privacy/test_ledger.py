@@ -15,7 +15,7 @@ from dpstudy.privacy.ledger import SEEDED, build_ledger, check_releases, check_r
 from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.renyi import rdp_epsilon
-from dpstudy.study.schema import check
+from dpstudy.schema.reading import check
 
 GAUSSIAN = Event("gram", "gaussian", 5.0, 1.0)
 POISSON = Event("gradient", "gaussian", 4.0, 1.0, 20, "poisson", 0.05)

@@ -20,7 +20,7 @@ from dpstudy.privacy.ledger_events import from_ledger, to_ledger
 from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.renyi import RDP_ORDERS, rdp_curve
-from dpstudy.study.schema import check
+from dpstudy.schema.reading import check
 from dpstudy.tables.words import event_in_words
 
 DELTA = 1e-5

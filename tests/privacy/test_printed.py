@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpstudy.jobs.audits import verdict
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.release.statement import statement
-from dpstudy.study.audits import verdict
 from dpstudy.tables.words import ledger_in_words
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"

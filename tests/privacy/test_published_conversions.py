@@ -53,6 +53,6 @@ def test_tramer2021_prints_3_where_about_2_4_is_certified():
 
 
 def test_every_name_of_the_config_has_a_conversion():
-    from dpstudy.study.schema import schema
+    from dpstudy.schema.reading import schema
 
     assert {"certified", *CONVERSIONS} == set(schema("config")["properties"]["accounting"]["enum"])

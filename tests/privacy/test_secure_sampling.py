@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpstudy.config.space import draw
 from dpstudy.methods.augmentation import Augmentation
 from dpstudy.methods.sampling import batches
 from dpstudy.privacy import secure_sampling
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.secure_sampling import SecureGenerator
-from dpstudy.tuning.space import draw
 from tests.release.test_bundle import METHODS, train
 
 UNLIKELY = 1e-9  # of a test that should pass

@@ -10,8 +10,11 @@ import os
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json
+from dpstudy.cell.paid_models import Due, guard
+from dpstudy.config.locations import records_of
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
+from dpstudy.jobs.totals import write_totals
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
@@ -19,9 +22,6 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.spending import OvertakenError, Spending, about
-from dpstudy.study.locations import records_of
-from dpstudy.study.paid_models import Due, guard
-from dpstudy.study.totals import write_totals
 from dpstudy.tables.words import spent_in_words, total_in_words
 from tests.tuning.conftest import FIRST_ORDER, request_of
 

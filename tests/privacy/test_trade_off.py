@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from dpstudy.cell.bound import releases_of
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import EXPONENTIAL, Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.trade_off import trade_off
-from dpstudy.study.bound import releases_of
 from dpstudy.tables.words import ledger_in_words, trade_off_in_words
 
 GRAM = Event("gram", "gaussian", 2.0, 1.0, 4)

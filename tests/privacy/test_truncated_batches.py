@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.first_order import Parameters, plan
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.sampling import batches

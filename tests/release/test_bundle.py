@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpstudy.errors import StudyError
+from dpstudy.cell.inputs import CellInputs
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_json
 from dpstudy.features import shards
 from dpstudy.features.pixels import Pixels
-from dpstudy.files import read_json, write_json
 from dpstudy.models.kinds import load_model
 from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.release.bundle import Origin, write_bundle
 from dpstudy.release.statement import statement
-from dpstudy.study.inputs import CellInputs
-from dpstudy.study.schema import method_schema
+from dpstudy.schema.methods import method_schema
 from tests.tuning.conftest import request_of, trained
 
 SIDE, ROWS = 12, 120
@@ -251,7 +251,7 @@ def test_a_training_beyond_the_owners_budget_is_refused_before_it_begins(tmp_pat
         ("inf", "its guarantee is 'none', without a bound"),
     ):
         with monkeypatch.context() as patched, pytest.raises(StudyError, match=re.escape(why)):
-            patched.setattr("dpstudy.study.training.training_data", None)
+            patched.setattr("dpstudy.jobs.training.training_data", None)
             train(tmp_path / "cell", {"method": "least_squares"}, 1, epsilon, spent=spent, ceiling="3.9")
     assert not Path(spent).exists() and not (tmp_path / "cell" / "ledger.json").exists()
     train(tmp_path / "cell", {"method": "least_squares"}, 1, spent=spent, ceiling="4")

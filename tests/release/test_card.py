@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from dpstudy.files import read_json, write_json
+from dpstudy.core.files import read_json, write_json
 from dpstudy.privacy.audit import ELSEWHERE
 from dpstudy.release.bundle import write_bundle
 from dpstudy.release.card import Trained, card

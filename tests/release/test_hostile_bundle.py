@@ -13,7 +13,7 @@ from PIL import Image
 from safetensors.numpy import save_file
 from safetensors.torch import save_file as save_weights
 
-from dpstudy.files import _read_safetensors, read_json, write_json, write_tensors
+from dpstudy.core.files import _read_safetensors, read_json, write_json, write_tensors
 from dpstudy.models import networks
 from dpstudy.models.linear import LinearModel
 from dpstudy.models.network import NetworkModel

@@ -6,18 +6,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dpstudy.cell.inputs import CellInputs
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_table
 from dpstudy.data import shards
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
 from dpstudy.features.extract import extract_shard, prepare_manifest
 from dpstudy.features.fits import fit_projection
-from dpstudy.files import read_json, write_table
 from dpstudy.pretraining.pretrain import pretrain
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.release.bundle import write_bundle
 from dpstudy.release.predictor import Predictor
-from dpstudy.study.inputs import CellInputs
-from dpstudy.study.schema import fill_defaults, schema
+from dpstudy.schema.reading import fill_defaults, schema
 from tests.release.test_bundle import SIDE, contents, origin_of, train
 from tests.tuning.conftest import request_of, trained, tuned
 

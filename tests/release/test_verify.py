@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json, read_tensor_metadata, read_tensors, sha256, write_json, write_tensors
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, read_tensor_metadata, read_tensors, sha256, write_json, write_tensors
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.event_bounds import bounds
 from dpstudy.privacy.events import Event
@@ -90,7 +90,7 @@ def names(node):
 
 def test_what_was_changed_removed_or_added_is_named(bundle, tmp_path):
     (bundle / "requirements.txt").write_text("other\n")
-    (bundle / "dpstudy/errors.py").unlink()
+    (bundle / "dpstudy/core/errors.py").unlink()
     (bundle / "numpy.py").write_text("")
     (bundle / "LICENSE").write_text("")
     (tmp_path / "secret").write_text("")
@@ -99,7 +99,7 @@ def test_what_was_changed_removed_or_added_is_named(bundle, tmp_path):
     status, lines = run(bundle)
     assert status == 1 and not [line for line in lines if line.startswith("right: ") and "files" in line]
     wrong = [line.removeprefix("WRONG: ") for line in lines if line.startswith("WRONG: ")]
-    assert [line.partition(": ")[0] for line in wrong] == ["dpstudy/errors.py", "numpy.py", "requirements.txt"]
+    assert [line.partition(": ")[0] for line in wrong] == ["dpstudy/core/errors.py", "numpy.py", "requirements.txt"]
     assert "is missing" in wrong[0] and "Python may run it" in wrong[1] and "is not what was released" in wrong[2]
     added = [line for line in lines if "was added since" in line or "was written in since" in line]
     assert [line.split(": ")[1] for line in added] == ["LICENSE", "README.md", "audit.json"]

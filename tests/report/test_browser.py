@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from dpstudy.files import read_json, write_json
+from dpstudy.core.files import read_json, write_json
 from dpstudy.report.claims import judge_paper
 from tests.report.test_report import build
 

@@ -1,6 +1,6 @@
 import pytest
 
-from dpstudy.files import read_json, write_json
+from dpstudy.core.files import read_json, write_json
 from dpstudy.report import charts
 from dpstudy.report.charts import HEIGHT, WIDTH, describe_chart
 from dpstudy.tables import palette

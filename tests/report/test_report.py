@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
 from dpstudy.data import own
-from dpstudy.errors import StudyError
-from dpstudy.files import write_json
 from dpstudy.report.claims import judge_paper
 from dpstudy.report.page import Making, Privacy, build_report
 from dpstudy.tables.words import audit_in_words, bounds_in_words, event_in_words, ledger_in_words, total_in_words

@@ -1,4 +1,4 @@
-from dpstudy.files import read_json, write_json
+from dpstudy.core.files import read_json, write_json
 from dpstudy.report.groups import describe_groups
 
 

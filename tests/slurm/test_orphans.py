@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from dpstudy.files import sha256
+from dpstudy.core.files import sha256
 from dpstudy.privacy.spending import BOOK, Spending
 from tests.slurm.sent import MARK, PATIENCE_SECONDS, PROFILE, numbers
 from tests.slurm.test_slurm import STUDY, TARGETS, made, until

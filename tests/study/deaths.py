@@ -9,11 +9,11 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpstudy.errors import StudyError
+from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.cell.paid_training import take_or_train
+from dpstudy.core.errors import StudyError
+from dpstudy.jobs.training import train_cell
 from dpstudy.privacy.noise import NoiseSource
-from dpstudy.study.inputs import CellInputs, CellRequest
-from dpstudy.study.paid_training import take_or_train
-from dpstudy.study.training import train_cell
 
 DEATH = 9
 _CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "shutil.copyfile", "shutil.rmtree")

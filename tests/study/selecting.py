@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.study.config import load
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
 
 STUDIES = Path(__file__).parents[2] / "studies"
 GROUPS = [{"features": "pixels", "label": "Pixels", "published": {"pretraining": "ImageNet-1k"}}]

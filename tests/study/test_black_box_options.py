@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from dpstudy.auditing.black_box import black_box
+from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.config.black_box_options import attacked, options_for
+from dpstudy.config.cells import Cell
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
 from dpstudy.data import shards
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json
-from dpstudy.study import black_box as study_black_box
-from dpstudy.study.black_box import audit_black_box, verdict
-from dpstudy.study.black_box_options import attacked, options_for
-from dpstudy.study.cells import Cell
-from dpstudy.study.config import load
-from dpstudy.study.inputs import CellInputs, CellRequest
+from dpstudy.jobs import black_box as study_black_box
+from dpstudy.jobs.black_box import audit_black_box, verdict
 
 NET = {"method": "network_dpsgd", "network": "lenet", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 2}
 BASE = {

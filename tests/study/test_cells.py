@@ -2,10 +2,11 @@
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.study.cells import Cell, beyond_target, hyperparameters, unfold
-from dpstudy.study.config import load
-from dpstudy.study.public_points import reads_public
+from dpstudy.config.cells import Cell, beyond_target, unfold
+from dpstudy.config.loading import load
+from dpstudy.config.public_points import reads_public
+from dpstudy.core.errors import StudyError
+from dpstudy.schema.methods import hyperparameters
 
 RAW = {
     "study": "test",

@@ -2,13 +2,13 @@
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json, write_json
+from dpstudy.cell.errata import MISSING
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_json
+from dpstudy.jobs.certificates import write_certificates
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.errata import MISSING
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
-from dpstudy.study.certificates import write_certificates
 
 REPLAYS = {"pixels/ls": {"pairs": 3, "records": 64}}
 GRAM = Event("gram", "gaussian", 7.0, 1.0)

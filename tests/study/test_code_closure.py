@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 from dpstudy import methods
-from dpstudy.arrays import has_driver
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import has_driver
+from dpstudy.core.errors import StudyError
 from dpstudy.features import extractor_modules, shards
 from dpstudy.methods import module_name
-from dpstudy.study import schema as schemas
-from dpstudy.study.code import PACKAGE, closure
-from dpstudy.study.imports import statements
-from dpstudy.study.provenance import library_hash
-from dpstudy.study.schema import method_names, method_schema, schema
+from dpstudy.provenance.code import PACKAGE, closure
+from dpstudy.provenance.hashes import library_hash
+from dpstudy.provenance.imports import statements
+from dpstudy.schema import reading as schemas
+from dpstudy.schema.methods import method_names, method_schema
+from dpstudy.schema.reading import schema
 
 SCRIPTS = PACKAGE.parent / "scripts"
 SOURCE, FEATURES = (schema("config")["$defs"][node] for node in ("source", "features"))

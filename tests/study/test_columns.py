@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpstudy.columns import numbers, rows_of_numbers, strings
+from dpstudy.core.columns import numbers, rows_of_numbers, strings
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_pandas_is_left_alone(tmp_path):
     code = f"""
 import sys
 import numpy as np, pyarrow as pa
-from dpstudy.columns import numbers, rows_of_numbers, strings
-from dpstudy.files import read_table, write_table
+from dpstudy.core.columns import numbers, rows_of_numbers, strings
+from dpstudy.core.files import read_table, write_table
 table = pa.table({{"a": numbers([1], np.int8), "b": strings(["x"]), "c": rows_of_numbers(np.ones((1, 2)), np.int8)}})
 write_table({str(tmp_path / "t.parquet")!r}, table)
 read_table({str(tmp_path / "t.parquet")!r})

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.study.config import load
-from dpstudy.study.locations import check_locations, data_root
+from dpstudy.config.loading import load
+from dpstudy.config.locations import check_locations, data_root
+from dpstudy.core.errors import StudyError
 
 BASE = {
     "study": "test",

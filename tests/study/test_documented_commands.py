@@ -9,8 +9,8 @@ import yaml
 from snakemake.cli import get_argument_parser
 
 from benchmarks.__main__ import BENCHMARKS
-from dpstudy.study.cells import unfold
-from dpstudy.study.config import load
+from dpstudy.config.cells import unfold
+from dpstudy.config.loading import load
 from tests.workflow.conftest import make_folder
 
 ROOT = Path(__file__).parents[2]

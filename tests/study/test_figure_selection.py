@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.study.config import load
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
 from tests.study.selecting import GONE, GROUPS, PAPER, config, refused
 
 CURVE = {"dataset": "digits", "features": "pixels", "entry": "sgd", "epsilon": "0.5"}

@@ -8,14 +8,14 @@ import sys
 
 import pytest
 
-from dpstudy.study import imports
-from dpstudy.study.code import PACKAGE
-from dpstudy.study.imports import imports_of
+from dpstudy.provenance import imports
+from dpstudy.provenance.code import PACKAGE
+from dpstudy.provenance.imports import imports_of
 
 START = """
 import ast, os, sys
 from pathlib import Path
-from dpstudy.study.imports import imports_of, read_imports, write_imports
+from dpstudy.provenance.imports import imports_of, read_imports, write_imports
 read_imports(Path(sys.argv[1]))
 parsed, parse = [], ast.parse
 ast.parse = lambda *arguments, **options: parsed.append(options["filename"]) or parse(*arguments, **options)

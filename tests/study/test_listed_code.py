@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from dpstudy.study import provenance
+from dpstudy.provenance import hashes as provenance
 
 
 @pytest.fixture

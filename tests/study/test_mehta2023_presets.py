@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dpstudy.config.cells import unfold
+from dpstudy.config.loading import load
 from dpstudy.pretraining.options import complete
-from dpstudy.study.cells import unfold
-from dpstudy.study.config import load
 from dpstudy.tables.published import combine, lookup
 
 ROOT = Path(__file__).parents[2]

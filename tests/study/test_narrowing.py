@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dpstudy.errors import StudyError
+from dpstudy.config.cells import unfold
+from dpstudy.config.loading import load
+from dpstudy.config.narrowing import cells_of
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import read_summary, write_summary
-from dpstudy.files import write_json
-from dpstudy.study.cells import hyperparameters, unfold
-from dpstudy.study.config import load
-from dpstudy.study.narrowing import cells_of
+from dpstudy.schema.methods import hyperparameters
 from dpstudy.tables.build import build
 from dpstudy.tables.figures import collect
 from dpstudy.tables.results import Results

@@ -4,12 +4,13 @@ import re
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.study import schema as schemas
-from dpstudy.study.code import PACKAGE, closure
-from dpstudy.study.config import load
-from dpstudy.study.new_methods import check_method
-from dpstudy.study.schema import method_names, method_schema, schema
+from dpstudy.config.loading import load
+from dpstudy.config.new_methods import check_method
+from dpstudy.core.errors import StudyError
+from dpstudy.provenance.code import PACKAGE, closure
+from dpstudy.schema import reading as schemas
+from dpstudy.schema.methods import method_names, method_schema
+from dpstudy.schema.reading import schema
 
 NEWTON = (PACKAGE.parent / "schemas/methods/newton.schema.yaml").read_text(encoding="utf-8")
 STUDY = {
@@ -35,7 +36,7 @@ def folder(tmp_path, monkeypatch):
         (tmp_path / f"{name}.schema.yaml").symlink_to(PACKAGE.parent / f"schemas/{name}.schema.yaml")
     (tmp_path / "methods/newton.schema.yaml").write_text(NEWTON)
     monkeypatch.setattr(schemas, "FOLDER", tmp_path)
-    monkeypatch.setattr("dpstudy.study.new_methods.FOLDER", tmp_path)
+    monkeypatch.setattr("dpstudy.config.new_methods.FOLDER", tmp_path)
     for cached in (schema, method_schema):
         cached.cache_clear()
     yield tmp_path

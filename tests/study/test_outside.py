@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from dpstudy.privacy.spending import Spending
-from dpstudy.study.locations import records_of
-from dpstudy.study.outside import (
+from dpstudy.config.locations import records_of
+from dpstudy.plan.outside import (
     FLOOR_CHOSEN,
     KEPT_NUMBERS,
     inherited_choices,
@@ -15,6 +14,7 @@ from dpstudy.study.outside import (
     kept_numbers,
     outside_ledger,
 )
+from dpstudy.privacy.spending import Spending
 
 FEATURES = {"f": {"extractor": "pixels", "scaling": "unit"}}
 OWN = {"reader": "image_table"}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.study.config import load
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
 
 FOLDER = {"reader": "image_folder", "location": "own", "splits": {"test": 0.2}, "delta": "1e-5"}
 

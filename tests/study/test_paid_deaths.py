@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json, sha256
+from dpstudy.cell.inputs import CellInputs
+from dpstudy.cell.paid_models import PaidModels
+from dpstudy.cell.paid_training import begin
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, sha256
+from dpstudy.jobs import training as training_module
+from dpstudy.jobs.training import train_cell
 from dpstudy.privacy.paid_store import PaidStore, name_of
 from dpstudy.privacy.spending import Spending, is_begun
-from dpstudy.study import training as training_module
-from dpstudy.study.inputs import CellInputs
-from dpstudy.study.paid_models import PaidModels
-from dpstudy.study.paid_training import begin
-from dpstudy.study.provenance import library_hash
-from dpstudy.study.training import train_cell
+from dpstudy.provenance.hashes import library_hash
 from tests.study.deaths import DEATH, Training, run
 from tests.tuning.conftest import request_of, write_split
 

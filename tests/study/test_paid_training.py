@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.cell import paid_training
+from dpstudy.cell.inputs import CellInputs
+from dpstudy.cell.paid_models import Due, PaidModels, guard
+from dpstudy.cell.paid_training import take, take_or_train
+from dpstudy.core.errors import StudyError
 from dpstudy.features import shards
+from dpstudy.jobs.training import train_cell
 from dpstudy.privacy.paid_store import PaidStore
 from dpstudy.privacy.spending import BeyondBudgetError, Spending
-from dpstudy.study import paid_training
-from dpstudy.study.inputs import CellInputs
-from dpstudy.study.paid_models import Due, PaidModels, guard
-from dpstudy.study.paid_training import take, take_or_train
-from dpstudy.study.training import train_cell
 from tests.tuning.conftest import FIRST_ORDER, request_of, write_split
 
 OPTIONS = FIRST_ORDER | {"learning_rate": 0.1}

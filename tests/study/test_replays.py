@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from dpstudy.auditing.replay import LeakError, Playing, Recording
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.jobs.made_up import Layout
+from dpstudy.jobs.replays import replay, replayed, shortened
 from dpstudy.methods import first_order, least_squares
-from dpstudy.study.made_up import Layout
-from dpstudy.study.replays import replay, replayed, shortened
 from dpstudy.tuning import paid_repeats
 from tests.release.test_bundle import METHODS
 from tests.tuning.conftest import request_of, tuned, write_split
@@ -197,7 +197,7 @@ def test_options_are_shortened():
 def test_an_entry_is_replayed_once_until_it_changes(tmp_path, monkeypatch):
     write_split(tmp_path, "train", np.zeros((6, 20)), np.zeros(6))
     made, path = [], str(tmp_path / "replays.json")
-    monkeypatch.setattr("dpstudy.study.replays.replay", lambda *told: made.append(told) or {"pairs": 4, "records": 64})
+    monkeypatch.setattr("dpstudy.jobs.replays.replay", lambda *told: made.append(told) or {"pairs": 4, "records": 64})
     entry = {"name": "pixels/ls", "epsilon": "1", "options": request_of(LEAST).options, "dataset": RECORD}
     entry |= {"folder": str(tmp_path / "train"), "scaling": None, "library": "code"}
     changes = [{}, {}, {"epsilon": "2"}, {"library": "edited"}, {"dataset": RECORD | {"positives": 2}}]

@@ -5,14 +5,14 @@ import copy
 import pytest
 
 from dpstudy import methods
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json, write_json
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_json
+from dpstudy.jobs.certificates import write_certificates
+from dpstudy.jobs.restated import restated_faults
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
-from dpstudy.study.certificates import write_certificates
-from dpstudy.study.restated import restated_faults
 
 N, M = 1000, 10
 BATCHES = {"learning_rate": 0.5, "clipping_norm": 0.7, "batch_size": 64}

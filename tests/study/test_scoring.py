@@ -5,14 +5,14 @@ import copy
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.cell.monitor import Monitor, metrics_of_curves
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, sha256, write_json, write_table
 from dpstudy.evaluation.score_file import score_table
 from dpstudy.features.shards import FeatureTable
-from dpstudy.files import read_json, sha256, write_json, write_table
-from dpstudy.study.monitor import Monitor, metrics_of_curves
-from dpstudy.study.provenance import origin_of_scores
-from dpstudy.study.schema import schema
-from dpstudy.study.scoring import score_cell
+from dpstudy.jobs.scoring import score_cell
+from dpstudy.provenance.hashes import origin_of_scores
+from dpstudy.schema.reading import schema
 
 N = 60
 CLASSES = ["a", "b", "c"]

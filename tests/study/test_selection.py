@@ -6,8 +6,8 @@ import re
 import pytest
 import yaml
 
-from dpstudy.errors import StudyError
-from dpstudy.study.config import load
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
 from tests.study.selecting import GONE, GROUPS, PAPER, ROWS, STUDIES, config, refused
 
 GROUPED = {"style": "grouped", "groups": GROUPS, "rows": ROWS, **PAPER}

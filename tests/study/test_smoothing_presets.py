@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dpstudy.study.cells import unfold
-from dpstudy.study.config import load
+from dpstudy.config.cells import unfold
+from dpstudy.config.loading import load
 from dpstudy.tables.claims.names import roles_of
 
 ROOT = Path(__file__).parents[2]

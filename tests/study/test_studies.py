@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dpstudy.study.cells import unfold
-from dpstudy.study.config import load
+from dpstudy.config.cells import unfold
+from dpstudy.config.loading import load
 from dpstudy.tables.published import combine, lookup
 from dpstudy.tables.searches import STATISTICS
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpstudy.study.outside import inherited_choices
+from dpstudy.plan.outside import inherited_choices
 from tests.study.tramer2021_settings import (
     ROOT,
     SHORT,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from dpstudy.study.cells import unfold
-from dpstudy.study.config import load
+from dpstudy.config.cells import unfold
+from dpstudy.config.loading import load
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"MNIST": "mnist", "Fashion-MNIST": "fashion-mnist", "CIFAR-10": "cifar10"}

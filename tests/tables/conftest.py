@@ -3,8 +3,8 @@ import subprocess
 
 import pytest
 
+from dpstudy.core.files import write_json
 from dpstudy.evaluation.summary import cell_name, write_summary
-from dpstudy.files import write_json
 from dpstudy.tables.results import Results
 
 EPSILONS = ["0.5", "1.2", "2", "inf"]

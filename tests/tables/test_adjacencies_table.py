@@ -2,8 +2,8 @@ import csv
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import write_json
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.events import Event
 from dpstudy.tables.adjacencies import CSV_HEADER, build_adjacencies_table, lay_adjacencies

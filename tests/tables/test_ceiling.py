@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpstudy import methods
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
 from dpstudy.tables.ceiling import accuracy, cell_ceiling, label_norm, published_ceiling

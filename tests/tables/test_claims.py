@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.tables.claims import mehta2023, mehta2023_methods, mehta2023_pretraining, mehta2023_tables
 from dpstudy.tables.claims import mehta2023_settings as settings
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED, Cell, Evidence, Part

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from dpstudy.study.cells import unfold
-from dpstudy.study.config import load
+from dpstudy.config.cells import unfold
+from dpstudy.config.loading import load
 from dpstudy.tables.claims import de2022, de2022_printed, tramer2021, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import roles_of

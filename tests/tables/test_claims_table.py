@@ -7,11 +7,11 @@ import math
 
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
 from dpstudy.evaluation.summary import cell_name, write_summary
-from dpstudy.files import write_json
-from dpstudy.study.config import load
-from dpstudy.study.provenance import config_hash
+from dpstudy.provenance.hashes import config_hash
 from dpstudy.tables.build import SHEETS, build
 from dpstudy.tables.claims.gather import gather
 from dpstudy.tables.claims.grid import Place

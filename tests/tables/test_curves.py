@@ -7,8 +7,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import write_table
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_table
 from dpstudy.tables.curves import _cited, _read, build_curves, draw
 from dpstudy.tables.palette import COLOURS
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json, write_json
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_json
 from dpstudy.tables.disparity import build_disparity_table, disparity_sheet, lay_disparities
 from dpstudy.tables.disparity_figure import build_disparity_figure
 

@@ -5,8 +5,8 @@ import csv
 import pytest
 from matplotlib.colors import to_hex
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json, write_json
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_json
 from dpstudy.report.page import Making, build_report
 from dpstudy.tables.disparity import lay_disparities
 from dpstudy.tables.disparity_figure import build_disparity_figure, draw

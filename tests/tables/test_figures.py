@@ -5,7 +5,7 @@ import matplotlib
 import matplotlib.style
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.summary import read_summary
 from dpstudy.tables.figures import RC, Series, build_figure, collect, draw
 from dpstudy.tables.palette import COLOURS

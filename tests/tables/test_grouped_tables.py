@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dpstudy.files import read_json, write_json
+from dpstudy.core.files import read_json, write_json
 from dpstudy.tables import results
 from dpstudy.tables.build import build
 from dpstudy.tables.grouped import CSV_HEADER

@@ -4,8 +4,8 @@ import re
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json, write_json
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_json
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.build import build as build_any
 from dpstudy.tables.latex import CSV_HEADER

@@ -4,8 +4,8 @@ import csv
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import write_json
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
 from dpstudy.tables.build import build
 from dpstudy.tables.membership import lay_membership, membership_sheet
 from dpstudy.tables.results import Results

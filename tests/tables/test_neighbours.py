@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpstudy
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.features import shards
 from dpstudy.report.page import Making, build_report
 from dpstudy.tables.neighbours import BINS, build_neighbours, spacings

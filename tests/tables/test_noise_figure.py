@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise_levels import noise_level

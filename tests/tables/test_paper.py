@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.tables import pdflatex
 from dpstudy.tables.build import build
 from dpstudy.tables.paper import write_paper

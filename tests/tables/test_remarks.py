@@ -3,9 +3,9 @@ adjacency."""
 
 import pytest
 
-from dpstudy.files import read_json, write_json
-from dpstudy.study.config import load
-from dpstudy.study.tuned import unpaid_searches
+from dpstudy.config.loading import load
+from dpstudy.config.tuned import unpaid_searches
+from dpstudy.core.files import read_json, write_json
 from dpstudy.tables.captions import figure_captions
 from dpstudy.tables.grouped import notes as grouped_notes
 from dpstudy.tables.latex import notes, to_latex

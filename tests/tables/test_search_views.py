@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import dpstudy
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.tables.search_views import build_search_views
 from dpstudy.tuning.trials import Trial, write_trials
 

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.tables.results import Results
 from dpstudy.tables.searches import build_search_table, search_sheet
 from dpstudy.tuning.trials import Trial, write_trials

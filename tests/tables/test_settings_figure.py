@@ -4,8 +4,8 @@ import csv
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import write_json
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
 from dpstudy.tables.palette import COLOURS, MARKERS
 from dpstudy.tables.settings_figure import _points, build_settings_figure, draw
 

@@ -3,9 +3,9 @@ import re
 
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_json
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.files import read_json, write_json
 from dpstudy.report.page import Making, build_report
 from dpstudy.tables.side_by_side import build_side_by_side, side_by_side_sheet
 

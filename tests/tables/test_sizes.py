@@ -4,9 +4,9 @@ import csv
 
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_json
 from dpstudy.evaluation.summary import write_summary
-from dpstudy.files import read_json, write_json
 from dpstudy.tables.sizes import build_sizes
 
 SIZES = {"small": 10_000, "whole": 50_000, "odd": 12_345}

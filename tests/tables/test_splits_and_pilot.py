@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from dpstudy.files import write_json
+from dpstudy.core.files import write_json
 from dpstudy.tables.build import build
 from dpstudy.tables.pilot import pilot_sheet
 from dpstudy.tables.results import Results

@@ -7,10 +7,10 @@ import math
 import pyarrow as pa
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json, write_table
 from dpstudy.evaluation.summary import cell_name, write_summary
-from dpstudy.files import write_json, write_table
-from dpstudy.study.config import load
 from dpstudy.tables.build import SHEETS, build
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.role_evidence import gather

@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.config.cells import Cell
 from dpstudy.features import shards
-from dpstudy.study.cells import Cell
-from dpstudy.study.inputs import CellInputs, CellRequest
-from dpstudy.study.provenance import library_hash
-from dpstudy.study.schema import fill_defaults, method_schema
-from dpstudy.study.scoring import score_cell
-from dpstudy.study.training import train_cell
+from dpstudy.jobs.scoring import score_cell
+from dpstudy.jobs.training import train_cell
+from dpstudy.provenance.hashes import library_hash
+from dpstudy.schema.methods import method_schema
+from dpstudy.schema.reading import fill_defaults
 
 ROWS = {"train": 400, "validation": 200, "test": 100}
 LEARNING = {"learning_rate": {"low": 1e-3, "high": 1e3}, "loss": {"choices": ["softmax", "sigmoid"]}}

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from dpstudy import methods
-from dpstudy.errors import StudyError
+from dpstudy.cell.inputs import pose_problem
+from dpstudy.cell.monitor import Monitor
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.sufficient_statistics import accumulate
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.gaussian import composed_mu, mu_of
 from dpstudy.privacy.ledger import build_ledger, check_run
 from dpstudy.privacy.noise import NoiseSource
-from dpstudy.study.inputs import pose_problem
-from dpstudy.study.monitor import Monitor
-from dpstudy.study.schema import fill_defaults, method_names, method_schema, schema
+from dpstudy.schema.methods import method_names, method_schema
+from dpstudy.schema.reading import fill_defaults, schema
 from dpstudy.tuning import paid, paid_choice, paid_repeats
 from dpstudy.tuning.held_out import how_right
 from tests.tuning.conftest import FIRST_ORDER, LEARNING, ROWS, inputs_of, request_of, tuned

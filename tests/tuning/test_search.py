@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from dpstudy import methods
-from dpstudy.errors import StudyError
-from dpstudy.files import read_table
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table
 from dpstudy.methods import first_order, least_squares
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.sufficient_statistics import accumulate
 from dpstudy.models import tanh_cnn
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
-from dpstudy.study.schema import method_names, method_schema
+from dpstudy.schema.methods import method_names, method_schema
 from dpstudy.tuning.objective import Objective
 from dpstudy.tuning.search import tune
 from dpstudy.tuning.trials import best_trial
@@ -195,7 +195,7 @@ def test_the_journal_of_another_search_is_not_continued(toy_features, rows, tmp_
         request = replace(request, metrics=["balanced_accuracy"])
     elif change == "library":
         (tmp_path / "code.py").write_text("# edited\n")
-        from dpstudy.study.provenance import library_hash
+        from dpstudy.provenance.hashes import library_hash
 
         code = [str(tmp_path / "code.py")]
         request = replace(request, code=code, library=library_hash(code))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.tuning.history import History
 from dpstudy.tuning.trials import Trial
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_table
+from dpstudy.config.space import as_cell, corners, from_cell
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table
 from dpstudy.tuning.history import History
-from dpstudy.tuning.space import as_cell, corners, from_cell
 from dpstudy.tuning.trials import Choice, Trial, best_trial, write_trials
 
 AXIS = {"log": True, "integer": False}

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import write_tensors
+from dpstudy.cell.inputs import CellInputs
+from dpstudy.config.tuned import CHOSEN_BEFOREHAND
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_tensors
+from dpstudy.jobs import training
+from dpstudy.jobs.rank import help_to_train
 from dpstudy.methods import first_order
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
 from dpstudy.privacy.paid_store import PaidStore
 from dpstudy.privacy.spending import Spending
-from dpstudy.study import training
-from dpstudy.study.inputs import CellInputs
-from dpstudy.study.rank import help_to_train
-from dpstudy.study.tuned import CHOSEN_BEFOREHAND
 from dpstudy.tuning.trials import Trial, write_trials
 from tests.tuning.conftest import FIRST_ORDER, LEARNING, request_of, trained, tuned, write_split
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.study.cells import Cell
-from dpstudy.study.config import load
+from dpstudy.config.cells import Cell
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
 
 RATE = {"low": 1e-8, "high": 1e8}
 BASE = {

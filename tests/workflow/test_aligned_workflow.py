@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from dpstudy.files import read_table
+from dpstudy.core.files import read_table
 from tests.workflow.conftest import StudyFolder, make_folder
 
 KINDS = {"reader": "scenes", "kinds": 2}

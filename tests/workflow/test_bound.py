@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from dpstudy.files import read_json, sha256
+from dpstudy.cell.bound import Binding, PaidHashes
+from dpstudy.cell.bound_before import BoundBefore
+from dpstudy.core.files import read_json, sha256
 from dpstudy.privacy.spending import Spending
-from dpstudy.study.bound import Binding, PaidHashes
-from dpstudy.study.bound_before import BoundBefore
 from tests.workflow.conftest import StudyFolder, make_folder
 from tests.workflow.test_seed_jobs import STUDY
 from tests.workflow.test_status import status

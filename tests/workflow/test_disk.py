@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from dpstudy.errors import StudyError
-from dpstudy.files import atomic, write_json
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import atomic, write_json
 from tests.workflow.conftest import StudyFolder, make_folder
 from tests.workflow.faults import DIGITS_SHARD, fails, make_study, mount, small_disk, works
 from tests.workflow.kills import Run, temporary_files

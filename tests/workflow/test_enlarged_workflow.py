@@ -10,10 +10,10 @@ import pytest
 import yaml
 from PIL import Image
 
+from dpstudy.config.tuned import CHOSEN_BEFOREHAND
+from dpstudy.core.files import read_table
 from dpstudy.data.names import CHOSEN
-from dpstudy.files import read_table
-from dpstudy.study.outside import FLOOR_CHOSEN, KEPT_NUMBERS
-from dpstudy.study.tuned import CHOSEN_BEFOREHAND
+from dpstudy.plan.outside import FLOOR_CHOSEN, KEPT_NUMBERS
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
 
 OWN, EXTRA, DATASET, CELL = 60, 40, "cifar10-100k", "results/cells/cifar10-100k/scatternet/sn-linear/eps=3"

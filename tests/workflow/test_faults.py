@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpstudy.files import read_json, write_json
+from dpstudy.core.files import read_json, write_json
 from tests.workflow.conftest import TINY, make_folder
 from tests.workflow.faults import fails, make_study, with_value, works
 
@@ -257,7 +257,7 @@ def test_the_sentence_is_repeated_once_at_the_end(empty):
     path = empty.path / "workflow" / "dpstudy" / "data" / "readers" / "digits.py"
     source = path.read_text()
     broken = source.replace("def open(", "def open(*_):\n    raise StudyError('digits are out')\n\n\ndef _open(", 1)
-    path.write_text("from dpstudy.errors import StudyError\n" + broken)
+    path.write_text("from dpstudy.core.errors import StudyError\n" + broken)
     result = make_study(empty)
     assert result.returncode == 1
     said = result.stderr

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from dpstudy.files import read_tensors
-from dpstudy.study.bound import releases_of
+from dpstudy.cell.bound import releases_of
+from dpstudy.core.files import read_tensors
 from tests.workflow.conftest import StudyFolder, make_folder
 
 TUNED = {

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from dpstudy.files import read_table
+from dpstudy.core.files import read_table
 from tests.workflow.conftest import StudyFolder, make_folder
 
 FITTED = {

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 from tests.workflow.conftest import SNAKEMAKE, TINY, make_folder
 from tests.workflow.kills import (
     Run,

@@ -10,9 +10,9 @@ import time
 import psutil
 import pytest
 
-from dpstudy.files import sha256
+from dpstudy.config.cells import unfold
+from dpstudy.core.files import sha256
 from dpstudy.privacy.spending import BOOK, Spending, is_begun
-from dpstudy.study.cells import unfold
 from tests.workflow.conftest import TINY, make_folder
 from tests.workflow.kills import Run, as_measured, results_of, temporary_files
 from tests.workflow.test_seed_jobs import STUDY

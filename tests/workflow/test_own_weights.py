@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from dpstudy.files import sha256
+from dpstudy.core.files import sha256
 from tests.workflow.conftest import make_folder
 
 MODEL, LEDGER = "test_resnet", "results/cells/digits/own/ls/eps=1/ledger.json"

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from dpstudy.files import read_json, sha256
+from dpstudy.core.files import read_json, sha256
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
 from tests.workflow.test_seed_jobs import CELL, STUDY
 from tests.workflow.test_status import status

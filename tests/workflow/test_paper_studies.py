@@ -12,11 +12,11 @@ import pytest
 import yaml
 from safetensors.torch import save_file
 
-from dpstudy.files import read_json
+from dpstudy.config.cells import unfold
+from dpstudy.config.loading import load
+from dpstudy.core.files import read_json
 from dpstudy.models.resnext29 import ResNeXt29
 from dpstudy.privacy.events import ITERATED
-from dpstudy.study.cells import unfold
-from dpstudy.study.config import load
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
 from tests.workflow.made_up import TRAIN, folders_of_images, made_up, untrained
 

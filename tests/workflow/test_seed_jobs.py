@@ -8,14 +8,14 @@ import numpy as np
 import psutil
 import pytest
 
+from dpstudy.core.files import read_json, read_table
 from dpstudy.evaluation.score_file import read_scores
-from dpstudy.files import read_json, read_table
 from tests.workflow.conftest import TINY, StudyFolder, make_folder
 from tests.workflow.kills import Run, wait_until, workers_of
 from tests.workflow.test_status import status
 
 CELL = "digits/images/wrn/eps=2"
-RANK = "dpstudy.study.rank"
+RANK = "dpstudy.jobs.rank"
 STUDY = TINY | {
     "datasets": {"digits": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}},
     "features": {"images": {"extractor": "images"}},  # networks read results/data

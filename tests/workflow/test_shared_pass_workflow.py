@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from dpstudy.files import read_json, read_tensors
+from dpstudy.core.files import read_json, read_tensors
 from tests.workflow.conftest import TINY, make_folder
 
 STUDY = {key: copy.deepcopy(TINY[key]) for key in ("study", "datasets", "epsilons")} | {

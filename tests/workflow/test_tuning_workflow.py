@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from dpstudy.files import read_table
+from dpstudy.config.tuned import PAID
+from dpstudy.core.files import read_table
 from dpstudy.privacy.ledger import SEEDED
-from dpstudy.study.tuned import PAID
 from tests.workflow.conftest import StudyFolder, make_folder
 from tests.workflow.kills import Run
 

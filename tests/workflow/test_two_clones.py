@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dpstudy.study.code import WORKFLOW
+from dpstudy.provenance.code import WORKFLOW
 from tests.workflow.conftest import ROOT, SNAKEMAKE, TINY, StudyFolder, make_folder
 
 ONE_CELL = TINY | {

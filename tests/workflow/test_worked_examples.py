@@ -9,7 +9,7 @@ import sys
 import pytest
 import yaml
 
-from dpstudy.files import read_json
+from dpstudy.core.files import read_json
 from tests.workflow.conftest import ROOT, make_folder
 
 PAGES = ("add-a-method", "add-a-data-set", "add-a-backbone")
@@ -89,7 +89,7 @@ def test_the_new_names_make_a_row_of_a_table_that_other_accountants_vouch_for(ex
 
 def test_the_study_of_all_three_pages_loads(extended):
     program = (
-        "import yaml; from dpstudy.study import cells, config; print(*cells.unfold(config.load(yaml.safe_load(open("
+        "import yaml; from dpstudy.config import cells, loading; print(*cells.unfold(loading.load(yaml.safe_load(open("
     )
     said = python(extended, "-c", program + "'whole.yaml')))), sep='\\n')")
     assert len(said.splitlines()) == 6 and said.count("mlp") == 2

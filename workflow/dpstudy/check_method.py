@@ -21,16 +21,17 @@ import yaml
 from dpstudy import methods
 from dpstudy.auditing.checked_method import CheckedMethod, NonconformityError
 from dpstudy.auditing.conformance import CHECKS, secured
-from dpstudy.errors import StudyError
+from dpstudy.config.new_methods import check_method
+from dpstudy.config.public_points import reads_public
+from dpstudy.core.entry_points import name_module
+from dpstudy.core.errors import StudyError
+from dpstudy.jobs.made_up import Layout
+from dpstudy.jobs.replays import replay, shortened
 from dpstudy.methods.problem import Problem, check_plan
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import unproved
-from dpstudy.study.cells import hyperparameters, is_beyond_target
-from dpstudy.study.made_up import Layout
-from dpstudy.study.new_methods import check_method
-from dpstudy.study.public_points import reads_public
-from dpstudy.study.replays import replay, shortened
-from dpstudy.study.schema import fill_defaults, method_schema
+from dpstudy.schema.methods import hyperparameters, is_beyond_target, method_schema
+from dpstudy.schema.reading import fill_defaults
 
 N, CLASSES, EPSILON, DELTA = 2000, 4, "2", 1e-5
 FLAT, PICTURES, MANY = (20,), (1, 28, 28), 2500
@@ -76,7 +77,7 @@ def _named(name: str) -> str:
             importlib.import_module(path)
         except Exception as error:  # whatever importing somebody's module raises
             raise StudyError(f"module {path!r} cannot be imported: {type(error).__name__}: {error}") from None
-        methods.name_module(own, path)
+        name_module(own, path)
     return own
 
 

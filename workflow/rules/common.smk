@@ -21,39 +21,39 @@ if (imported := Path(dpstudy.__file__ or "").resolve().parent) != Path(workflow.
         "something loads it when Python starts (a .pth file, or sitecustomize); take it out of the environment"
     )
 
-from dpstudy.arrays import has_driver
+from dpstudy.core.arrays import has_driver
 from dpstudy.data.names import DRAWN, caveats, may_be_numbered, split_names
 from dpstudy.data.own import is_confidential, own_data, own_reader, own_sources, test_is_public
 from dpstudy.data.own_names import BLOCK_BYTES
 from dpstudy.data.readers import CROPPING
 from dpstudy.data.shard_size import shard_size, unpacked_bytes
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.on_training import ON_TRAINING, UNPAID
 from dpstudy.features import extractor_modules
-from dpstudy.files import write_json
-from dpstudy.job import check_writable, keep_to_owner, name_workflow
+from dpstudy.core.files import write_json
+from dpstudy.core.job import check_writable, keep_to_owner, name_workflow
 from dpstudy.methods import module_name
 from dpstudy.methods.network_memory import micro_batch_mb
 from dpstudy.models.kinds import MODELS
 from dpstudy.privacy.spending import BOOK, Spending
-from dpstudy.study import black_box_options
-from dpstudy.study import cells as study_cells
-from dpstudy.study import config as study_config
-from dpstudy.study import locations as study_locations
-from dpstudy.study.bound import Binding, PaidHashes, refuse
-from dpstudy.study.bound_before import BoundBefore
-from dpstudy.study.code import WORKFLOW, closure, relative
-from dpstudy.study.imports import read_imports
-from dpstudy.study.origins import UNMATCHED, publics_trained_on
-from dpstudy.study.outside import inherited_choices, is_chosen, is_planted, outside_ledger
-from dpstudy.privacy.errata import own_rows
-from dpstudy.study.paid_models import Due, PaidModels, guard
-from dpstudy.study.provenance import cell_fingerprint, config_hash, evaluation_fingerprint, library_hash, list_code
-from dpstudy.study.public_points import reads_public
-from dpstudy.study.records import RECORDS, keep_records, outdate, record_own_jobs, unrecorded
-from dpstudy.study.schema import method_schema
-from dpstudy.study.selected_cells import series_cells
-from dpstudy.study.tuned import PAID_TUNING, pays, unpaid_searches
+from dpstudy.config import black_box_options
+from dpstudy.config import cells as study_cells
+from dpstudy.config import loading as study_config
+from dpstudy.config import locations as study_locations
+from dpstudy.cell.bound import Binding, PaidHashes, refuse
+from dpstudy.cell.bound_before import BoundBefore
+from dpstudy.provenance.code import WORKFLOW, closure, relative
+from dpstudy.provenance.imports import read_imports
+from dpstudy.config.origins import UNMATCHED, publics_trained_on
+from dpstudy.plan.outside import inherited_choices, is_chosen, is_planted, outside_ledger
+from dpstudy.cell.errata import own_rows
+from dpstudy.cell.paid_models import Due, PaidModels, guard
+from dpstudy.provenance.hashes import cell_fingerprint, config_hash, evaluation_fingerprint, library_hash, list_code
+from dpstudy.config.public_points import reads_public
+from dpstudy.provenance.records import RECORDS, keep_records, outdate, record_own_jobs, unrecorded
+from dpstudy.schema.methods import method_schema
+from dpstudy.config.selected_cells import series_cells
+from dpstudy.config.tuned import PAID_TUNING, pays, unpaid_searches
 from dpstudy.tables.claims.names import roles_of
 from dpstudy.tables.pdflatex import find_latex
 

@@ -86,7 +86,7 @@ def cell_code(wildcards, script="train_cell.py"):
 
 def method_code(options, script="train_cell.py"):
     """The script, a cell's method, what they import, and what a job runs beside them."""
-    beside = ["dpstudy.study.rank"] if method_schema(options["method"]).get("x-per-seed") else []
+    beside = ["dpstudy.jobs.rank"] if method_schema(options["method"]).get("x-per-seed") else []
     if pays(options):
         beside += [PAID_TUNING, f"{PAID_TUNING}_{options['tuning']['pay']}"]
     return code(script, module_name(options["method"]), *beside)
@@ -135,7 +135,7 @@ def replayed_cells(dataset):
 
 
 def replay_of(cell):
-    """What a replay of a cell's entry goes by (dpstudy.study.replays)."""
+    """What a replay of a cell's entry goes by (dpstudy.jobs.replays)."""
     return {
         "name": f"{cell.features}/{cell.entry}",
         "epsilon": cell.epsilon,

@@ -223,7 +223,7 @@ def with_scores(megabytes, seeds=len(STUDY["seeds"])):
 
 
 def without_torch(wildcards, input):
-    """Whether a training computes with NumPy (dpstudy.arrays)."""
+    """Whether a training computes with NumPy (dpstudy.core.arrays)."""
     return options_of(wildcards)["method"] not in WITH_TORCH and not gpu() and input.size_mb <= HELD_MB
 
 

@@ -4,8 +4,8 @@ import os
 
 from this_workflow import job
 
-from dpstudy.study.black_box import audit_black_box
-from dpstudy.study.inputs import CellInputs, CellRequest
+from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.jobs.black_box import audit_black_box
 
 if __name__ == "__main__":
     with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):

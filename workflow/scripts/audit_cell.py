@@ -4,8 +4,8 @@ import os
 
 from this_workflow import job
 
-from dpstudy.study.audits import audit_cell
-from dpstudy.study.inputs import CellInputs, CellRequest
+from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.jobs.audits import audit_cell
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

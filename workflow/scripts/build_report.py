@@ -2,9 +2,9 @@
 
 from this_workflow import job
 
-from dpstudy.files import read_json
+from dpstudy.core.files import read_json
+from dpstudy.provenance.hashes import library_hash, versions
 from dpstudy.report.page import Making, Privacy, build_report
-from dpstudy.study.provenance import library_hash, versions
 from dpstudy.tables.results import Results
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ import os
 
 from this_workflow import job
 
+from dpstudy.cell.bound import Binding, PaidHashes, check_cells
+from dpstudy.jobs.certificates import proved_entries, write_certificates
+from dpstudy.jobs.replays import replayed
 from dpstudy.privacy.spending import BOOK, Spending
-from dpstudy.study.bound import Binding, PaidHashes, check_cells
-from dpstudy.study.certificates import proved_entries, write_certificates
-from dpstudy.study.replays import replayed
 
 if __name__ == "__main__":
     os.environ["DPSTUDY_GPU"] = "0"  # a few records: no GPU was asked for

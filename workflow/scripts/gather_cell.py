@@ -5,9 +5,9 @@ from pathlib import Path
 
 from this_workflow import job
 
+from dpstudy.cell.bound import Binding, PaidHashes, refuse
+from dpstudy.jobs.gather import gather_cell
 from dpstudy.privacy.spending import BOOK, Spending
-from dpstudy.study.bound import Binding, PaidHashes, refuse
-from dpstudy.study.gather import gather_cell
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

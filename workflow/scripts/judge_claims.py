@@ -2,7 +2,7 @@
 
 from this_workflow import job
 
-from dpstudy.files import write_json
+from dpstudy.core.files import write_json
 from dpstudy.report.claims import NOTHING, judge_paper
 from dpstudy.tables.results import Results
 

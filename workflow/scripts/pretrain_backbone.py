@@ -2,9 +2,9 @@
 
 from this_workflow import job
 
-from dpstudy import torchrun
+from dpstudy.core import torchrun
 from dpstudy.pretraining.pretrain import pretrain
-from dpstudy.study.provenance import library_hash
+from dpstudy.provenance.hashes import library_hash
 
 if __name__ == "__main__":
     # Snakemake grants at most what a machine is said to have; processes that share a job need a GPU each all the same.

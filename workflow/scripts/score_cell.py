@@ -4,9 +4,9 @@ from pathlib import Path
 
 from this_workflow import job
 
+from dpstudy.cell.bound import Binding, PaidHashes, check_cells
+from dpstudy.jobs.scoring import score_cell
 from dpstudy.privacy.spending import BOOK, Spending
-from dpstudy.study.bound import Binding, PaidHashes, check_cells
-from dpstudy.study.scoring import score_cell
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

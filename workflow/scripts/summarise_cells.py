@@ -2,10 +2,10 @@
 
 from this_workflow import job
 
+from dpstudy.cell.bound import Binding, PaidHashes, check_cells
+from dpstudy.cell.paid_models import PaidModels
 from dpstudy.evaluation.summary import cell_name, write_summary
 from dpstudy.privacy.spending import BOOK, Spending
-from dpstudy.study.bound import Binding, PaidHashes, check_cells
-from dpstudy.study.paid_models import PaidModels
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

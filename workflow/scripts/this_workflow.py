@@ -27,6 +27,6 @@ if (_imported := Path(dpstudy.__file__ or "").resolve().parent) != _OWN:
     _log.write_text(f"{time.strftime('%Y-%m-%d %H:%M:%S')} ERROR {_sentence}\n", encoding="utf-8")
     sys.exit(f"dpstudy: {_sentence}")
 
-from dpstudy.job import job  # noqa: E402
+from dpstudy.core.job import job  # noqa: E402
 
 __all__ = ["job"]

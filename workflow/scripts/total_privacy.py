@@ -4,10 +4,10 @@ from pathlib import Path
 
 from this_workflow import job
 
+from dpstudy.cell.bound import Binding, PaidHashes, check_cells
+from dpstudy.config.locations import records_of
+from dpstudy.jobs.totals import write_totals
 from dpstudy.privacy.spending import BOOK, Spending
-from dpstudy.study.bound import Binding, PaidHashes, check_cells
-from dpstudy.study.locations import records_of
-from dpstudy.study.totals import write_totals
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):

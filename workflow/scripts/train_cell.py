@@ -4,13 +4,13 @@ import os
 
 from this_workflow import job
 
+from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.cell.paid_training import take_or_train
+from dpstudy.config.locations import records_of
+from dpstudy.jobs.launch import launch
+from dpstudy.jobs.training import train_cell
+from dpstudy.plan.outside import kept_numbers
 from dpstudy.privacy.spending import BOOK, Spending
-from dpstudy.study.inputs import CellInputs, CellRequest
-from dpstudy.study.launch import launch
-from dpstudy.study.locations import records_of
-from dpstudy.study.outside import kept_numbers
-from dpstudy.study.paid_training import take_or_train
-from dpstudy.study.training import train_cell
 
 if __name__ == "__main__":
     # Snakemake grants at most what a machine is said to have; processes that share a job need a GPU each all the same.

@@ -4,7 +4,7 @@ import os
 
 from this_workflow import job
 
-from dpstudy.study.inputs import CellInputs, CellRequest
+from dpstudy.cell.inputs import CellInputs, CellRequest
 from dpstudy.tuning.search import tune
 
 if __name__ == "__main__":

@@ -4,12 +4,12 @@ import os
 
 from this_workflow import job
 
-from dpstudy.files import read_json
+from dpstudy.cell.bound import Binding, PaidHashes, check_cells
+from dpstudy.core.files import read_json
+from dpstudy.jobs.certificates import certified, proved_entries
+from dpstudy.jobs.replays import replayed
 from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.release.bundle import Origin, write_bundle
-from dpstudy.study.bound import Binding, PaidHashes, check_cells
-from dpstudy.study.certificates import certified, proved_entries
-from dpstudy.study.replays import replayed
 
 if __name__ == "__main__":
     os.environ["DPSTUDY_GPU"] = "0"  # of a replay a few records: no GPU was asked for

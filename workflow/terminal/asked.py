@@ -7,10 +7,10 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpstudy.errors import StudyError
-from dpstudy.job import check_writable
-from dpstudy.study.targets import no_such_target
-from dpstudy.suggest import suggestion
+from dpstudy.core.errors import StudyError
+from dpstudy.core.job import check_writable
+from dpstudy.core.suggest import suggestion
+from dpstudy.plan.targets import no_such_target
 
 
 def mistake(arguments: list[str]) -> str:

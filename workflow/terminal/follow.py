@@ -16,7 +16,7 @@ from terminal.study import Study
 
 LOGGER = ["--logger", "dpstudy", "--quiet", "host"]  # a profile's --quiet would leave out the end of jobs
 CHANNEL = "DPSTUDY_EVENTS"  # see snakemake_logger_plugin_dpstudy
-SHOWN = "DPSTUDY_TERMINAL"  # see dpstudy.progress
+SHOWN = "DPSTUDY_TERMINAL"  # see dpstudy.core.progress
 NOTE = re.compile(r"  - (\S.*: \d+% \(.*)")
 CHATTER = "Using workflow specific profile profiles/default "  # it always is
 NOTE_SECONDS = 12.0  # jobs write one in 5

@@ -20,12 +20,12 @@ from dpstudy.auditing.black_box_canaries import Canary
 from dpstudy.auditing.loss_journal import LossJournal
 from dpstudy.auditing.membership import advantage, area_under_curve, largest_advantage
 from dpstudy.auditing.total_variation import fitted_distance
+from dpstudy.core.progress import progress
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.audit import distinguished
 from dpstudy.privacy.ledger import check_run
 from dpstudy.privacy.noise import NoiseSource
-from dpstudy.progress import progress
 
 _MOST_HELD_OUT = 10_000  # models a side, the paper's 2 %; where there are few of them a larger share is needed
 _HELD_OUT = 0.2

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 BLANK, NOISE, AS = "blank", "noise", "-as-"
 _LABEL = 0  # of the images that show nothing; the paper does not say which label they have

@@ -25,7 +25,7 @@ import numpy as np
 
 from dpstudy import methods
 from dpstudy.auditing.tapes import EnoughError, Replay, Silent, Watched
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.noise import NoiseSource

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.privacy.noise import NoiseSource
 

@@ -20,7 +20,7 @@ from dpstudy.auditing.replay import Playing, Recording
 from dpstudy.auditing.replay import Tape as Releases
 from dpstudy.auditing.sensitivity import Tape, sensitivity
 from dpstudy.auditing.tapes import EnoughError
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Fit, check_fit
 from dpstudy.models.kinds import load_model
 from dpstudy.privacy.ledger import check_run

@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 
 class LossJournal:

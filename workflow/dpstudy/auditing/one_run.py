@@ -18,7 +18,7 @@ import numpy as np
 
 from dpstudy.auditing.canaries import Game, trained
 from dpstudy.auditing.tapes import EnoughError, Replay
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.privacy.audit import guessed, guesses_to_make
 from dpstudy.privacy.gaussian import mu_of
 from dpstudy.privacy.noise import NoiseSource

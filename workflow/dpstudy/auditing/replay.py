@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.privacy.noise import NoiseSource
 
 TRIALS = 4  # of tuning by repeats, whose number is secret and might be one

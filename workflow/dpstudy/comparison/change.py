@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 # What a change is of. ONLY: a cell, file or row that one tree lacks.
 ONLY, MADE_BY, SETTING, LEDGER, METRIC, GROUP, TABLE = (

@@ -8,7 +8,7 @@ from dpstudy.comparison.cell import cell_changes
 from dpstudy.comparison.change import Change
 from dpstudy.comparison.sheets import sheet_changes
 from dpstudy.comparison.tree import cells_of, read_cell, sheets_of
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 
 @dataclass(frozen=True)

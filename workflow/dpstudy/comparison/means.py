@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from dpstudy.comparison.change import GROUP, METRIC, Change, is_number
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
 from dpstudy.evaluation.standard_error import standard_error as error_of_mean
 

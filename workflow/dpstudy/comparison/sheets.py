@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from dpstudy.comparison.change import ONLY, TABLE, Change
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 # What rows go by, where a file begins with it; the first column that is none of these is the first that is compared.
 _NAMES = frozenset(

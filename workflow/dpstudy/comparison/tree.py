@@ -4,9 +4,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.files import read_json
 
 _DEPTH = 4  # of a cell's folder below results/cells: data set, features, entry, epsilon
 _DOCUMENTS = ("metrics.json", "ledger.json")

@@ -6,7 +6,7 @@ An entry of a config's `group_columns` is a column's name, or {column, bands, na
 
 import math
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 UNKNOWN = "unknown"  # an empty field
 

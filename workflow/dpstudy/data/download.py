@@ -10,8 +10,8 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpstudy.errors import StudyError
-from dpstudy.files import atomic, sha256
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import atomic, sha256
 
 _TIMEOUT_SECONDS = 60
 _FETCH_ERRORS = (

@@ -9,10 +9,10 @@ import functools
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.reader import EXTRA, Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.splits import lowest
-from dpstudy.errors import StudyError
 
 _SALT = "dpstudy extra"
 

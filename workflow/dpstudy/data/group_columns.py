@@ -5,9 +5,9 @@ Which bands there are stands in the config, so that a record's group depends on 
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.bands import UNKNOWN, Entry, band_of, check_entries, group_name
 from dpstudy.data.table import TextTable
-from dpstudy.errors import StudyError
 
 
 def groups_of(table: TextTable, entries: list[Entry]) -> dict[str, np.ndarray]:

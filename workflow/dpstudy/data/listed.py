@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.images import decode_all, image_options
 from dpstudy.data.reader import Rows
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
 
 # of these digits only: others (a superscript two) are digits to Python too, and are no numbers
 _AGE = re.compile(r"(?=\.?[0-9])0*([0-9]{0,6})(?:\.[0-9]*)?[Yy]*")

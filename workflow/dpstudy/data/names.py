@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_data
-from dpstudy.errors import StudyError
-from dpstudy.study.schema import schema
+from dpstudy.schema.reading import schema
 
 CHOSEN = (
     "A fixed number of training records was chosen from more, by the lowest hashes of their ids: the guarantee is for "

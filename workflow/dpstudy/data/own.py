@@ -1,6 +1,6 @@
 """Which data sets are a user's own."""
 
-from dpstudy.study.schema import schema
+from dpstudy.schema.reading import schema
 
 
 def own_data(reader: str | None) -> bool:

@@ -15,10 +15,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.subjects import name_of
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
-from dpstudy.subjects import name_of
 
 BLOCK_BYTES = 1 << 25  # of images at once, while all rows of a pool are named
 _DIGITS = 32  # of a name: 128 bits

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy._core.multiarray import _reconstruct
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.source import read_bytes
-from dpstudy.errors import StudyError
 
 _PUTS = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE")
 _GETS = ("GET", "BINGET", "LONG_BINGET")

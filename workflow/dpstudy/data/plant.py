@@ -5,8 +5,8 @@ A demonstration only: it makes the public set depend on private records. A real 
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.records import Records, concatenate
-from dpstudy.errors import StudyError
 
 _BRIGHTNESS, _NOISE = 0.08, 5.0  # relative range of the gain, and standard deviation in grey levels
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
 
 SALT = "dpstudy positives"
 

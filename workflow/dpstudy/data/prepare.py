@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table
 from dpstudy.data.images import UnreadableImageError
 from dpstudy.data.names import splits_of
 from dpstudy.data.own import with_own_names
@@ -20,8 +22,6 @@ from dpstudy.data.shared_records import SeenImages, check_files, in_both
 from dpstudy.data.source import multi_labels, single_labels
 from dpstudy.data.splits import Parts, assign
 from dpstudy.data.weak_delta import check_delta
-from dpstudy.errors import StudyError
-from dpstudy.files import read_table
 
 _SALT = "dpstudy split"
 _UNITS = ("record", "subject")

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from dpstudy.core.subjects import check_named
 from dpstudy.data.records import Records
-from dpstudy.subjects import check_named
 
 EXTRA = "extra"  # the pool of records that only train may have (data/extra.py)
 

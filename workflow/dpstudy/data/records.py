@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.images import opened
 from dpstudy.data.names import split_fractions, splits_of
-from dpstudy.errors import StudyError
 
 _LISTS = {"chexpert": "train.csv", "nih": "Data_Entry_2017*.csv", "places365": "places365_train_standard.txt"}
 _GREY = ("chexpert", "nih")

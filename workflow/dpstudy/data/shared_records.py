@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_data
 from dpstudy.data.reader import Rows
-from dpstudy.errors import StudyError
 
 _log = logging.getLogger("dpstudy")
 

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 _BLOCK = 1 << 24  # bytes that are read at once
 _LONGEST_NAME, _LONGEST_PATH = 255, 3000  # bytes; a path has a folder in front

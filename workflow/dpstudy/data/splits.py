@@ -15,9 +15,9 @@ import hashlib
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.names import Fractions, split_fractions
 from dpstudy.data.reader import EXTRA, Rows
-from dpstudy.errors import StudyError
 
 _HASH_BYTES = 8
 

@@ -4,9 +4,9 @@ import hashlib
 import os
 from pathlib import Path
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_sources
 from dpstudy.data.readers import open_reader
-from dpstudy.errors import StudyError
 
 
 def state_of(options: dict, data_root: Path) -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import column_values, read_table
+from dpstudy.core.subjects import check_named
+from dpstudy.core.suggest import suggestion
 from dpstudy.data.source import read_text
-from dpstudy.errors import StudyError
-from dpstudy.files import column_values, read_table
-from dpstudy.subjects import check_named
-from dpstudy.suggest import suggestion
 
 
 @dataclass(frozen=True)

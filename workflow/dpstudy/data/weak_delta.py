@@ -3,8 +3,8 @@
 import logging
 from decimal import ROUND_FLOOR, Decimal
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
-from dpstudy.errors import StudyError
 
 _log = logging.getLogger("dpstudy")
 

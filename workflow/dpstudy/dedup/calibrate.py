@@ -5,6 +5,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
+from dpstudy.core.progress import progress
 from dpstudy.data import shards
 from dpstudy.dedup.basis import read_basis
 from dpstudy.dedup.compare import compare
@@ -12,10 +15,7 @@ from dpstudy.dedup.describe import DEFAULT_EMBEDDING, Description, describe_all
 from dpstudy.dedup.distort import changed, changes
 from dpstudy.dedup.rule import Rule
 from dpstudy.dedup.thumbnails import grey
-from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
-from dpstudy.files import write_json
-from dpstudy.progress import progress
 
 SAMPLE = 200
 _AMONG = 5000  # public images that the copies are planted among

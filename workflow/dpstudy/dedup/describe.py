@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensors, write_tensors
+from dpstudy.core.progress import progress
 from dpstudy.data import shards
 from dpstudy.dedup.exact import digests
 from dpstudy.dedup.grey import LARGEST_SIDE, grey_squares
 from dpstudy.dedup.thumbnails import grey, thumbnails, zoomed
-from dpstudy.errors import StudyError
 from dpstudy.features import Extractor, open_extractor
-from dpstudy.files import read_tensors, write_tensors
-from dpstudy.progress import progress
 
 VARIANTS = tuple((mirrored, zoom) for zoom in (1.0, 1.25, 0.8) for mirrored in (False, True))
 DEFAULT_EMBEDDING = {"extractor": "scatternet", "scaling": "unit"}

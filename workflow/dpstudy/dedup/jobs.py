@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from dpstudy.core.files import atomic, read_json, read_table, read_tensors, write_json, write_table, write_tensors
+from dpstudy.core.progress import progress
 from dpstudy.data import shards
 from dpstudy.dedup.basis import read_basis
 from dpstudy.dedup.candidates import Candidates, Index, best
@@ -20,8 +22,6 @@ from dpstudy.dedup.compare import Matches, equal, judge
 from dpstudy.dedup.describe import Description
 from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve
 from dpstudy.dedup.rule import Rule
-from dpstudy.files import atomic, read_json, read_table, read_tensors, write_json, write_table, write_tensors
-from dpstudy.progress import progress
 
 _PICTURED = 200  # near matches of a job that are kept to be looked at, those least alike first
 

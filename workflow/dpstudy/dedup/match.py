@@ -5,6 +5,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json, write_table
+from dpstudy.core.progress import progress
 from dpstudy.data import shards
 from dpstudy.data.records import Records
 from dpstudy.dedup.exact import exact_pairs
@@ -12,9 +15,6 @@ from dpstudy.dedup.grey import common_side
 from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve
 from dpstudy.dedup.perceptual import near_pairs
 from dpstudy.dedup.rule import SQUARES_THRESHOLD
-from dpstudy.errors import StudyError
-from dpstudy.files import write_json, write_table
-from dpstudy.progress import progress
 
 
 def match(

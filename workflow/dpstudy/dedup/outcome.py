@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 Place = tuple[str, str]  # (data set, split)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 SQUARES_THRESHOLD = 0.99  # of small grey squares; see match.py for what it was measured on
 

@@ -8,7 +8,7 @@ import csv
 import os
 from collections.abc import Iterable, Sequence
 
-from dpstudy.files import atomic
+from dpstudy.core.files import atomic
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

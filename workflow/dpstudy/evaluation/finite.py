@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 
 def check_scores(scores: np.ndarray) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 
 from dpstudy.evaluation import weighted
 from dpstudy.evaluation.groups import members
-from dpstudy.evaluation.metrics import METRICS, ranks
+from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.on_training import ON_TRAINING
+from dpstudy.evaluation.ranks import ranks
 from dpstudy.evaluation.wilson import wilson
 
 LABEL = "label"  # the column that single labels stand under

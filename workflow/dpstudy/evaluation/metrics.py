@@ -6,9 +6,10 @@ Accuracies are in percent; the area under the ROC curve and average precision ar
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.finite import check_scores
 from dpstudy.evaluation.on_training import ON_TRAINING
+from dpstudy.evaluation.ranks import ranks
 
 # Name -> what a table or an axis calls it. The order is that of the columns and rows of every output.
 METRICS = {
@@ -67,13 +68,6 @@ def top_k(scores: np.ndarray, labels: np.ndarray, k: int) -> float:
         labels: (n,) class indices.
     """
     return float(100.0 * np.mean(ranks(scores, labels) < k))
-
-
-def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(n,) how many classes stand before the true one, from 0; arguments as of `top_k`."""
-    true = np.take_along_axis(scores, labels[:, None].astype(np.int64), axis=1)
-    earlier = np.arange(scores.shape[1]) < labels[:, None]
-    return (scores > true).sum(axis=1) + ((scores == true) & earlier).sum(axis=1)
 
 
 def balanced_accuracy(scores: np.ndarray, labels: np.ndarray) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
-from dpstudy.errors import StudyError
 
 if TYPE_CHECKING:
     from dpstudy.features.shards import FeatureTable
@@ -28,7 +28,7 @@ def accuracy_on(model, tables: Iterable[FeatureTable]) -> dict[str, float]:
     Raises:
         StudyError: records with several labels, or no record.
     """
-    from dpstudy.evaluation.metrics import ranks  # NumPy, which whoever lays out a study does without
+    from dpstudy.evaluation.ranks import ranks  # NumPy, which whoever lays out a study does without
 
     right = rows = 0
     for table in tables:

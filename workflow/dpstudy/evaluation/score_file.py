@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpstudy.columns import numbers, strings
-from dpstudy.errors import StudyError
-from dpstudy.files import read_table
+from dpstudy.core.columns import numbers, strings
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table
 
 if TYPE_CHECKING:
     from dpstudy.features.shards import FeatureTable

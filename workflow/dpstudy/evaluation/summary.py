@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, read_table, sha256, write_table
 from dpstudy.evaluation.csv_file import unguarded, write_csv
 from dpstudy.evaluation.metrics import METRICS
-from dpstudy.files import read_json, read_table, sha256, write_table
 
 SCHEMA = pa.schema(
     [
@@ -50,7 +50,7 @@ def check_made_by(metrics: dict, expected: dict, vouches: Vouches | None = None)
         expected: the hashes that the cell must bear, such as {"config": ..., "library": ...}, and under "data" the file
             that vouches for each thing that it read, by name.
         vouches: says of a hash that differs, from the metrics, its name and both values, that the cell may stand all
-            the same (study/paid_models.py); None: none may.
+            the same (cell/paid_models.py); None: none may.
 
     Raises:
         StudyError: a hash is missing or differs, or a file is missing.

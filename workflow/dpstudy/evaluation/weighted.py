@@ -3,7 +3,7 @@ thousands of sorts."""
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 
 def auc(scores: np.ndarray, member: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from dpstudy.by_name import opener
-from dpstudy.errors import StudyError
+from dpstudy.core.by_name import opener
+from dpstudy.core.errors import StudyError
 
 NOT_COMPUTED = ("images", "precomputed")
 

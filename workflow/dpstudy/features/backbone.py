@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, read_tensors
 from dpstudy.features.network_input import NetworkInput
-from dpstudy.files import read_json, read_tensors
 from dpstudy.models.layout import shape_of
 
 

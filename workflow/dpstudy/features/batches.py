@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table, sha256
 from dpstudy.features import plain, shards
-from dpstudy.files import read_table, sha256
 
 Batch = tuple[np.ndarray, np.ndarray]
 

@@ -6,7 +6,7 @@ et al. 1998 deskew digits for their linear classifiers).
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 _STEEPEST = 1.0  # columns per row: 45 degrees; a line that lies flat has no slant to speak of
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table
+from dpstudy.core.progress import progress
 from dpstudy.data import shards as images
-from dpstudy.errors import StudyError
 from dpstudy.features import Extractor, open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
 from dpstudy.features.precomputed import read_rows
 from dpstudy.features.projection import Projection
 from dpstudy.features.shards import DTYPES, FeatureTable, write_manifest, write_shard
-from dpstudy.files import read_table
-from dpstudy.progress import progress
 
 _BATCH = 256  # images at once; the features do not depend on it
 _ALIKE = 0.02  # of a record's largest feature: what sums in another order may change, in float32 or on a GPU

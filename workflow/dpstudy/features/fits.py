@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table, write_json, write_tensors
+from dpstudy.core.progress import progress
 from dpstudy.data import shards
-from dpstudy.errors import StudyError
 from dpstudy.features import open_extractor
 from dpstudy.features.projection import standardised
 from dpstudy.features.shards import kept_ids
-from dpstudy.files import read_table, write_json, write_tensors
-from dpstudy.progress import progress
 
 _BATCH = 256  # images at once; the fit does not depend on it
 _EXACT = 5000  # features up to which the covariance is formed and decomposed

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table
 from dpstudy.data import shards as data
-from dpstudy.errors import StudyError
 from dpstudy.features.shards import FeatureTable, concatenate, kept_ids, only
-from dpstudy.files import read_table
 
 
 def read_manifest(folder: str | os.PathLike) -> dict:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.features.scaling import standardised
 
 _PIXELS = {"cpu": 2**16, "cuda": 2**21}  # network inputs at once: memory, not results, depends on it

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 _GROUP_NORM_EPSILON = 1e-5  # added to the variance, as in torch
 

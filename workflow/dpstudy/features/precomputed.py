@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
 
-from dpstudy.errors import StudyError
-from dpstudy.files import column_values, read_table
-from dpstudy.npy import map_npy
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import column_values, read_table
+from dpstudy.core.npy import map_npy
 
 
 def read_rows(folder: str | os.PathLike, split: str, ids: list[str], start: int, stop: int) -> np.ndarray:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_json, read_tensors
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, read_tensors
 from dpstudy.models.layout import check_layout
 
 _FILE = "projection.safetensors"

@@ -7,7 +7,7 @@ mean 0 and variance 1 first, and the responses are averaged over a grid of 2 x 2
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.features.scaling import check_scaling, scale
 
 PATCH, GRID = 6, 2  # pixels a side of a patch; cells a side of what is pooled

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 CONSTANTS = {  # mean and standard deviation of RGB channels: printed numbers, of ImageNet and of CIFAR-10
     "unit": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),

@@ -12,7 +12,7 @@ With `deskew` the pictures are first set upright (deskew.py).
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.features.deskew import check_grey, deskew
 from dpstudy.features.scaling import check_scaling, scale
 

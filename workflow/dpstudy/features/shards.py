@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
 
-from dpstudy.columns import numbers, rows_of_numbers, strings
-from dpstudy.errors import StudyError
+from dpstudy.core.columns import numbers, rows_of_numbers, strings
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, read_table, write_json, write_table
 from dpstudy.features import plain
-from dpstudy.files import read_json, read_table, write_json, write_table
 
 _MANIFEST_KEYS = (
     "dataset", "features", "split", "rows", "dim", "shape", "dtype", "classes", "multi_label", "columns", "private",

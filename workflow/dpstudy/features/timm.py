@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.features.network_input import NetworkInput
 from dpstudy.features.scaling import CONSTANTS
 from dpstudy.features.weights import check_fetched, check_file, fetched, fitting

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from dpstudy.errors import StudyError
-from dpstudy.files import sha256
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import sha256
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _NAMED = 3  # tensors that a message names

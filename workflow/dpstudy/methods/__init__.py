@@ -13,25 +13,12 @@ A method is found by its name: a module of this package, or a Python entry point
 """
 
 import importlib
-import importlib.metadata
 import importlib.util
 from dataclasses import fields
 from types import ModuleType
 
-from dpstudy.errors import StudyError
-
-ENTRY_POINTS = "dpstudy.methods"
-_named: list[importlib.metadata.EntryPoint] = []  # modules of packages that are not installed
-
-
-def entry_points() -> list[importlib.metadata.EntryPoint]:
-    """Methods of other packages: those that are installed, and those that `name_module` named."""
-    return [*importlib.metadata.entry_points(group=ENTRY_POINTS), *_named]
-
-
-def name_module(name: str, path: str) -> None:
-    """Let the module at the import path `path` be a method of this process called `name`."""
-    _named.append(importlib.metadata.EntryPoint(name, path, ENTRY_POINTS))
+from dpstudy.core.entry_points import entry_points
+from dpstudy.core.errors import StudyError
 
 
 def module_name(name: str) -> str:

@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 
 from dpstudy import methods
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.arguments import (
     classes_of,
     delta_of,
@@ -23,8 +23,8 @@ from dpstudy.models import Model
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
 from dpstudy.privacy.noise import MODES, NoiseSource
-from dpstudy.study.cells import is_beyond_target
-from dpstudy.study.config import check_hyperparameters
+from dpstudy.schema.methods import is_beyond_target
+from dpstudy.schema.validating import check_hyperparameters
 
 CLASSES_READ = (
     "The number of classes was read off the private labels: a record of a further class would show. Give `classes`."

@@ -7,8 +7,8 @@ from numbers import Real
 
 import numpy as np
 
-from dpstudy.errors import StudyError
-from dpstudy.subjects import check_named, name_of
+from dpstudy.core.errors import StudyError
+from dpstudy.core.subjects import check_named, name_of
 
 
 def array_of(values, what: str) -> np.ndarray:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection
 from numbers import Real
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 
 def one_of(method: str, key: str, value: object, allowed: Collection[str]) -> None:

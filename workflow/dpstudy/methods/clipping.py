@@ -1,12 +1,9 @@
-"""Clipping of records to a bounded norm, and the encoding of their labels."""
+"""Clipping of records to a bounded norm."""
 
 import numpy as np
 
-from dpstudy.errors import StudyError
-from dpstudy.methods.bounds import LOOKED_AT, hold, row_lengths
-
-LARGEST_NORM = 1e15  # beyond it float32 holds neither a norm's square nor the factor that clips it
-SMALLEST_NORM = 1e-15  # below it the square is lost, and a record would be scaled to more than unit norm
+from dpstudy.methods.bounds import LARGEST_NORM, LOOKED_AT, hold, row_lengths
+from dpstudy.methods.row_map import RowMap
 
 
 def clip_rows(features: np.ndarray, norm: float, exact: bool = False) -> np.ndarray:
@@ -29,8 +26,6 @@ def clip_rows(features: np.ndarray, norm: float, exact: bool = False) -> np.ndar
         RuntimeError: some that were measured again do (bounds.py).
     """
     if exact:
-        from dpstudy.methods.records import RowMap  # which needs this module
-
         return RowMap(clip=norm, exact=True)(np.asarray(features), np.empty(np.shape(features)))[0]
     given, features = features, np.asarray(features, dtype=np.float32)
     squared = np.einsum("nd,nd->n", features, features, dtype=np.float64)
@@ -52,45 +47,3 @@ def _factors(squared: np.ndarray, norm: float) -> np.ndarray:
         scale = np.minimum(1.0, norm / np.sqrt(squared)) if np.isfinite(norm) else np.ones_like(squared)
     scale[scale < 1] *= 1 - 1e-6
     return scale
-
-
-def one_hot(labels: np.ndarray, classes: int, positives: int = 1) -> np.ndarray:
-    """(n, m) float32 of 0 and 1 from class indices (n,), or from a 0/1 matrix (n, m).
-
-    Raises:
-        StudyError: as for `checked_labels`.
-    """
-    labels = checked_labels(labels, classes, positives)
-    if labels.ndim == 2:
-        return labels.astype(np.float32)
-    encoded = np.zeros((len(labels), classes), dtype=np.float32)
-    encoded[np.arange(len(labels)), labels] = 1
-    return encoded
-
-
-def checked_labels(labels: np.ndarray, classes: int, positives: int = 1) -> np.ndarray:
-    """The labels, class indices (n,) or a 0/1 matrix (n, m), as an array.
-
-    Raises:
-        StudyError: a label outside 0..m-1, an entry that is not 0 or 1, or a record with more than `positives`
-            positive labels: the bound on its contribution would not hold.
-    """
-    labels = np.asarray(labels)
-    if labels.ndim == 2:
-        if labels.shape[1] != classes:
-            raise StudyError(f"labels have {labels.shape[1]} columns where {classes} classes are declared")
-        if not np.isin(labels, (0, 1)).all():
-            raise StudyError("a multi-label entry is neither 0 nor 1")
-        excess = np.flatnonzero(labels.sum(1) > positives)
-        if excess.size:
-            raise StudyError(
-                f"row {excess[0]}: {int(labels[excess[0]].sum())} positive labels where at most {positives} are "
-                "declared (`positives`): raise it, or write `beyond: truncate` for the data set"
-            )
-        return labels
-    if labels.dtype.kind not in "iu":
-        raise StudyError(f"labels are of type {labels.dtype}: class indices must be integers")
-    outside = np.flatnonzero((labels < 0) | (labels >= classes))
-    if outside.size:
-        raise StudyError(f"row {outside[0]}: label {labels[outside[0]]} lies outside 0..{classes - 1}")
-    return labels

@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from dpstudy.arrays import Place
-from dpstudy.methods.records import RowMap
+from dpstudy.core.arrays import Place
+from dpstudy.methods.row_map import RowMap
 
 _BLOCK = 65_536  # rows of one product
 

@@ -22,8 +22,8 @@ import math
 
 import numpy as np
 
-from dpstudy.arrays import Array, place_of
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import Array, place_of
+from dpstudy.core.errors import StudyError
 
 FEATURE_BITS = 15
 SUM_BITS = 53  # of float64

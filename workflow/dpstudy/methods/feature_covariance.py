@@ -27,16 +27,17 @@ from typing import Literal
 
 import numpy as np
 
-from dpstudy.arrays import Array
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import Array
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_mean
 from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.gradients import LOSSES, Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.optimisers import TailAverage
 from dpstudy.methods.problem import Fit, Plan, Problem
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
 from dpstudy.methods.releases import released_array
+from dpstudy.methods.row_map import RowMap
 from dpstudy.methods.spectral import Preconditioner
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.calibration import calibrate

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpstudy.arrays import add_scaled
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import add_scaled
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_normalisation
 from dpstudy.methods.checks import finite, one_of
 from dpstudy.methods.gradients import CLIPPINGS, LOSSES, Head, clipped_sum

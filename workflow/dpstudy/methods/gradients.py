@@ -19,10 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstudy.arrays import Array, place_of, scores_of, sigmoid, softmax, subtract_targets, to_numpy
+from dpstudy.core.arrays import Array, place_of, scores_of, sigmoid, softmax, subtract_targets, to_numpy
 from dpstudy.methods import exact
 from dpstudy.methods.bounds import LOOKED_AT, due, hold
-from dpstudy.methods.records import ROUNDED, Block, Records
+from dpstudy.methods.records import Block, Records
+from dpstudy.methods.row_map import ROUNDED
 from dpstudy.models.linear import LinearModel
 
 LOSSES = ("softmax", "sigmoid")

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from dpstudy.arrays import threads_of_products, to_numpy
+from dpstudy.core.arrays import threads_of_products, to_numpy
 from dpstudy.methods.records import Records
 from dpstudy.methods.sufficient_statistics import add_gram, mirror, one_thread_each
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
 
-from dpstudy.arrays import Array, place_of, scores_of, sigmoid, softmax, to_numpy
+from dpstudy.core.arrays import Array, place_of, scores_of, sigmoid, softmax, to_numpy
 from dpstudy.methods import exact
 from dpstudy.methods.records import Block, Records
 from dpstudy.methods.sufficient_statistics import mirror

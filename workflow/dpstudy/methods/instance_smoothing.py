@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import torch
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.kernel_projection import Contrast, first_projection, projected, train
 from dpstudy.methods.local_sensitivity import READINGS, Bandwidths, deviations, instance_noise

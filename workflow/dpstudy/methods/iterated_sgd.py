@@ -21,15 +21,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstudy.arrays import add_scaled, place_of
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import add_scaled, place_of
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_normalisation
 from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
 from dpstudy.methods.releases import released_array
+from dpstudy.methods.row_map import RowMap
 from dpstudy.methods.units import Units, single_records, units_of
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import ITERATED, Event

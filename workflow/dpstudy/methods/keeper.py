@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 
 _log = logging.getLogger("dpstudy")
 

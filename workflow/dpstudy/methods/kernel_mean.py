@@ -24,14 +24,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpstudy.arrays import HOST, to_numpy
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import HOST, to_numpy
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import feature_covariance, first_order
 from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.kernel_points import exact_map
 from dpstudy.methods.kernel_weights import bayes_weights, widened
 from dpstudy.methods.problem import Fit, Plan, Problem
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
+from dpstudy.methods.row_map import RowMap
 from dpstudy.models.linear import LinearModel
 from dpstudy.models.random_features import FeatureMap, Landmarks, RandomFeatureModel, draw_frequencies
 from dpstudy.privacy.budget import Budget

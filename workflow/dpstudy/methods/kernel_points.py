@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from dpstudy.arrays import Array, place_of, scores_of
+from dpstudy.core.arrays import Array, place_of, scores_of
 from dpstudy.methods import exact
-from dpstudy.methods.clipping import SMALLEST_NORM
-from dpstudy.methods.records import RowMap
+from dpstudy.methods.bounds import SMALLEST_NORM
+from dpstudy.methods.row_map import RowMap
 from dpstudy.models.random_features import FeatureMap, Landmarks
 
 _POINT_BITS = 20  # of points of norm 1

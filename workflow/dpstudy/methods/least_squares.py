@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.checks import finite, one_of, positive
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.spectral import solve_floored, solve_ridge, solve_square

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.models.kernel_density import NOWHERE, Points, blocks
 
 READINGS = ("density", "share")

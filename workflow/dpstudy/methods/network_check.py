@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.network_refusals import check_scores, failures_of
 from dpstudy.methods.one_by_one import OneByOne, separate_copy
 from dpstudy.methods.record_gradients import RecordGradients

@@ -20,7 +20,8 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.progress import progress
 from dpstudy.features.scaling import constants
 from dpstudy.methods import private_normalisation, schedule
 from dpstudy.methods.augmentation import Augmentation
@@ -43,7 +44,6 @@ from dpstudy.privacy.events import known_to_renyi, unamplified
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.renyi import rough_epsilon
-from dpstudy.progress import progress
 
 DECAYS = ("none", "cosine")
 AUDITED_DIM = None  # layers mix all: one canary plays at a time, of the images' own shape

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 ALONE = "`record_by_record: true` takes each record's gradient alone"
 

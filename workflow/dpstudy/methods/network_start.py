@@ -5,7 +5,7 @@ import os
 import torch
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.features.weights import check_file, read_weights
 from dpstudy.models import networks
 

@@ -34,14 +34,15 @@ from typing import Literal
 
 import numpy as np
 
-from dpstudy.arrays import place_of, to_numpy
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import place_of, to_numpy
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.hessians import class_hessians, flat_hessian, shared_hessian
 from dpstudy.methods.problem import Fit, Plan, Problem
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
+from dpstudy.methods.row_map import RowMap
 from dpstudy.methods.spectral import solve_floored, solve_ridge
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.calibration import calibrate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpstudy.arrays import Array, add_scaled, place_of
+from dpstudy.core.arrays import Array, add_scaled, place_of
 
 OPTIMISERS = ("sgd", "momentum", "adam")
 

@@ -7,7 +7,7 @@ post-processing: where the noise drowns the mean, nothing is subtracted.
 
 import numpy as np
 
-from dpstudy.arrays import to_numpy
+from dpstudy.core.arrays import to_numpy
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.records import Records
 from dpstudy.privacy.events import Event

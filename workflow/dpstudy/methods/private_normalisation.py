@@ -23,10 +23,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.clipping import clip_rows
 from dpstudy.methods.problem import Problem
-from dpstudy.methods.records import Records, RowMap
+from dpstudy.methods.records import Records
+from dpstudy.methods.row_map import RowMap
 from dpstudy.methods.units import single_records
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.exact import CAPACITY
 from dpstudy.models import Model
 from dpstudy.models.linear import LinearModel

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.bounds import hold
 from dpstudy.methods.layer_fallback import Formed, Recomputed
 from dpstudy.methods.layer_rules import OuterProducts, Rule, rule_of

@@ -2,7 +2,7 @@
 where mini-batches are picked, from a file of their rows.
 
 Nothing here releases anything. A pass yields blocks of NumPy arrays, or of tensors: on a GPU, of much data, and for a
-method that computes with torch anyway (dpstudy/arrays.py). What leaves a method is its noisy releases only.
+method that computes with torch anyway (dpstudy/core/arrays.py). What leaves a method is its noisy releases only.
 """
 
 from __future__ import annotations
@@ -13,136 +13,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpstudy.arrays import Array, Place, one_hot, place, place_of, row_norms, take, to_numpy
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import Array, Place, one_hot, place, place_of, take, to_numpy
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import exact
-from dpstudy.methods.bounds import LOOKED_AT, due, hold
-from dpstudy.methods.clipping import LARGEST_NORM, SMALLEST_NORM, checked_labels
+from dpstudy.methods.labels import checked_labels
 from dpstudy.methods.row_file import RowFile
+from dpstudy.methods.row_map import RowMap
 
-# Of a bound: norms are float64, a factor and each product with it are rounded to float32, 2^-23 of the norm at most.
-ROUNDED = 1 - 1e-6
 _KEPT = (np.float16, np.uint8)  # types that features are held in; all others become float32
 HOLD_BYTES = 1 << 30  # features that take more than this, as stored, are read anew for each pass
 PICK_BYTES = 1 << 32  # and where single records are picked from them, put into a file of rows
 # Feature values of one block. On a CPU 2 MB: rows fetched for one matrix product are still in cache for the next; on a
 # GPU enough to keep it busy.
-_CACHED_VALUES = 1 << 15  # of the float64 numbers that a map goes over again and again
 _BLOCK_VALUES = {"cpu": 1 << 19, "cuda": 1 << 26}
-
-
-@dataclass(frozen=True)
-class RowMap:
-    """What is done to each record on its own, by public or released constants: (x - center) * scale, then its norm.
-
-    Attributes:
-        unit_first: the record is scaled to Euclidean norm 1 before anything else.
-        center, scale: (d,) float32, or None.
-        unit: every record is scaled to Euclidean norm 1 (zero stays zero); else
-        clip: it is scaled down to at most this norm.
-        exact: it is rounded towards zero to exact.FEATURE_BITS bits below the smallest power of two that covers `bound`
-            or, where there is none, the record's own norm.
-    """
-
-    unit_first: bool = False
-    center: np.ndarray | None = None
-    scale: np.ndarray | None = None
-    unit: bool = False
-    clip: float = math.inf
-    exact: bool = False
-
-    @property
-    def bound(self) -> float:
-        """The norm that no record exceeds."""
-        return 1.0 if self.unit else self.clip
-
-    def __call__(self, x: Array, out: Array | None = None) -> tuple[Array, Array]:
-        """(rows, d) features as mapped, float32, and bounds on their norms, (rows,) float64.
-
-        Exact ones may be written to `out`, which may be float64.
-
-        A record with a NaN, an infinity or a norm above LARGEST_NORM becomes zero; its norm is given as NaN.
-
-        Raises:
-            RuntimeError: some records, measured again, are longer than they may be (bounds.py).
-        """
-        with np.errstate(all="ignore"):  # what overflows becomes zero here
-            where = place_of(x)
-            x, norm = self._exact(where, x, out) if self.exact else self._mapped(where, x)
-        if math.isfinite(self.bound) and due(len(x)):
-            hold("mapped records", row_norms(x[:LOOKED_AT]), self.bound)
-        return x, norm
-
-    def _exact(self, where: Place, x: Array, out: Array | None) -> tuple[Array, Array]:
-        """A function of each record alone, bit for bit: what is added up on the way is exact. float32 holds it too."""
-        found, norms = where.empty(*x.shape) if out is None else out, where.empty(len(x), dtype="float64")
-        rows = len(x) if where.device == "cuda" else max(1, _CACHED_VALUES // max(1, x.shape[1]))
-        for start in range(0, len(x), rows):
-            part = slice(start, start + rows)
-            found[part], norms[part] = self._exact_block(where, where.array(x[part], "float64"))
-        return found, norms
-
-    def _exact_block(self, where: Place, x: Array) -> tuple[Array, Array]:
-        xp = where.xp
-        if self.unit_first:
-            y, unit, norm = exact.whole_rows(x)
-            x = y * xp.where(norm <= LARGEST_NORM, unit * _to_unit(norm), math.nan)[:, None]
-        if self.center is not None:
-            x = x - where.array(self.center, "float64")
-        if self.scale is not None:
-            x = x * where.array(self.scale, "float64")
-        y, unit, norm = exact.whole_rows(x)
-        dead, some = ~(norm <= LARGEST_NORM), where.array(norm >= SMALLEST_NORM, "float64")
-        if self.unit:
-            factor, most = exact.BELOW * _to_unit(norm), some
-        elif math.isfinite(self.clip):
-            most = xp.where(norm > self.clip, self.clip, norm)
-            factor = xp.where(norm > self.clip, exact.BELOW * self.clip / norm, 1.0)
-        else:
-            factor, most = some, norm * some
-        grid = exact.covers(most)
-        if math.isfinite(self.bound):
-            grid[:] = exact.cover(self.bound)
-        grid *= 2.0**-exact.FEATURE_BITS
-        y *= (factor * unit / grid)[:, None]
-        if dead.any():
-            y[dead] = 0.0
-        y = exact.towards_zero(y)
-        y *= grid[:, None]
-        return y, xp.where(dead, math.nan, most)
-
-    def _mapped(self, where: Place, x: Array) -> tuple[Array, Array]:
-        xp = where.xp
-        x = where.array(x, "float32")
-        if self.unit_first:
-            norm = row_norms(x)
-            x = x * where.array(xp.where(norm <= LARGEST_NORM, _to_unit(norm), math.nan), "float32")[:, None]
-        if self.center is not None:
-            x = x - where.array(self.center)
-        if self.scale is not None:
-            x = x * where.array(self.scale)
-        norm = row_norms(x)
-        dead = ~(norm <= LARGEST_NORM)
-        if dead.any():
-            x = xp.where(dead[:, None], 0.0, x)
-        if self.unit:
-            factor = xp.where(dead, 0.0, ROUNDED * _to_unit(norm))
-            x = x * where.array(factor, "float32")[:, None]
-            norm = where.array(factor > 0, "float64")
-        elif math.isfinite(self.clip):
-            x = x * where.array(xp.where(dead, 0.0, _clipping(norm, self.clip)), "float32")[:, None]
-            norm = xp.where(norm > self.clip, self.clip, norm)
-        return x, xp.where(dead, math.nan, norm)
-
-
-def _clipping(norm: Array, bound: float) -> Array:
-    """Rounded towards zero: a norm never exceeds the bound by more than float32's rounding of a product."""
-    return place_of(norm).xp.where(norm > bound, ROUNDED * bound / norm, 1.0)
-
-
-def _to_unit(norm: Array) -> Array:
-    """1/norm; 0 for norms so small that float32 does not hold their square: they would be scaled beyond 1."""
-    return place_of(norm).xp.where(norm < SMALLEST_NORM, 0.0, 1 / norm)
 
 
 @dataclass(frozen=True)

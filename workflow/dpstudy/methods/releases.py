@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpstudy.arrays import Array, place_of, to_numpy
+from dpstudy.core.arrays import Array, place_of, to_numpy
 from dpstudy.privacy.noise import NoiseSource
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, Literal
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_normalisation
 from dpstudy.methods.checks import count, one_of, positive
 from dpstudy.methods.optimisers import OPTIMISERS

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.local_sensitivity import (
     READINGS,
     Bandwidths,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lu_factor, lu_solve
 
-from dpstudy.arrays import Array, place_of
-from dpstudy.errors import StudyError
+from dpstudy.core.arrays import Array, place_of
+from dpstudy.core.errors import StudyError
 
 
 def solve_floored(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarray:

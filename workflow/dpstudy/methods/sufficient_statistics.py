@@ -16,12 +16,14 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dpstudy.arrays import place
-from dpstudy.errors import StudyError
-from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
-from dpstudy.methods.clipping import checked_labels, clip_rows
+from dpstudy.core.arrays import place
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.core.progress import progress
+from dpstudy.methods.clipping import clip_rows
 from dpstudy.methods.exact import CAPACITY, check_capacity
-from dpstudy.progress import progress
+from dpstudy.methods.labels import checked_labels
+from dpstudy.methods.row_map import RowMap
 
 _BLOCK = 8192  # rows of one product, at least
 _LARGE = 1 << 30  # bytes, as stored, from which torch's speed pays for its import
@@ -211,8 +213,6 @@ class _ExactRows:
     """`clip_rows` on the grid, again and again in the same memory: the system would have to clear new one each time."""
 
     def __init__(self, norm: float, large: bool):
-        from dpstudy.methods.records import RowMap
-
         self._rule, self._rows, self._large = RowMap(clip=norm, exact=True), np.empty((0, 0)), large
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
@@ -228,8 +228,6 @@ class _ExactRows:
 def _clip_with_torch(norm: float) -> Callable[[np.ndarray], np.ndarray]:
     """`clip_rows` for much data: torch turns float16 into float32 twenty times as fast as numpy."""
     import torch
-
-    from dpstudy.methods.records import RowMap
 
     rule = RowMap(clip=norm)
     return lambda features: rule(torch.from_numpy(features))[0].numpy()

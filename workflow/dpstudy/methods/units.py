@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Problem
 
 

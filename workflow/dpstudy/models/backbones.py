@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.models import networks
 from dpstudy.models.small_cnn import SmallCNN
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 
 _BLOCK_VALUES = 1 << 22  # kernel values at once: 16 MB each of a few tensors, which pays in caches
 _ROUNDING = 1e-6  # of squared norms: what float32 can tell of a squared distance

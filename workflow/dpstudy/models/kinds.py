@@ -3,8 +3,8 @@
 import importlib
 import os
 
-from dpstudy.errors import StudyError, in_a_sentence
-from dpstudy.files import read_tensor_metadata
+from dpstudy.core.errors import StudyError, in_a_sentence
+from dpstudy.core.files import read_tensor_metadata
 
 MODELS = {  # kind -> module and class
     "linear": ("dpstudy.models.linear", "LinearModel"),

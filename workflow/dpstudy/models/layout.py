@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 MOST_SIDE = 4096  # pixels of an image that a network or a bundle takes
 
@@ -27,7 +27,7 @@ def check_layout(
 
     >>> check_layout("a file", {"weights": np.ones((3, 2)), "bias": np.ones(1)}, {"weights": "md", "bias": "m"})
     Traceback (most recent call last):
-    dpstudy.errors.StudyError: a file: the tensor 'bias' is float64 of (1,), and does not fit the others
+    dpstudy.core.errors.StudyError: a file: the tensor 'bias' is float64 of (1,), and does not fit the others
     """
     lengths: dict[str, int] = {}
     for name in sorted(tensors.keys() | layout.keys()):

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 
 def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Sequential:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.models.layout import check_layout
 
 LAYOUT, OPTIONAL = {"weights": "md", "bias": "m", "center": "d", "scale": "d"}, "center scale"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.models import networks
 from dpstudy.models.layout import check_layout, shape_of
 

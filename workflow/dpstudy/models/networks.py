@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.models import lenet, names, tanh_cnn, timm_network, wide_resnet
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpstudy.arrays import Array, Place, place, to_numpy
-from dpstudy.errors import StudyError
-from dpstudy.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.core.arrays import Array, Place, place, to_numpy
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.models import linear
 from dpstudy.models.layout import check_layout, positive
 from dpstudy.models.linear import LinearModel, unit_rows

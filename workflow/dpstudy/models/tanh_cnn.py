@@ -10,7 +10,7 @@ import math
 
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 _PAPERNOT = [("conv", 16, 8, 2, 2), ("pool", 2, 1), ("conv", 32, 4, 2, 0), ("pool", 2, 1), ("full", 32)]
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.models.names import NF_RESNET, NFNET, TIMM
 from dpstudy.models.standardised_conv import ScaledConv2d
 

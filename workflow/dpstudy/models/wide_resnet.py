@@ -13,7 +13,7 @@ either. There is no dropout.
 import torch
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.models.names import WIDE_RESNET
 from dpstudy.models.standardised_conv import StandardisedConv2d
 

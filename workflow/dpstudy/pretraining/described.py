@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.features.scattering import Scattering
 
 _PICTURES = 2048  # whose moments scale the coefficients

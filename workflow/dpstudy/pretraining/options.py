@@ -1,6 +1,6 @@
 """A backbone's config entry with its defaults, which its architecture decides."""
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.models import names
 
 _OF_SMALL_CNN = {"width": 32, "embedding": 256}

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import torch
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import sha256, write_json, write_tensors
 from dpstudy.features.scaling import check_scaling
-from dpstudy.files import sha256, write_json, write_tensors
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.ranks import Ranks
 from dpstudy.models import backbones

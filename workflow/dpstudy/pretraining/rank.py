@@ -4,8 +4,8 @@ import json
 import os
 from pathlib import Path
 
-from dpstudy.job import job
-from dpstudy.progress import SHOWN
+from dpstudy.core.job import job
+from dpstudy.core.progress import SHOWN
 
 
 def main(task: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import nn
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 SCHEDULES = ("cosine", "linear", "constant", "steps")
 AUGMENTATIONS = ("warp", "crop", "inception", "contrast", "none")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table
 from dpstudy.data import shards
 from dpstudy.data.records import Records, concatenate
-from dpstudy.errors import StudyError
 from dpstudy.features.shards import kept_ids
-from dpstudy.files import read_table
 
 HELD_BYTES = 2 << 30  # of images at once; beyond it, some shards after others
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.moving_average import MovingAverage
 from dpstudy.methods.ranks import Ranks
 from dpstudy.models import backbones

@@ -6,13 +6,13 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
+from dpstudy.core.progress import progress
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.ranks import Ranks
 from dpstudy.pretraining.pictures import Pictures
 from dpstudy.pretraining.recipe import Recipe
 from dpstudy.pretraining.rows import Order, PublicRows
 from dpstudy.pretraining.run import PretrainingRun
-from dpstudy.progress import progress
 
 
 def train(

@@ -4,7 +4,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 EPSILON_PATTERN = r"^(inf|0\.[0-9]*[1-9]|[1-9][0-9]*(\.[0-9]*[1-9])?)$"
 

@@ -4,7 +4,7 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget

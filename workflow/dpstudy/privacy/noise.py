@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.privacy.secure_noise import MARGIN, grid_gaussian
 from dpstudy.privacy.secure_sampling import AnyGenerator, SecureGenerator
 from dpstudy.privacy.selection import choose

@@ -14,8 +14,8 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dpstudy.errors import StudyError
-from dpstudy.files import atomic, clear_disk_errors, read_json, sha256, sync, write_json
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import atomic, clear_disk_errors, read_json, sha256, sync, write_json
 
 _LONGEST = 100  # characters of a folder's name
 _MARK = 16  # hexadecimal digits of a hash, as in `made_by`
@@ -144,7 +144,7 @@ class PaidStore:
         Raises:
             StudyError: the disk is full, or the folder cannot be written to.
         """
-        from dpstudy.contents import content_of
+        from dpstudy.core.contents import content_of
 
         try:
             mark = sha256(path)[:_MARK]

@@ -19,8 +19,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dpstudy.errors import StudyError
-from dpstudy.files import atomic, clear_disk_errors
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import atomic, clear_disk_errors
 from dpstudy.privacy.printed import upper_bound
 
 BOOK = "results/privacy/spent.jsonl"
@@ -185,7 +185,7 @@ class Spending:
         of the study makes it anew.
 
         Args:
-            records: which records these are, whatever the data set is called (study/locations.py).
+            records: which records these are, whatever the data set is called (config/locations.py).
             files: name -> SHA-256 of what was made (privacy/paid_store.py).
             config: the fingerprint of what was trained.
             training: its name, where it keeps checkpoints; without `files`, it was begun.

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, sha256, write_json
 from dpstudy.features import extractor_modules
-from dpstudy.files import read_json, sha256, write_json
 from dpstudy.models.kinds import HOLDS_RECORDS, MODELS, kind_of
 from dpstudy.privacy import event_bounds, second_accountant
+from dpstudy.provenance.code import PACKAGE, closure
 from dpstudy.release import verify
 from dpstudy.release.card import card, trained
 from dpstudy.release.packages import requirements
 from dpstudy.release.refusals import refusals
 from dpstudy.release.statement import statement
-from dpstudy.study.code import PACKAGE, closure
-from dpstudy.study.schema import FOLDER, check
+from dpstudy.schema.reading import FOLDER, check
 
 _PREDICT = '''"""Scores of new images: python predict.py IMAGE ... > scores.csv (needs {needs})."""
 

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.cell.errata import errata
+from dpstudy.core.errors import StudyError, in_a_sentence
+from dpstudy.core.files import read_json, sha256
 from dpstudy.data.images import decode_all
-from dpstudy.errors import StudyError, in_a_sentence
 from dpstudy.evaluation.csv_file import guarded
 from dpstudy.features import open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
 from dpstudy.features.projection import Projection
-from dpstudy.files import read_json, sha256
 from dpstudy.models.kinds import HOLDS_RECORDS, kind_of, load_model
-from dpstudy.privacy.errata import errata
-from dpstudy.study.schema import check
+from dpstudy.schema.reading import check
 
 _BATCH = 256
 _LONGEST = 1000  # characters of a sentence, which may repeat what a file says

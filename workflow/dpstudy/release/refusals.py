@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from dpstudy.config.tuned import PAID
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.study.tuned import PAID
 
 
 def refusals(
@@ -27,7 +27,7 @@ def refusals(
             chosen by private records, "errata" that do not concern these records. Planted copies are not to be
             accepted: they are private records.
         audit: of the cell, where it was attacked.
-        errata: what an earlier version may have stated falsely in the ledger (privacy/errata.py).
+        errata: what an earlier version may have stated falsely in the ledger (cell/errata.py).
         chosen, planted: of the public sets that made its features, or its start, those without the images that matched
             private records, and those that hold copies of private records.
     """

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.report.charts import describe_chart
 from dpstudy.tables.captions import figure_captions
 from dpstudy.tables.remarks import figure_remarks

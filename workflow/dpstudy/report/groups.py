@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
 
+from dpstudy.core.files import read_json
 from dpstudy.evaluation.metrics import METRICS
-from dpstudy.files import read_json
 from dpstudy.tables.disparity import GAP, WHOLE, Score, lay_disparities
 from dpstudy.tables.names import marked
 from dpstudy.tables.numbers import decimals

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from dpstudy.core.files import read_json
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.files import read_json
 from dpstudy.tables.words import audit_in_words, certificate_in_words, ledger_in_words
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dpstudy.files import atomic, read_json
+from dpstudy.core.files import atomic, read_json
 from dpstudy.report.claims import describe_verdict
 from dpstudy.report.duplicates import describe_dedup
 from dpstudy.report.figures import describe_figure

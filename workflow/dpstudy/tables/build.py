@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.tables.adjacencies import adjacencies_sheet, build_adjacencies_table
 from dpstudy.tables.best import best_sheet, build_best_table
 from dpstudy.tables.ceiling_table import build_ceiling_table, ceiling_sheet

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 LABEL_BEARING = ("targets", "gradient")
 # They say nothing of the labels; class_grams do, but DP-LS inverts them, which only shrinks a class's own score.

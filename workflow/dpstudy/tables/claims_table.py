@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.tables.claims import anon_smoothing, de2022, mehta2023, role_evidence, tramer2021
 from dpstudy.tables.claims import gather as mehta2023_evidence

@@ -13,12 +13,12 @@ import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, read_table
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.files import read_json, read_table
 from dpstudy.tables.figures import RC, save
 from dpstudy.tables.lettering import legend_columns
 from dpstudy.tables.palette import COLOURS, MARKERS, colours, dashes

@@ -4,14 +4,14 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
 from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.groups import gap
 from dpstudy.evaluation.judge import AREAS, FEWEST, LABEL
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.files import read_json
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.names import check_names, datasets_of, marked
 from dpstudy.tables.numbers import usual_decimals

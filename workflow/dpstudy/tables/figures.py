@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import atomic
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
-from dpstudy.files import atomic
 from dpstudy.tables.lettering import give_room, keep_inside, legend_columns, legend_place
 from dpstudy.tables.names import check_names, marked
 from dpstudy.tables.palette import COLOURS, MARKERS, colours, marker

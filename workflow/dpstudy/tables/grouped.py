@@ -5,9 +5,9 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from dpstudy.core.files import atomic
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
-from dpstudy.files import atomic
 from dpstudy.tables.latex import printed
 from dpstudy.tables.layout import Cell, Row, Table, lay_out
 from dpstudy.tables.leading import leader

@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
+from dpstudy.core.files import atomic
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
-from dpstudy.files import atomic
 from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
 from dpstudy.tables.markup import escape, line, minipage

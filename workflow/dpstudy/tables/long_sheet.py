@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpstudy.files import atomic
+from dpstudy.core.files import atomic
 from dpstudy.tables.markup import escape, line, minipage
 from dpstudy.tables.sheet import Sheet
 

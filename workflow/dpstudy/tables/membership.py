@@ -3,10 +3,10 @@
 import os
 from dataclasses import dataclass
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.files import read_json
 from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import lookup

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 
 def private_tests(datasets: Iterable[str], axes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

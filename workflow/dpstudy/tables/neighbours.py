@@ -11,7 +11,7 @@ import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.features import shards
 from dpstudy.tables.figures import RC, save

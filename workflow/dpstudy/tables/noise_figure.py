@@ -10,7 +10,7 @@ import matplotlib.style
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.privacy.noise_levels import noise_level
 from dpstudy.tables.figures import RC, save

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dpstudy.files import atomic
+from dpstudy.core.files import atomic
 from dpstudy.tables.captions import enumerated, figure_captions
 from dpstudy.tables.markup import escape
 

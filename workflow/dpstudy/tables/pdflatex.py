@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from dpstudy.errors import StudyError
-from dpstudy.files import atomic
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import atomic
 
 MISSING = (
     "pdflatex is not installed, and the PDF needs it; install LaTeX (Debian: texlive-latex-recommended; elsewhere TeX "

@@ -5,8 +5,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dpstudy.core.files import read_json
 from dpstudy.evaluation.csv_file import write_csv
-from dpstudy.files import read_json
 from dpstudy.tables.membership import Attacked, lay_membership
 from dpstudy.tables.published import HYPERPARAMETERS, published_rows
 from dpstudy.tables.results import Results

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.tables.published import ARCHITECTURES, published_rows
 
 Layer = tuple[str, tuple[int, ...]]  # conv (filters, kernel, stride, padding), pool (kernel, stride), full (units)

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 
 RESULTS = Path(__file__).parents[2] / "published" / "results.csv"
 ARCHITECTURES, CLAIMS, HYPERPARAMETERS = (

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
 from dpstudy.evaluation.aggregate import mean_interval
 from dpstudy.evaluation.summary import read_summary
-from dpstudy.files import read_json
 from dpstudy.privacy.audit import highest
 from dpstudy.tables.ceiling import cell_ceiling, label_norm
 

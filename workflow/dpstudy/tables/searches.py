@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.files import read_table
 from dpstudy.tables.published import lookup
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet, write_sheet

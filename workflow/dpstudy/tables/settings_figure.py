@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.files import read_json
 from dpstudy.tables.figures import RC, save
 from dpstudy.tables.lettering import legend_columns
 from dpstudy.tables.palette import COLOURS, MARKERS

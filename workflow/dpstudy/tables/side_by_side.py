@@ -2,7 +2,7 @@
 
 import os
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.summary import values_by_cell
 from dpstudy.privacy.printed import upper_bound

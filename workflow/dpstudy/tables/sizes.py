@@ -12,12 +12,12 @@ import matplotlib.style
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import METRICS
 from dpstudy.evaluation.summary import cell_name, read_summary, values_by_cell
-from dpstudy.files import read_json
 from dpstudy.tables.figures import RC, save
 from dpstudy.tables.lettering import give_room, legend_place
 from dpstudy.tables.palette import colours, dashes, marker

@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dpstudy.core.files import read_json
 from dpstudy.evaluation.csv_file import write_csv
-from dpstudy.files import read_json
 from dpstudy.tables.names import datasets_of
 from dpstudy.tables.published import HYPERPARAMETERS, published_rows
 from dpstudy.tables.results import Results

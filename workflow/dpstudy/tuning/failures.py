@@ -3,8 +3,8 @@
 import contextlib
 from collections.abc import Iterator
 
-from dpstudy.errors import StudyError
-from dpstudy.study.inputs import UnreadableError
+from dpstudy.cell.inputs import UnreadableError
+from dpstudy.core.errors import StudyError
 
 
 class TrialError(Exception):

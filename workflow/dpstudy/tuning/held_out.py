@@ -5,7 +5,7 @@ That bounds what a record can change about a choice between models. An area unde
 
 import numpy as np
 
-from dpstudy.evaluation.metrics import ranks
+from dpstudy.evaluation.ranks import ranks
 
 _GRID = 2.0**-20  # shares of a record are multiples of it, so that their sums are exact
 

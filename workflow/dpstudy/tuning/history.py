@@ -13,8 +13,8 @@ from pathlib import Path
 import optuna
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 
-from dpstudy.errors import StudyError
-from dpstudy.tuning.space import Value, bounds, grid
+from dpstudy.config.space import Value, bounds, grid
+from dpstudy.core.errors import StudyError
 from dpstudy.tuning.trials import Trial
 
 _NAME = "search"

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy import methods
-from dpstudy.errors import StudyError
+from dpstudy.cell.inputs import CellInputs, CellRequest, pose_problem
+from dpstudy.config.space import Value
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.metrics import evaluate
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.ledger import check_run
-from dpstudy.study.cells import hyperparameters
-from dpstudy.study.inputs import CellInputs, CellRequest, pose_problem
+from dpstudy.schema.methods import hyperparameters
 from dpstudy.tuning.failures import failures_of_the_trial
 from dpstudy.tuning.prepared import Prepared, asked
-from dpstudy.tuning.space import Value
 
 _PHASE = "tune"
 _HASH_BYTES = 8

@@ -14,16 +14,16 @@ from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
 
 from dpstudy import methods
-from dpstudy.errors import StudyError
+from dpstudy.cell.inputs import CellInputs, CellRequest, units
+from dpstudy.config.space import Value
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.study.cells import hyperparameters
-from dpstudy.study.inputs import CellInputs, CellRequest, units
+from dpstudy.schema.methods import hyperparameters
 from dpstudy.tuning.held_out import how_right
 from dpstudy.tuning.prepared import Prepared
-from dpstudy.tuning.space import Value
 
 _PLACES = Decimal("1e-12")
 

@@ -13,18 +13,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.cell.inputs import CellInputs, CellRequest, training_data
+from dpstudy.config.space import draw, grid
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.checks import finite
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.privacy.events import EXPONENTIAL, Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of, mu_of
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.selection import choose, largest_choice
-from dpstudy.study.inputs import CellInputs, CellRequest, training_data
 from dpstudy.tuning.failures import TrialError, failures_of_the_trial
 from dpstudy.tuning.paid import PaidTuning, touching
 from dpstudy.tuning.prepared import asked
-from dpstudy.tuning.space import draw, grid
 
 CHOICE = "choice"
 _BELOW = 1 - 1e-12  # a choice stays within its epsilon after rounding

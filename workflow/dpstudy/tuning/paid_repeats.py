@@ -18,7 +18,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpstudy.errors import StudyError
+from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.cell.monitor import holds_spent
+from dpstudy.config.space import Value, corners, draw, grid
+from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.models import Model
 from dpstudy.privacy.accounting import certify
@@ -26,11 +29,8 @@ from dpstudy.privacy.events import Event, known_to_renyi, unproved
 from dpstudy.privacy.gaussian import epsilon_of
 from dpstudy.privacy.ledger import check_run
 from dpstudy.privacy.noise import NoiseSource
-from dpstudy.study.inputs import CellInputs, CellRequest
-from dpstudy.study.monitor import holds_spent
 from dpstudy.tuning.failures import TrialError, failures_of_the_trial
 from dpstudy.tuning.paid import PaidTuning, touching
-from dpstudy.tuning.space import Value, corners, draw, grid
 
 SCORE = "validation score"
 _TOLERANCE = 1e-3  # of logarithms

@@ -1,7 +1,7 @@
 """What a method learns from, made once for settings that need the same."""
 
+from dpstudy.cell.inputs import CellInputs, training_data
 from dpstudy.methods.problem import Problem
-from dpstudy.study.inputs import CellInputs, training_data
 
 
 class Prepared:

@@ -5,14 +5,14 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from dpstudy.errors import StudyError
-from dpstudy.progress import progress
-from dpstudy.study.inputs import CellInputs, CellRequest
-from dpstudy.study.provenance import config_hash
+from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.config.space import Value, grid
+from dpstudy.core.errors import StudyError
+from dpstudy.core.progress import progress
+from dpstudy.provenance.hashes import config_hash
 from dpstudy.tuning.failures import TrialError
 from dpstudy.tuning.history import History
 from dpstudy.tuning.objective import Objective
-from dpstudy.tuning.space import Value, grid
 from dpstudy.tuning.trials import Trial, write_trials
 
 _log = logging.getLogger("dpstudy")

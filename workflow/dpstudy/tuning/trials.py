@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dpstudy.errors import StudyError
-from dpstudy.files import read_table, write_table
-from dpstudy.tuning.space import Value, as_cell, from_cell
+from dpstudy.config.space import Value, as_cell, from_cell
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_table, write_table
 
 COMPLETE, FAILED = "complete", "failed"
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from dpstudy.by_name import opener
+from dpstudy.core.by_name import opener
+from dpstudy.core.errors import StudyError
 from dpstudy.data.extra import enlarge
 from dpstudy.data.own_names import OwnNames
 from dpstudy.data.reader import Reader
-from dpstudy.errors import StudyError
 
 _OFFERED = ("classes", "multi_label", "pools", "rows", "read")
 CROPPING = ("imagenet", "places365")  # where the option `resize` is absent

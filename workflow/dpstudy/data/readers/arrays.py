@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.npy import map_npy, read_npy
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, single_labels
-from dpstudy.errors import StudyError
-from dpstudy.npy import map_npy, read_npy
 
 
 def open(options: dict, data_root: Path) -> Reader:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.listed import ListedImages, Listing, age_bands, needs_size
 from dpstudy.data.reader import Reader
 from dpstudy.data.source import inside, location
 from dpstudy.data.table import TextTable, read_text_table
-from dpstudy.errors import StudyError
 
 FINDINGS = ("Atelectasis", "Cardiomegaly", "Consolidation", "Edema", "Pleural Effusion")  # those that are ranked
 _LISTS = {"train": "train.csv", "test": "valid.csv"}

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.reader import Rows
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
 
 
 class Drawn:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
-from dpstudy.errors import StudyError
 
 FONTS = (
     "DejaVuSans", "DejaVuSans-Bold", "DejaVuSans-BoldOblique", "DejaVuSans-Oblique", "DejaVuSansMono",

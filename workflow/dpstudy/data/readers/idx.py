@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.download import fetch
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, read_bytes, single_labels
-from dpstudy.errors import StudyError
 
 _FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),

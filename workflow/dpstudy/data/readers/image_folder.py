@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.suggest import suggestion
 from dpstudy.data.images import decode_all, image_options
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location
-from dpstudy.errors import StudyError
-from dpstudy.suggest import suggestion
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff")
 _LISTED = 8  # classes that a message names

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.images import Mosaic, decode_all, image_options, pair
@@ -15,7 +16,6 @@ from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import check_names, class_names, inside, location
 from dpstudy.data.table import TextTable, further, read_text_table
-from dpstudy.errors import StudyError
 
 
 def open(options: dict, data_root: Path) -> Reader:

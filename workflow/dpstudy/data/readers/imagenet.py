@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.listed import ListedImages, Listing, needs_size
 from dpstudy.data.reader import Reader
 from dpstudy.data.source import class_names, location
-from dpstudy.errors import StudyError
 
 _POOLS = {"train": "train", "test": "val"}
 _SUFFIXES = (".jpeg", ".jpg", ".png")

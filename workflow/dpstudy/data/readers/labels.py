@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import column_values, read_table
+from dpstudy.core.npy import read_npy
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import check_unique, class_names, location, multi_labels, single_labels
 from dpstudy.data.table import read_text_table
-from dpstudy.errors import StudyError
-from dpstudy.files import column_values, read_table
-from dpstudy.npy import read_npy
 
 _GROUP = "group_"
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.npy import read_npy
 from dpstudy.data.images import Mosaic, pair
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, single_labels
-from dpstudy.errors import StudyError
-from dpstudy.npy import read_npy
 
 _SUFFIXES = (".webp", ".png")
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, read_table
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import PERCENT
 from dpstudy.evaluation.summary import cell_name, values_by_cell
-from dpstudy.files import read_json, read_table
 from dpstudy.tables.claims import anon_smoothing_printed, de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of

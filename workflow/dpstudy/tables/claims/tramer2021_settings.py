@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 from itertools import pairwise
 
-from dpstudy.errors import StudyError
+from dpstudy.core.errors import StudyError
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.calibration import affordable, calibrate
 from dpstudy.privacy.events import Event

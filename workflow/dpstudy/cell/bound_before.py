@@ -1,0 +1,66 @@
+"""Which cells were looked at before, so that not all of a study's files are read at each start."""
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from dpstudy.cell import bound
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, sha256
+
+_KEPT = ".snakemake/dpstudy-bound.json"
+_FILES = (bound.MODEL, bound.SCORES, bound.LEDGER, bound.CURVE, bound.RUN, bound.METRICS)
+
+
+class BoundBefore:
+    """`Binding.faults`, of cells whose files have changed since they were last found to belong together.
+
+    A file that was put in the place of another has another number on its disk or another time of change (ctime),
+    which nobody can set, whatever time of modification it was given.
+
+    Args:
+        path: where the cells that were found so are kept.
+    """
+
+    def __init__(self, binding: bound.Binding, path: str = _KEPT):
+        self.binding, self._path, self._mark = binding, path, sha256(bound.__file__)
+        try:
+            known: object = read_json(path)
+        except StudyError:
+            known = None
+        self._known = known if isinstance(known, dict) else {}
+        self._before = dict(self._known)
+
+    def faults(self, cell: str, metrics: bool = True) -> list[str]:
+        """As of `Binding.faults`."""
+        key = cell if metrics else f"{cell} without metrics"
+        present = self._signature(cell)
+        if self._known.get(key) == present:
+            return []
+        if not (found := self.binding.faults(cell, metrics)):
+            self._known[key] = present
+        return found
+
+    def keep(self) -> None:
+        """Write down what was found; where nothing can be written, nothing is."""
+        if self._known == self._before:
+            return
+        temporary = Path(f"{self._path}.{os.getpid()}.tmp")  # `make status` may look on while a study runs
+        with contextlib.suppress(OSError):
+            os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
+            temporary.write_text(json.dumps(self._known), encoding="utf-8")
+            os.replace(temporary, self._path)
+
+    def _signature(self, cell: str) -> str:
+        """A hash of what the system knows of a cell's files, and of what the book has of it."""
+        cells, runs = (Path(self.binding.results, room, cell) for room in ("cells", "runs"))
+        paid = self.binding.paid.of(cell) if self.binding.paid else {}
+        told: list = [self._mark, sorted(paid.items())]
+        for folder in (cells, *sorted(runs.glob("seed=*"))):
+            for name in _FILES:
+                with contextlib.suppress(OSError):
+                    stat = os.stat(folder / name)
+                    told.append([str(folder / name), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns])
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()

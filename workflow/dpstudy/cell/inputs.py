@@ -1,0 +1,262 @@
+"""What a cell is made from: its public settings, the folders it reads, and the problem that they pose."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.config.cells import Cell
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensors, sha256
+from dpstudy.data.weak_delta import check_delta
+from dpstudy.features import images, shards
+from dpstudy.features.batches import ShardBatches
+from dpstudy.features.shards import FeatureTable
+from dpstudy.methods.problem import Problem
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.spending import Spending
+from dpstudy.provenance.hashes import cell_fingerprint, library_hash, listed_code
+
+
+class UnreadableError(StudyError):
+    """Training rows that cannot be read: no hyper-parameter is to blame."""
+
+
+@dataclass(frozen=True)
+class CellRequest:
+    """One cell's public settings.
+
+    Attributes:
+        cell: which cell.
+        options: the entry's hyper-parameters, overrides applied.
+        dataset: reader, delta, unit and positives of the private data set; not_accounted, what was done to it outside
+            the ledger, where there is anything.
+        seeds: to train.
+        noise: "seeded" or "secure".
+        metrics: of a search, which maximises the first; a training judges no scores.
+        not_accounted: what the study does outside the ledger, a sentence each.
+        code: source files that the cell runs on.
+        library: their hash when the study was laid out.
+        checkpoint: where a single seed keeps its checkpoint, or None.
+        on_training: tell how models do on their training records too, without noise.
+        spent: where trainings with secure noise are written down, or None.
+        spend_again: a cell that stands there may be trained once more.
+        ceiling: the most epsilon that all trainings on the same records may spend together, or None.
+        records: whose they are, for that book (locations.records_of).
+        origin: a hash of how the config makes what the cell reads.
+    """
+
+    cell: Cell
+    options: dict
+    dataset: dict
+    seeds: Sequence[int]
+    noise: str
+    metrics: Sequence[str]
+    not_accounted: Sequence[str]
+    code: Sequence[str]
+    library: str
+    checkpoint: str | None = None
+    on_training: bool = False
+    spent: str | None = None
+    spend_again: bool = False
+    ceiling: str | None = None
+    records: str = ""
+    origin: str = ""
+
+    @classmethod
+    def of(cls, wildcards, params, code: str | Sequence[str], **more) -> "CellRequest":
+        """A request from what a rule is told: the cell's wildcards, and the parameters of training, tuning and attacks.
+
+        Args:
+            code: the file that lists the job's code (provenance.list_code), or the files themselves.
+            more: the fields that not all of these rules have.
+        """
+        cell = Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon)
+        shared = {key: getattr(params, key) for key in ("options", "dataset", "noise", "library")}
+        return cls(cell=cell, code=listed_code(code) if isinstance(code, str) else list(code), **shared, **more)
+
+    @property
+    def spending(self) -> Spending | None:
+        """The book of what secure noise has spent; None where none is drawn, or nobody keeps it."""
+        return Spending(self.spent, self.spend_again, self.ceiling) if self.spent and self.noise == "secure" else None
+
+    @property
+    def fingerprint(self) -> str:
+        """The config hash of this cell with these seeds."""
+        told = (self.options, self.dataset, self.seeds, self.noise, self.on_training, self.origin)
+        return cell_fingerprint(*told)
+
+    def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
+        """The noise of one seed of this cell; `trial` tells apart the runs of a phase."""
+        shared = self.options.get("shared_noise", False)
+        return NoiseSource(self.noise, self.cell.path, phase, trial, seed, shared=shared)
+
+    def check_library(self) -> None:
+        """Refuse to work with code that was edited since the study was laid out: nobody could say what made the result.
+
+        Raises:
+            StudyError: the code has changed.
+        """
+        if library_hash(self.code) != self.library:
+            raise StudyError(
+                f"cell {self.cell.path}: the library was edited while the study ran; run the same command again"
+            )
+
+
+@dataclass(frozen=True)
+class CellInputs:
+    """What a cell, or the search for its hyper-parameters, reads.
+
+    Attributes:
+        train: folders of feature shards, one a split: what is learned from.
+        held_out: the folder of the split that models are scored on: test for cells, validation for a search.
+        kept: what de-duplication against each public set kept.
+        statistics: private sums over the splits of `train`, which replace their features; or empty.
+        trials: a finished search, or None.
+        validation: the folder of the split on which paid tuning scores, or None.
+        start: a file of public weights to start from, or None.
+        public: a file of public points that a method may read beside its rows, or None.
+        scaling: the folders hold images as they are, for a method that scales them so; None: features.
+    """
+
+    train: tuple[str, ...]
+    held_out: str
+    kept: tuple[str, ...] = ()
+    statistics: tuple[str, ...] = ()
+    trials: str | None = None
+    start: str | None = None
+    scaling: str | None = None
+    public: str | None = None
+    validation: str | None = None
+
+    def held_out_rows(self) -> FeatureTable:
+        """What models are scored on.
+
+        Raises:
+            StudyError: a file is missing or damaged.
+        """
+        return (images if self.scaling else shards).load(self.held_out, kept=self.kept)
+
+    def training_tables(self) -> Iterator[FeatureTable]:
+        """The shards that are learned from, one at a time.
+
+        Raises:
+            StudyError: a file is missing or damaged.
+        """
+        for folder in self.train:
+            yield from (images if self.scaling else shards).iterate(folder, kept=self.kept)
+
+    def beside(self) -> dict[str, object]:
+        """What a method that can use it is told beside its rows: `start`, `scaling`, and `public` points (N, d), where
+        there are any."""
+        found = {key: value for key in ("start", "scaling") if (value := getattr(self, key))}
+        return found | ({"public": read_tensors(self.public)["points"]} if self.public else {})
+
+    def manifests(self) -> list[dict]:
+        """The manifests of the private splits that a cell touches.
+
+        Raises:
+            StudyError: one is missing or damaged, or the splits differ in layout or classes.
+        """
+        read = (images if self.scaling else shards).read_manifest
+        folders = list(dict.fromkeys((*self.train, *((self.validation,) if self.validation else ()))))
+        found = [read(folder) for folder in folders]
+        for folder, manifest in zip(folders, found, strict=True):
+            for key in ("shape", "dtype", "classes", "multi_label"):
+                if manifest[key] != found[0][key]:
+                    raise StudyError(
+                        f"{folder}/manifest.json: its {key} is {manifest[key]}, that of {self.train[0]} "
+                        f"{found[0][key]}; delete both folders and run the study again"
+                    )
+        return found
+
+    def vouchers(self) -> dict[str, str]:
+        """Split (or "kept-0", ...) -> the file that vouches for its data."""
+        folders = (*self.train, self.held_out, *((self.validation,) if self.validation else ()))
+        paths = {Path(folder).name: f"{folder}/manifest.json" for folder in folders}
+        paths |= {f"kept-{number}": path for number, path in enumerate(self.kept)}
+        paths |= {"start": self.start} if self.start else {}
+        return paths | ({"public": self.public} if self.public else {})
+
+    def hashes(self) -> dict[str, str]:
+        """The hashes of these files, and how images are scaled."""
+        scaling = {"scaling": self.scaling} if self.scaling else {}
+        return {name: sha256(path)[:16] for name, path in self.vouchers().items()} | scaling
+
+
+class TrainingRows:
+    """(features, labels) batches of what a cell learns from; each iteration reads them anew.
+
+    Attributes:
+        rows, nbytes: as of ShardBatches.
+
+    Raises:
+        UnreadableError: while iterating: a file is missing or damaged, or was changed since the first pass.
+    """
+
+    def __init__(self, inputs: CellInputs):
+        self._source = (images.ImageBatches if inputs.scaling else ShardBatches)(inputs.train, inputs.kept)
+        self.rows, self.nbytes = self._source.rows, self._source.nbytes
+
+    def __len__(self) -> int:
+        """How many batches a pass has."""
+        return len(self._source)
+
+    def subjects(self) -> np.ndarray:
+        """(rows,) whose each record of a pass is, after a first pass; for units of several records."""
+        return self._source.subjects()
+
+    def places(self) -> np.ndarray:
+        """(rows,) the place of each record of a pass among all, those left out counted; after a first pass."""
+        return self._source.places()
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        try:
+            yield from self._source
+        except StudyError as error:
+            raise UnreadableError(str(error)) from error
+
+
+def units(manifests: Sequence[dict], unit: str) -> int:
+    """How many units ("record" or "subject") these splits have."""
+    return sum(manifest["subjects" if unit == "subject" else "rows"] for manifest in manifests)
+
+
+def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
+    """The public facts of learning from these splits; n counts the units of all, before any record is dropped.
+
+    Raises:
+        StudyError: delta is not below 1/n on own data (elsewhere that is a warning).
+    """
+    by_subject, delta = request.dataset["unit"] == "subject", float(request.dataset["delta"])
+    n = units(manifests, request.dataset["unit"])
+    check_delta(request.cell.dataset, request.dataset, n)
+    return Problem(
+        n,
+        tuple(manifests[0]["shape"]),
+        len(manifests[0]["classes"]),
+        Budget(request.cell.epsilon, delta, request.options["accounting"]),
+        request.dataset["positives"],
+        request.options["sanitise"],
+        request.dataset.get("per_subject", 1) if by_subject else 1,
+        secure=request.noise == "secure",
+    )
+
+
+def training_data(method, parameters, problem: Problem, inputs: CellInputs):
+    """What the method's `fit` learns from: its private sums, added up over splits, or what it prepares of the features.
+
+    Raises:
+        StudyError: a file is missing or damaged, or labels are out of range.
+    """
+    if not inputs.statistics:
+        return method.prepare(TrainingRows(inputs), parameters, problem, **inputs.beside())
+    from dpstudy.methods.sufficient_statistics import Statistics
+
+    first, *others = inputs.statistics
+    total = Statistics.load(first)
+    for path in others:
+        total += Statistics.load(path)
+    return total

@@ -1,0 +1,238 @@
+"""Models that secure noise has paid for: kept, and neither overwritten in silence nor paid for again.
+
+What a run is about to train is looked at before its first job: Snakemake removes what a job shall make before the job
+itself could object, and a model that is gone was paid for in vain.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dpstudy.cell.bound import releases_of
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, read_tensor_metadata, sha256
+from dpstudy.privacy.paid_store import PaidStore, name_of
+from dpstudy.privacy.spending import Spending, is_begun
+
+OVERWRITTEN = (
+    "cell {}: its model was trained with secure noise, and this run would train another in its place; what it spent "
+    "would be lost. Copy it elsewhere, or undo what was changed; else write release: {{spend_again: true}}"
+)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A training that was begun: its name, and what began it (`made_by` of its run, and its seed)."""
+
+    training: str
+    made_by: dict
+
+
+@dataclass(frozen=True)
+class Due:
+    """A training that a run is about to start.
+
+    Attributes:
+        cell: its path among cells.
+        seeds: that it trains.
+        ledger: the file that it would write.
+        outputs: all files that it would write, by key.
+        fingerprint: the config hash of what it would train.
+    """
+
+    cell: str
+    seeds: Sequence[int]
+    ledger: str
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    fingerprint: str = ""
+
+
+def store_of(book: Spending) -> PaidStore:
+    """The store beside a book."""
+    return PaidStore(book.path.with_name("paid"))
+
+
+class PaidModels:
+    """What the book and the store beside it know of trainings; read once.
+
+    Raises:
+        StudyError: the book is damaged.
+    """
+
+    def __init__(self, book: Spending):
+        self.book, self.store = book, store_of(book)
+        entries = book.trainings()
+        self._last = {(entry["cell"], entry["seed"]): entry for entry in entries if not is_begun(entry)}
+        self._begun = {(entry["cell"], entry["seed"]) for entry in entries if is_begun(entry)}
+        self._named = {name_of(entry["files"]) for entry in entries if "files" in entry}
+
+    def cells(self) -> set[str]:
+        """The cells that stand in the book."""
+        return {cell for cell, _ in self._last}
+
+    def knows(self, cell: str, seeds: Sequence[int]) -> bool:
+        """Whether a training of a cell, with any of the seeds, was begun or has ended."""
+        return any((cell, seed) in self._last or (cell, seed) in self._begun for seed in seeds)
+
+    def lines(self, cell: str, seeds: Sequence[int]) -> list[dict]:
+        """The last line of the book for each of the seeds that have one."""
+        return [self._last[cell, seed] for seed in seeds if (cell, seed) in self._last]
+
+    def find(self, cell: str, seeds: Sequence[int]) -> Path | None:
+        """The folder of the training that the book has last for these seeds together; None: it is not in the store.
+
+        Of lines that name no files, that of an earlier version, it is the folder that no line names.
+        """
+        lines = self.lines(cell, seeds)
+        if not lines or len(lines) < len(seeds) or any(line.get("files") != lines[0].get("files") for line in lines):
+            return None
+        place = self.store.place(cell, seeds)
+        if files := lines[0].get("files"):
+            folders = [place / name_of(files)]
+        else:
+            folders = [path for path in self.store.trainings(cell, seeds) if path.name not in self._named]
+        return folders[0] if len(folders) == 1 and folders[0].is_dir() else None
+
+    def unbooked(self, cell: str, seeds: Sequence[int]) -> list[Path]:
+        """The folders of trainings that ended before the book had them, as a death leaves them."""
+        old = [releases_of(line["ledger"]) for line in self.lines(cell, seeds) if "files" not in line]
+        folders = [path for path in self.store.trainings(cell, seeds) if path.name not in self._named]
+        return [path for path in folders if releases_of(read_json(path / "ledger.json")) not in old]
+
+    @staticmethod
+    def begun_at(checkpoint: Path) -> Begun | None:
+        """The training that a checkpoint is of; None: there is none, or a damaged one."""
+        try:
+            told = read_tensor_metadata(checkpoint)
+            return Begun(told["training"], json.loads(told["made_by"]))
+        except (StudyError, KeyError, ValueError):
+            return None
+
+    def goes_on(self, due: Due) -> str | None:
+        """The name of the training that a due one goes on with, by its checkpoint; None: it begins."""
+        begun = self.begun_at(self.store.checkpoint(due.cell, due.seeds))
+        return begun.training if begun and begun.made_by["config"] == due.fingerprint else None
+
+    def config_of(self, due: Due) -> str | None:
+        """The config hash of a training that is in the store, or can be put there; None: there is none."""
+        folder = self.find(due.cell, due.seeds)
+        if folder is None and not self._is_booked(due):
+            return None
+        return read_json(folder / "run.json" if folder else due.outputs["run"])["made_by"]["config"]
+
+    def keep(self, due: Due) -> Path | None:
+        """The folder of a training in the store, None where there is none. What lies among the outputs alone, as an
+        earlier version left it, is put there where the book vouches for it.
+
+        Raises:
+            StudyError: a file of the store is not as it was written, and not among the outputs either.
+        """
+        folder = self.find(due.cell, due.seeds)
+        try:
+            if folder:
+                self.store.check(folder)
+                return folder
+        except StudyError:
+            if not self._is_booked(due):
+                raise
+        if self._is_booked(due):
+            self.store.add(due.cell, due.seeds, lambda folder: _copy(due.outputs, folder))
+        return self.find(due.cell, due.seeds)
+
+    def _is_booked(self, due: Due) -> bool:
+        """Whether the outputs are there, and are of the training that the book has last for these seeds."""
+        lines, paths = self.lines(due.cell, due.seeds), due.outputs.values()
+        if not paths or len(lines) < len(due.seeds) or not all(map(os.path.exists, paths)):
+            return False
+        try:
+            run, ledger = read_json(due.outputs["run"]), read_json(due.outputs["ledger"])
+            files = {os.path.basename(path): sha256(path) for path in paths}
+        except StudyError:
+            return False
+        return [row["seed"] for row in run["seeds"]] == list(due.seeds) and all(
+            releases_of(line["ledger"]) == releases_of(ledger) and line.get("files", files) == files for line in lines
+        )
+
+    def vouches(self, metrics: Mapping, key: str, told: str | None, present: str) -> bool:
+        """Whether a cell may be tabled although it was not made by the `present` library or data, but by that `told`
+        (`key` is as of `summary.check_made_by`): its models were paid for, and the data are the same records.
+
+        Raises:
+            StudyError: a file of the store is not as it was written.
+        """
+        if key != "library" and not (key.startswith("data (") and told and self.store.same(told, present)):
+            return False
+        made, seeds = _without_config(metrics["made_by"]), [row["seed"] for row in metrics["seeds"]]
+        cell = "{dataset}/{features}/{entry}/eps={epsilon}".format(**metrics)
+        if (together := self.find(cell, seeds)) is not None:
+            return self._made(together) == made
+        folders = [self.find(cell, [seed]) for seed in seeds]
+        made_each = [self._made(folder) for folder in folders if folder is not None]
+        return len(made_each) == len(folders) and made_each[0] == made
+
+    def _made(self, folder: Path) -> dict:
+        self.store.check(folder)
+        return _without_config(read_json(folder / "run.json")["made_by"])
+
+
+def _without_config(made_by: Mapping) -> dict:
+    """What made a model, but for what a cell has beyond its seeds."""
+    return {key: value for key, value in made_by.items() if key not in ("config", "evaluation", "others")}
+
+
+def _copy(outputs: Mapping[str, str], folder: Path) -> None:
+    for path in outputs.values():
+        shutil.copyfile(path, folder / os.path.basename(path))
+
+
+def guard(due: Iterable[Due], book: Spending, secure: bool, others: bool = False) -> bool:
+    """Keep what a run is about to remove of paid models, and refuse the run where something would be lost by it.
+
+    Args:
+        due: all trainings of the run.
+        book: what was spent; where it allows to spend again, what is of other settings or records is lost.
+        secure: the run draws secure noise.
+        others: cells that are not trained are scored in this run.
+
+    Returns:
+        whether a job of the run may refuse to train a cell; the others are then to go on.
+
+    Raises:
+        StudyError: names the cell, and how many more there are.
+    """
+    trainings, paid, booked = list(due), PaidModels(book), False
+    refusals, lossless = [], True
+    for training in trainings:
+        booked = booked or (secure and paid.knows(training.cell, training.seeds))
+        sentence, kept = _refusal(training, paid, secure)
+        if sentence:
+            refusals.append(sentence)
+            lossless = lossless and kept
+    if book.again:
+        return False
+    if refusals and not (lossless and (others or len(refusals) < len(trainings))):
+        more = f" ({len(refusals) - 1} more cells likewise)" if len(refusals) > 1 else ""
+        raise StudyError(f"nothing was run: {refusals[0]}{more}")
+    return booked
+
+
+def _refusal(training: Due, paid: PaidModels, secure: bool) -> tuple[str | None, bool]:
+    """Why it must not be trained (None: it may, or is taken from the store), and whether its job can say so itself
+    without a loss."""
+    if secure and paid.knows(training.cell, training.seeds):
+        folder = None
+        try:
+            folder = paid.keep(training)
+            if folder and read_json(folder / "run.json")["made_by"]["config"] == training.fingerprint:
+                return None, True
+            paid.book.check(training.cell, training.seeds, paid.goes_on(training))
+        except StudyError as error:
+            there = map(os.path.exists, (training.ledger, *training.outputs.values()))
+            return str(error), folder is not None or not any(there)
+    path = Path(training.ledger)
+    if path.exists() and (ledger := read_json(path)).get("noise") == "secure" and ledger.get("events"):
+        return OVERWRITTEN.format(training.cell), False
+    return None, True

@@ -1,0 +1,251 @@
+"""A training that secure noise pays for: kept before it is published, and taken again where it was paid for before.
+
+First its files, or its first checkpoint, are in the store, whole; then the book has them; then they are used. Whoever
+comes after a death in between finds them in the store, and writes them down.
+"""
+
+import contextlib
+import functools
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.cell.paid_models import Begun, PaidModels, store_of
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
+from dpstudy.privacy.paid_store import hashes_of, name_of, publish
+from dpstudy.privacy.spending import BeyondBudgetError, OvertakenError, Spending
+
+OTHER_DATA = (
+    "cell {}: it was trained with secure noise, and what it learned from or was tested on ({}) is not what is there "
+    "now, or nobody can tell; training it again spends as much again. Undo what was changed, and it is taken as it is "
+    "from {}; else write release: {{spend_again: true}} (docs/own-data.md)"
+)
+_SKEW_SECONDS = 2  # that clocks of a cluster may differ by
+_log = logging.getLogger("dpstudy")
+
+
+def take_or_train(
+    request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str], train: Callable[[], None]
+) -> None:
+    """Publish what was paid for, where today's config and records are its own, without drawing noise; else train it.
+
+    Args:
+        train: calls `train_cell`, here or in processes of its own.
+
+    Raises:
+        StudyError: it learned from other records, a file of the store is not as it was written, or as of `train_cell`.
+    """
+    book, cell = request.spending, request.cell.path
+    if book is None:
+        return train()
+    with store_of(book).claim(cell, request.seeds):
+        write_down(request)
+        if not take(request, inputs, outputs):
+            _check_clock(inputs)
+            train()
+
+
+def write_down(request: CellRequest) -> None:
+    """Enter into the book what a death left in the store before it stood there.
+
+    Raises:
+        StudyError: it is beyond the budget, and leaves nothing.
+    """
+    book, cell = request.spending, request.cell
+    assert book is not None
+    paid, last = PaidModels(book), PaidModels.begun_at(checkpoint_of(request))
+    for folder in paid.unbooked(cell.path, request.seeds):
+        paid.store.check(folder)
+        made, ledger = read_json(folder / "run.json")["made_by"], read_json(folder / "ledger.json")
+        files = hashes_of(folder)
+        training = last.training if last and last.made_by["config"] == made["config"] else None
+        told = functools.partial(book.record, files=files, config=made["config"], training=training)
+        try:
+            told(cell.dataset, cell.path, request.seeds, ledger, request.records)
+        except BeyondBudgetError:
+            paid.store.remove(cell.path, request.seeds, files)
+            raise
+        _log.info("cell %s: trained before, by a process that ended before it was written down: %s", cell.path, folder)
+
+
+def take(request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str]) -> bool:
+    """Publish a training that was paid for before, where today's config and records are its own; nothing is drawn, and
+    nothing written down.
+
+    Returns:
+        False: it is to be trained, or the training will refuse it.
+
+    Raises:
+        StudyError: it learned from other records, or a file of the store is not as it was written.
+    """
+    book, cell = request.spending, request.cell.path
+    if book is None:
+        return False
+    paid = PaidModels(book)
+    folder = paid.find(cell, request.seeds)
+    if folder is None:
+        return False
+    paid.store.check(folder)
+    made = read_json(folder / "run.json")["made_by"]
+    if made["config"] != request.fingerprint or any(
+        not (folder / os.path.basename(path)).exists() for path in outputs.values()
+    ):
+        return False
+    if others := _other_data(made["data"], inputs, paid):
+        if book.again:
+            return False
+        raise StudyError(OTHER_DATA.format(cell, ", ".join(others), folder))
+    publish(folder, outputs)
+    remove_checkpoint(request)
+    _log.info("cell %s: paid for already, and taken as it is from %s (library %s)", cell, folder, made["library"])
+    return True
+
+
+def _other_data(then: Mapping[str, str], inputs: CellInputs, paid: PaidModels) -> list[str]:
+    """What of a training's data is not the same now, by name."""
+    now, files = inputs.hashes(), inputs.vouchers()
+    changed = [name for name in now if name in then and then[name] != now[name]]
+    for name in changed:
+        if name in files:
+            paid.store.note_content(files[name])
+    same = {name for name in changed if name in files and paid.store.same(then[name], now[name])}
+    return sorted(then.keys() ^ now.keys() | (set(changed) - same))
+
+
+def _check_clock(inputs: CellInputs) -> None:
+    """Refuse to train while the clock is behind the inputs': Snakemake would throw the outputs away.
+
+    Raises:
+        StudyError: names the file.
+    """
+    now = time.time() + _SKEW_SECONDS
+    for path in inputs.vouchers().values():
+        if (made := os.stat(path).st_mtime) > now:
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(made))
+            raise StudyError(
+                f"{path}: was made at {when}, which the clock of this machine has not reached; nothing was trained. "
+                "Set the clock, and run the same command again"
+            )
+
+
+def checkpoint_of(request: CellRequest) -> Path:
+    """Where a training keeps its checkpoint, if it keeps one: in the store, where it is paid for."""
+    if book := request.spending:
+        return store_of(book).checkpoint(request.cell.path, request.seeds)
+    return Path(request.checkpoint or os.devnull)
+
+
+def remove_checkpoint(request: CellRequest) -> None:
+    """Remove what is of no use any more."""
+    if request.checkpoint:
+        checkpoint_of(request).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def unbooked_forgotten(request: CellRequest) -> Iterator[None]:
+    """Where a training is beyond the budget, remove a checkpoint that the book has not: it is a noisy model too."""
+    try:
+        yield
+    except BeyondBudgetError:
+        last, book = PaidModels.begun_at(checkpoint_of(request)), request.spending
+        if book and not (last and _entry_of(book, last.training)):
+            remove_checkpoint(request)
+        raise
+
+
+def resumed(request: CellRequest, inputs: CellInputs) -> Begun | None:
+    """The training that secure noise has paid for in part and that this one goes on with: it has the same config, and
+    its data are the same records, whichever version of the program began it. None: this one begins.
+
+    Raises:
+        StudyError: it learned from other records.
+    """
+    book, last = request.spending, PaidModels.begun_at(checkpoint_of(request))
+    if book is None or last is None or last.made_by["config"] != request.fingerprint:
+        return None
+    if last.made_by["library"] != request.library and _entry_of(book, last.training) is None:
+        return None  # nobody can tell what it planned, and nobody has seen it
+    if others := _other_data(last.made_by["data"], inputs, PaidModels(book)):
+        if book.again:
+            return None
+        raise StudyError(OTHER_DATA.format(request.cell.path, ", ".join(others), checkpoint_of(request)))
+    return last
+
+
+def _entry_of(book: Spending, training: str) -> dict | None:
+    """The line with which a training was begun."""
+    return next((entry for entry in book.entries() if entry.get("training") == training), None)
+
+
+def pay(
+    request: CellRequest,
+    ledger: Mapping,
+    outputs: Mapping[str, str],
+    save: Callable[[Mapping[str, str]], None],
+    known: int,
+    training: str | None = None,
+) -> None:
+    """Keep what a training made, write down what it spent, and only then publish it.
+
+    Args:
+        save: writes the files to paths, by the keys of `outputs`.
+        known: how many trainings the book had of it when it began.
+        training: its name, where it has a checkpoint.
+
+    Raises:
+        StudyError: it is beyond the budget, and leaves nothing; or the disk is full.
+    """
+    book, cell, seeds = request.spending, request.cell, request.seeds
+    assert book is not None
+    store = store_of(book)
+    files = store.add(
+        cell.path,
+        seeds,
+        lambda folder: save({key: str(folder / os.path.basename(path)) for key, path in outputs.items()}),
+    )
+    told = functools.partial(book.record, files=files, config=request.fingerprint, training=training, known=known)
+    try:
+        told(cell.dataset, cell.path, seeds, ledger, request.records)
+    except BeyondBudgetError:
+        store.remove(cell.path, seeds, files)
+        raise
+    except OvertakenError:  # nobody has seen this one
+        store.remove(cell.path, seeds, files)
+        folder = PaidModels(book).find(cell.path, seeds)
+        if folder is None or read_json(folder / "run.json")["made_by"]["config"] != request.fingerprint:
+            book.check(cell.path, seeds)
+            raise
+        _log.info("cell %s: another process has trained it meanwhile; its model is taken", cell.path)
+        publish(folder, outputs)
+    else:
+        publish(store.place(cell.path, seeds) / name_of(files), outputs)
+
+
+def begin(request: CellRequest, ledger: Mapping, training: str) -> None:
+    """Write down a training of which there is a checkpoint, unless the book has it.
+
+    Raises:
+        StudyError: it is beyond the budget, and leaves no checkpoint; or the disk is full.
+    """
+    book, cell = request.spending, request.cell
+    assert book is not None
+    if entry := _entry_of(book, training):
+        if entry["ledger"]["events"] != json.loads(json.dumps(ledger["events"])):
+            raise StudyError(
+                f"cell {cell.path}: its training was begun by another version of the program, which planned other "
+                "noise, and its steps so far are not what this one would count; let that version finish it, or write "
+                "release: {spend_again: true} and remove its checkpoint, "
+                f"{checkpoint_of(request)} (docs/own-data.md)"
+            )
+        return
+    told = functools.partial(book.record, config=request.fingerprint, training=training)
+    try:
+        told(cell.dataset, cell.path, request.seeds, ledger, request.records)
+    except BeyondBudgetError:
+        remove_checkpoint(request)
+        raise

@@ -1,0 +1,1 @@
+"""A study's config: loaded, checked, unfolded into cells."""

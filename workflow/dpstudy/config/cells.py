@@ -1,0 +1,102 @@
+"""Cells: the (data set, features, method entry, epsilon) combinations that a study unfolds into."""
+
+import copy
+import itertools
+from dataclasses import dataclass
+
+from dpstudy.schema.methods import is_beyond_target, method_schema
+from dpstudy.schema.reading import fill_defaults, schema
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One cell; its path is {dataset}/{features}/{entry}/eps={epsilon}."""
+
+    dataset: str
+    features: str
+    entry: str
+    epsilon: str
+
+    @property
+    def path(self) -> str:
+        """Where the cell lies under results/cells."""
+        return f"{self.dataset}/{self.features}/{self.entry}/eps={self.epsilon}"
+
+    def options(self, config: dict) -> dict:
+        """The entry's hyper-parameters with this cell's overrides; later overrides win.
+
+        What is tuned has no value here; what an override sets is not tuned.
+        """
+        options = copy.deepcopy(config["methods"][self.entry])
+        for override in config["overrides"]:
+            if _applies(override["match"], self):
+                _override(options, copy.deepcopy(override["set"]))
+        if "tuning" in options:
+            fill_defaults(options["tuning"], schema("tuning"), schema("tuning"))
+            for name in options["tuning"].get("space", {}):
+                options.pop(name, None)
+        if options["sanitise"] == "full" and self.epsilon == "inf":
+            options["sanitise"] = "none"
+        options.setdefault("accounting", config["accounting"])
+        return dict(sorted(options.items()))
+
+
+def matching(match: dict, key: str) -> list[str]:
+    """The names that an override's `match` lists for a key; empty where it lists none."""
+    value = match.get(key, [])
+    return [value] if isinstance(value, str) else value
+
+
+def beyond_target(config: dict) -> list[str]:
+    """The method entries of which cells certify more than their target epsilon by their nature, such as those with
+    shuffled batches (`x-beyond-target` of the method's schema)."""
+    found = []
+    for name, entry in config["methods"].items():
+        overrides = [o for o in config["overrides"] if name in (matching(o["match"], "entry") or [name])]
+        if any(is_beyond_target(entry | more) for more in ({}, *(override["set"] for override in overrides))):
+            found.append(name)
+    return found
+
+
+def _applies(match: dict, cell: Cell) -> bool:
+    return all(getattr(cell, key) in matching(match, key) for key in match)
+
+
+def _override(options: dict, values: dict) -> None:
+    if "tuning" in values:
+        values["tuning"] = options.get("tuning", {}) | values["tuning"]
+    options |= values
+    space = options.get("tuning", {}).get("space", {})
+    for name in values.keys() & space.keys():
+        del space[name]
+    if "tuning" in options and "space" in options["tuning"] and not space:
+        del options["tuning"]
+
+
+def unfold(config: dict) -> list[Cell]:
+    """Every cell of the study, in the config's order, each once.
+
+    Without `cells`, all combinations that fit: an entry that does not noise runs at epsilon inf only, and images as
+    they are serve only methods that read them.
+    """
+    blocks = config.get("cells", [{}])
+    found: dict[Cell, None] = {}
+    for block in blocks:
+        axes = itertools.product(
+            block.get("datasets", config["datasets"]),
+            block.get("features", config["features"]),
+            block.get("entries", config["methods"]),
+            block.get("epsilons", config["epsilons"]),
+        )
+        for cell in itertools.starmap(Cell, axes):
+            if _fits(config, cell):
+                found[cell] = None
+    return list(found)
+
+
+def _fits(config: dict, cell: Cell) -> bool:
+    entry = config["methods"][cell.entry]
+    extractor = config["features"][cell.features]["extractor"]
+    if extractor == "images" and not method_schema(entry["method"]).get("x-reads-images"):
+        return False
+    return entry.get("sanitise", "full") == "full" or cell.epsilon == "inf"

@@ -1,0 +1,151 @@
+"""Where a study's data and weights lie, and whether they are there; no file is opened."""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.suggest import suggestion
+
+
+def sources_of(config: dict) -> Iterator[tuple[str, dict]]:
+    """(place in the config, entry) of everything that a reader opens."""
+    for kind in ("datasets", "public"):
+        for name, entry in config[kind].items():
+            yield f"{kind}.{name}", entry
+            if "extra" in entry:
+                yield f"{kind}.{name}.extra", entry["extra"]
+
+
+def data_root(config: dict) -> str:
+    """The folder of the data sets: the environment variable DPSTUDY_DATA, else the config's `data_root`."""
+    return os.environ.get("DPSTUDY_DATA") or config["data_root"]
+
+
+_MOST_FOLDERS = 64  # that links of one data set lead to, each under its own name
+
+
+def records_of(config: dict, dataset: str, links: bool = True) -> str:
+    """Which records a data set has: short names, joined by "+", that do not depend on what a study calls it; behind a
+    "<" those of all folders around (`spending.about` reads them).
+
+    Each folder, or file, that is read has a name, a second one that enlarges the data set too; two data sets with a
+    name in common may have records in common: those that read, cut, sample or protect the same folder in two ways, or
+    one of which reads a folder around the other's. A folder that was moved is another one. The first name is of the
+    reader too, as in books that earlier versions wrote. Symbolic links are followed: folders that they lead to count as
+    read.
+
+    Args:
+        config: a study's, checked or as it was read.
+        dataset: one of its private ones.
+        links: look for links, which takes a second for each million files.
+    """
+    entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
+    root = data_root({"data_root": "data"} | config)
+    sources = [entry, *([entry["extra"]] if "extra" in entry else [])]
+    found: list[str] = []
+    around: list[str] = []
+    for source in sources:
+        folder = Path(root, source["location"]).resolve() if "location" in source else None
+        folders = [folder, *(_linked(folder) if links else ())] if folder else []
+        found += [f"{source['reader']} {folder or ''}", *map(str, folders)]
+        around += dict.fromkeys(str(parent) for one in folders for parent in one.parents)
+    own, outer = (
+        "+".join(hashlib.sha256(name.encode()).hexdigest()[:16] for name in names) for names in (found, around)
+    )
+    return f"{own}<{outer}" if outer else own
+
+
+def _linked(folder: Path) -> list[Path]:
+    """The folders outside of it that links below a folder lead to; where they are many, the one around them all."""
+    found, due = set(), [folder]
+    while due:
+        with contextlib.suppress(OSError), os.scandir(due.pop()) as entries:  # what cannot be read is read by nobody
+            for entry in entries:
+                if entry.is_symlink():
+                    target = Path(entry.path).resolve()
+                    target = target if target.is_dir() else target.parent
+                    if not target.is_relative_to(folder):
+                        found.add(target)
+                elif entry.is_dir():
+                    due.append(Path(entry.path))
+    if len(found) > _MOST_FOLDERS:
+        return [Path(os.path.commonpath(found))]
+    return sorted(found)
+
+
+def weights_file(config: dict, features: dict) -> Path | None:
+    """The file of a feature set's network, or of a start; None where its weights are fetched or drawn, or none."""
+    weights = features.get("weights", "random")
+    return None if weights in ("random", "hub") else Path(data_root(config)) / weights
+
+
+def check_locations(config: dict) -> None:
+    """Refuse a data set whose folder, or a network whose file of weights, is not there.
+
+    Raises:
+        StudyError: names the key and the path looked at, and what else is missing.
+    """
+    missing = list(_missing(config))
+    if missing:
+        others = ", ".join(f"{place} ({path})" for place, path, _ in missing[1:])
+        raise StudyError(missing[0][2] + (f". Nor are there: {others}" if others else ""))
+
+
+def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
+    """(key, path looked at, sentence) of each."""
+    for name, features in config["features"].items():
+        path = weights_file(config, features)
+        if path is not None and not path.exists():
+            place = f"features.{name}.weights"
+            yield (
+                place,
+                path,
+                f"{place}: {path} does not exist; put the weights of {features['model']!r} there, as safetensors "
+                "(docs/features.md), or set data_root or DPSTUDY_DATA",
+            )
+    for name, entry in config["methods"].items():
+        start = entry.get("start")
+        if not isinstance(start, dict):
+            continue
+        path = weights_file(config, start)
+        if path is None:
+            raise StudyError(
+                f"methods.{name}.start.weights: {start['weights']!r} names no file; give a safetensors file below "
+                "data_root, or leave `start` out for random weights"
+            )
+        if not path.exists():
+            place = f"methods.{name}.start.weights"
+            yield (
+                place,
+                path,
+                f"{place}: {path} does not exist; put weights of {entry['network']!r} there, as safetensors "
+                "(docs/features.md), or set data_root or DPSTUDY_DATA",
+            )
+    features = ((f"features.{name}", entry) for name, entry in config["features"].items())
+    for place, entry in (*sources_of(config), *features):
+        if "location" in entry and "download" not in entry:
+            path = Path(data_root(config)) / entry["location"]
+            if not path.exists():
+                yield (
+                    f"{place}.location",
+                    path,
+                    f"{place}.location: {path} does not exist{_like(path)}; put the data there, or set data_root or "
+                    "DPSTUDY_DATA",
+                )
+                continue
+            for key in ("table", "mosaic"):
+                if key in entry and not (file := path / entry[key]).is_file():
+                    yield (
+                        f"{place}.{key}",
+                        file,
+                        f"{place}.{key}: {file} does not exist{_like(file)}; `{key}` names a file in the folder of "
+                        "`location`",
+                    )
+
+
+def _like(file: Path) -> str:
+    """' (did you mean ...?)' where a file of a close name lies in the same folder."""
+    return suggestion(file.name, os.listdir(file.parent)) if file.parent.is_dir() else ""

@@ -1,0 +1,78 @@
+"""Where a study's networks come from: backbones of its own, and weights that the user brings."""
+
+from dpstudy.core.errors import StudyError
+from dpstudy.pretraining.options import complete
+from dpstudy.schema.messages import check_known
+
+UNMATCHED = "unmatched"
+
+
+def check_backbones(config: dict) -> None:
+    """Check the config's `backbones`.
+
+    Raises:
+        StudyError: a backbone's public set or a key does not exist, or keys do not go together.
+    """
+    for name, backbone in config["backbones"].items():
+        check_known(f"backbones.{name}.public", backbone["public"], config["public"], "public data set")
+        try:
+            complete(backbone)
+        except StudyError as error:
+            raise StudyError(f"backbones.{name}: {error}") from None
+
+
+def check_backbone(place: str, options: dict, config: dict) -> None:
+    """Check that a feature set or a fit names a backbone if its extractor takes one, and only then.
+
+    Raises:
+        StudyError: it does not, or there is no such backbone.
+    """
+    if options["extractor"] == "backbone":
+        if "backbone" not in options:
+            raise StudyError(f"{place}: the extractor 'backbone' needs the key 'backbone'")
+        check_known(f"{place}.backbone", options["backbone"], config["backbones"], "backbone")
+    elif "backbone" in options:
+        raise StudyError(f"{place}.backbone: the extractor {options['extractor']!r} does not take this key")
+
+
+def check_start(place: str, options: dict, config: dict) -> None:
+    """Check where an entry's training starts from.
+
+    Raises:
+        StudyError: no such backbone, or one of another architecture; or weights of unsaid origin.
+    """
+    start = options.get("start")
+    if isinstance(start, str):
+        check_known(place, start, config["backbones"], "backbone")
+        trained = config["backbones"][start]["architecture"]
+        if trained != options["network"]:
+            raise StudyError(f"{place}: the backbone {start!r} is a {trained}, not a {options['network']}")
+    elif start is not None:
+        check_origin(place, start, config)
+
+
+def check_origin(place: str, options: dict, config: dict) -> None:
+    """Refuse brought weights of which the config does not say what they were trained on.
+
+    Raises:
+        StudyError: it does not, or names no public set of the study.
+    """
+    found = options.get("trained_on")
+    if found is None:
+        raise StudyError(
+            f"{place}: what its weights were trained on was never compared with the private records; list the public "
+            f"sets in `trained_on`, so that they are, or write `trained_on: {UNMATCHED}`, which every ledger then says"
+        )
+    if found != UNMATCHED and config["dedup"]["drop"] == "public":
+        raise StudyError(
+            f"{place}.trained_on: with `dedup.drop: public` no private record is dropped, and weights that were "
+            f"brought have seen the public ones that match; use `drop: private`, or write `trained_on: {UNMATCHED}`"
+        )
+    for name in () if found == UNMATCHED else found:
+        check_known(f"{place}.trained_on", name, config["public"], "public data set")
+
+
+def publics_trained_on(options: dict | None) -> list[str]:
+    """The public sets of the study that brought weights were trained on."""
+    found = (options or {}).get("trained_on", UNMATCHED)
+    return [] if found == UNMATCHED else list(found)

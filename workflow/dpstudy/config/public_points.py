@@ -1,0 +1,37 @@
+"""Which cells read public points: those of the fit that their features are projected by."""
+
+from collections.abc import Mapping
+
+from dpstudy.config.cells import unfold
+from dpstudy.core.errors import StudyError
+from dpstudy.schema.methods import method_schema
+
+
+def reads_public(options: Mapping) -> bool:
+    """Whether an entry's method reads public points: one of the keys in its schema's `x-reads-public` is not at its
+    default, or is searched for."""
+    rules = method_schema(options["method"])
+    searched = options.get("tuning", {}).get("space", {})
+    return any(
+        key in searched or options.get(key, rules["properties"][key]["default"]) != rules["properties"][key]["default"]
+        for key in rules.get("x-reads-public", ())
+    )
+
+
+def check_public_points(config: dict) -> None:
+    """Every cell that reads public points has a feature set with a fit.
+
+    Raises:
+        StudyError: one has none.
+    """
+    may = {name for name, entry in config["methods"].items() if "x-reads-public" in method_schema(entry["method"])}
+    for cell in unfold(config) if may else ():
+        if cell.entry not in may or "fit" in config["features"][cell.features]:
+            continue
+        options = cell.options(config)
+        if reads_public(options):
+            keys = " and ".join(method_schema(options["method"])["x-reads-public"])
+            raise StudyError(
+                f"methods.{cell.entry}: {keys} read public points, which the feature set {cell.features!r} has not; "
+                f"give features.{cell.features} a fit on a public set, or leave the two apart in `cells`"
+            )

@@ -1,0 +1,100 @@
+"""The space of a search: hyper-parameter -> {low, high, log, integer} or {choices}, as the config has it."""
+
+import itertools
+import math
+from collections.abc import Mapping
+
+from dpstudy.core.errors import StudyError
+from dpstudy.privacy.secure_sampling import AnyGenerator
+
+Value = str | int | float | bool
+
+
+def check_space(space: Mapping[str, Mapping], place: str) -> None:
+    """Refuse bounds that no value lies between, and choices that cannot be told apart.
+
+    Args:
+        space: as the config's schema allows it.
+        place: where it stands in the config.
+
+    Raises:
+        StudyError: names the hyper-parameter, what is wrong, and what would be right.
+    """
+    for name, axis in space.items():
+        where = f"{place}.{name}"
+        if ("choices" in axis) == ("low" in axis or "high" in axis) or ("low" in axis) != ("high" in axis):
+            raise StudyError(f"{where}: give either 'low' and 'high', or 'choices'")
+        if "choices" in axis:
+            if len(set(map(str, axis["choices"]))) < len(axis["choices"]):
+                raise StudyError(f"{where}.choices: {axis['choices']!r} names something twice")
+            continue
+        low, high = axis["low"], axis["high"]
+        if not low < high:
+            raise StudyError(f"{where}: low {low!r} must be less than high {high!r}")
+        if axis["log"] and not low > 0:
+            raise StudyError(f"{where}.low: {low!r} must be more than 0, or `log: false`")
+        if axis["integer"] and not (float(low).is_integer() and float(high).is_integer()):
+            raise StudyError(f"{where}: low {low!r} and high {high!r} must be integers, as `integer: true` has it")
+
+
+def bounds(axis: Mapping) -> tuple[float, float] | tuple[int, int]:
+    """low and high, integers where the axis has integers only."""
+    kind = int if axis["integer"] else float
+    return kind(axis["low"]), kind(axis["high"])
+
+
+def corners(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
+    """Settings that together show every bound and every choice, for holding a space against a method's schema."""
+    ends = {name: list(axis["choices"]) if "choices" in axis else list(bounds(axis)) for name, axis in space.items()}
+    longest = max(map(len, ends.values()))
+    return [{name: values[min(index, len(values) - 1)] for name, values in ends.items()} for index in range(longest)]
+
+
+def grid(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
+    """Every combination of the choices; the last hyper-parameter changes fastest."""
+    values = itertools.product(*(axis["choices"] for axis in space.values()))
+    return [dict(zip(space, combination, strict=True)) for combination in values]
+
+
+def draw(space: Mapping[str, Mapping], generator: AnyGenerator) -> dict[str, Value]:
+    """A setting, uniform over choices and over ranges, or over the logarithm where an axis says so."""
+    return {name: _draw(axis, generator) for name, axis in space.items()}
+
+
+def _draw(axis: Mapping, generator: AnyGenerator) -> Value:
+    if "choices" in axis:
+        return axis["choices"][int(generator.integers(len(axis["choices"])))]
+    low, high = bounds(axis)
+    if axis["integer"] and not axis["log"]:
+        return int(generator.integers(int(low), int(high), endpoint=True))
+    value = math.exp(generator.uniform(math.log(low), math.log(high))) if axis["log"] else generator.uniform(low, high)
+    value = min(max(value, low), high)  # rounding may leave the range
+    return round(value) if axis["integer"] else float(value)
+
+
+def check_grid(space: Mapping[str, Mapping], place: str) -> None:
+    """Refuse a grid over a range.
+
+    Raises:
+        StudyError: names the hyper-parameter.
+    """
+    for name, axis in space.items():
+        if "choices" not in axis:
+            raise StudyError(f"{place}.{name}: `sampler: grid` needs 'choices', not a range")
+
+
+def as_cell(axis: Mapping, value: Value) -> Value:
+    """A value as a table of trials holds it: choices as text, since they may be of several types."""
+    return str(value) if "choices" in axis else value
+
+
+def from_cell(axis: Mapping, cell: Value) -> Value:
+    """The inverse of `as_cell`.
+
+    Raises:
+        KeyError: it is none of the choices.
+    """
+    if "choices" not in axis:
+        return cell
+    choices: dict[Value, Value] = {str(choice): choice for choice in axis["choices"]}
+    return choices[cell]

@@ -1,0 +1,107 @@
+"""What an entry's search may ask for, given its method and the data sets of its cells; whether it is paid for."""
+
+from dpstudy.config.cells import Cell, unfold
+from dpstudy.core.errors import StudyError
+from dpstudy.schema.methods import method_schema
+
+PAID_TUNING = "dpstudy.tuning.paid"  # named and not imported: cells that pay for nothing do not depend on it
+PAID = "validation, and paid for"
+SEARCHED = (
+    "The hyper-parameters were chosen by {} trials on a validation split of the private records; that search was not "
+    "paid for."
+)
+CHOSEN_BEFOREHAND = (
+    "The hyper-parameters were chosen beforehand (tuned on: {}); what that choice tells of private records was not "
+    "paid for."
+)
+
+
+def pays(options: dict) -> bool:
+    """Whether a cell's tuning is part of its training, and of its ledger."""
+    return options.get("tuning", {}).get("pay", "nothing") != "nothing"
+
+
+def unpaid_searches(config: dict) -> list[str]:
+    """The method entries, in the config's order, of which private cells have hyper-parameters from a search that nobody
+    pays for."""
+    private = ((cell, cell.options(config)) for cell in unfold(config) if cell.epsilon != "inf")
+    found = {cell.entry for cell, options in private if "tuning" in options and not pays(options)}
+    return [name for name in config["methods"] if name in found]
+
+
+def tuned_on(options: dict, tuning: dict) -> str:
+    """What the hyper-parameters of a cell were chosen on, as metrics.json has it.
+
+    Args:
+        tuning: of metrics.json, or empty.
+    """
+    if not tuning:
+        return options["tuned_on"]
+    searched = PAID if "pay" in tuning else "validation"
+    return searched if options["tuned_on"] == "nothing" else f"{options['tuned_on']}; the rest on {searched}"
+
+
+def unpaid_choices(beforehand: str, tuning: dict) -> list[str]:
+    """What a cell's ledger says of choices that nobody paid for, a sentence each: a search, and what an entry brings.
+
+    Args:
+        beforehand: the entry's `tuned_on`.
+        tuning: of metrics.json, or empty.
+    """
+    searched = [SEARCHED.format(tuning["trials"])] if tuning and "pay" not in tuning else []
+    return searched + ([] if beforehand == "nothing" else [CHOSEN_BEFOREHAND.format(beforehand)])
+
+
+def check_tuned(cell: Cell, options: dict, config: dict) -> None:
+    """Refuse a search that a cell cannot make.
+
+    Raises:
+        StudyError: no validation split; a hyper-parameter that saved sums are made for; fewer records where there are
+            sums over all of them, or where noise does not scale with their number.
+    """
+    tuning, place = options["tuning"], f"methods.{cell.entry}.tuning"
+    rules = method_schema(options["method"])
+    if not config["datasets"][cell.dataset]["splits"]["validation"]:
+        raise StudyError(
+            f"{place}: datasets.{cell.dataset}.splits.validation is 0, so there is nothing to tune on; "
+            "give it a fraction, such as 0.1"
+        )
+    if rules["x-reads"] == "statistics":
+        for name in ("clipping_norm", *rules.get("x-per-class", {})):
+            if name in tuning["space"]:
+                raise StudyError(
+                    f"{place}.space.{name}: {options['method']!r} solves from sums that are made once, for one {name}; "
+                    f"give {name} a value instead, or an entry for each"
+                )
+    if "records" in tuning:
+        _check_records(place, tuning, options, rules["x-reads"])
+    if pays(options):
+        _check_paid(place, tuning, options, rules)
+
+
+def _check_paid(place: str, tuning: dict, options: dict, rules: dict) -> None:
+    """What only tuning that is not paid for may do."""
+    if tuning["sampler"] == "tpe":
+        raise StudyError(f"{place}.sampler: 'tpe' looks at trials that nobody pays for; with `pay` give random or grid")
+    if "records" in tuning:
+        raise StudyError(f"{place}.records: is a heuristic of searches that are not paid for; leave it out")
+    if tuning["pay"] == "choice" and not rules.get("x-one-release"):
+        raise StudyError(
+            f"{place}.pay: 'choice' is for methods that solve every setting from one release; {options['method']!r} is "
+            "none: set pay: repeats"
+        )
+    if tuning["retrain"] and tuning["pay"] != "choice":
+        raise StudyError(f"{place}.retrain: goes with pay: choice; the best of several runs is released as it is")
+    if options["accounting"] != "certified":
+        raise StudyError(f"{place}.pay: needs accounting: certified, not {options['accounting']!r}")
+    if rules.get("x-audited") or options.get("shared_noise"):
+        raise StudyError(f"{place}.pay: there is no proved guarantee to pay from; leave it out")
+    if options.get("devices", 1) > 1:
+        raise StudyError(f"{place}.pay: trains on one device; set devices: 1")
+
+
+def _check_records(place: str, tuning: dict, options: dict, reads: str) -> None:
+    if reads != "features":
+        raise StudyError(f"{place}.records: {options['method']!r} does not read features one by one; leave it out")
+    if options.get("batch_size", "full") != "full" or "batch_size" in tuning["space"] or "normalisation" in options:
+        raise StudyError(f"{place}.records: fits full batches without a private normalisation only; leave it out")

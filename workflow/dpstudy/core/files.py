@@ -1,0 +1,255 @@
+"""Files that are whole or absent: every output is written under a temporary name and renamed."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from dpstudy.core.errors import StudyError
+
+_READ_BLOCK = 1 << 20
+_HEADER_LENGTH = 8  # bytes of a safetensors file that say how long its header is
+_CHECKSUM = "crc32"
+
+
+@contextlib.contextmanager
+def atomic(path: str | os.PathLike, private: bool = False, durable: bool = False) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; rename it to `path` on success, remove it on failure.
+
+    Temporary files that a killed process left behind for the same output are removed first.
+    With `private`, the file is readable by its owner alone (it holds values of private records); with `durable`, it is
+    on the disk when this returns, whatever becomes of the machine.
+
+    Raises:
+        StudyError: the disk is full, or the folder cannot be written to.
+    """
+    path = Path(path)
+    with clear_disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for leftover in path.parent.glob(f".{path.name}.*.tmp"):
+            leftover.unlink(missing_ok=True)
+        temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
+        try:
+            if private:
+                os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
+            yield temporary
+            if durable:
+                sync(temporary)
+            os.replace(temporary, path)
+            if durable:
+                sync(path.parent)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def sync(path: str | os.PathLike) -> None:
+    """Have a file, or the names in a folder, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def disk_trouble(error: BaseException) -> str | None:
+    """What is wrong with a disk, where that is what an exception says: it, or a quota, is full, or it is read-only.
+
+    pyarrow and safetensors wrap the operating system's error in their own, of which the text is left.
+    """
+    number = getattr(error, "errno", None)
+    if number in (errno.ENOSPC, errno.EDQUOT) or os.strerror(errno.ENOSPC) in str(error):
+        return "the disk is full; free some space and run the same command again"
+    if number == errno.EROFS or os.strerror(errno.EROFS) in str(error):
+        return "cannot be written to, the disk is read-only; mount it for writing and run the same command again"
+    return None
+
+
+@contextlib.contextmanager
+def clear_disk_errors(path: Path) -> Iterator[None]:
+    """Make one sentence of a disk's error while something is written to `path`.
+
+    Raises:
+        StudyError: the disk is full, or `path` cannot be written to.
+    """
+    try:
+        yield
+    except Exception as error:
+        if trouble := disk_trouble(error):
+            raise StudyError(f"{path}: {trouble}") from error
+        number = getattr(error, "errno", None)
+        if number in (errno.EACCES, errno.EPERM):
+            raise StudyError(f"{path}: cannot be written ({os.strerror(number)}); make its folder writable") from error
+        raise
+
+
+def write_json(path: str | os.PathLike, content: object, private: bool = False) -> None:
+    """Write `content` as indented JSON; NaN and infinities are refused (ValueError).
+
+    With `private`, the file is readable by its owner alone.
+    """
+    text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
+    with atomic(path, private) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: str | os.PathLike) -> dict:
+    """Read a JSON file.
+
+    Raises:
+        StudyError: the file is missing or is not JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # or a number of thousands of digits, or lists in lists
+        raise StudyError(f"{path}: not valid JSON ({error}); delete it and run the study again") from None
+
+
+def write_table(path: str | os.PathLike, table, private: bool = False, **layout) -> None:
+    """Write a pyarrow Table as parquet (zstd, unless `layout` differs), with a checksum on every page.
+
+    Args:
+        layout: options of pyarrow.parquet.write_table.
+    """
+    import pyarrow.parquet as parquet
+
+    options = {"compression": "zstd", "write_page_checksum": True} | layout
+    with atomic(path, private) as temporary:
+        parquet.write_table(table, temporary, **options)
+
+
+def read_table(path: str | os.PathLike, columns: list[str] | None = None, content: bytes | None = None):
+    """Read a parquet file as a pyarrow Table and check every page; `content` is the file's, where it was read already.
+
+    Raises:
+        StudyError: the file is missing or damaged, or two columns have one name.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    source = path if content is None else pa.BufferReader(content)
+    try:
+        # On one thread: Arrow's threads now and then abort a process that ends soon after a read.
+        table = parquet.ParquetFile(source, page_checksum_verification=True).read(columns, use_threads=False)
+        names = table.column_names
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are not UTF-8, for one
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise StudyError(f"{path}: damaged parquet file ({reason}); delete it and run the study again") from None
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise StudyError(f"{path}: two columns have the name {twice!r}; rename one")
+    return table
+
+
+def column_values(path: str | os.PathLike, table, name: str) -> list:
+    """The values of one column of the table in `path` as Python has them, None where one is missing.
+
+    Raises:
+        StudyError: a value has no counterpart: text that is not UTF-8, or a time that no calendar of Python's reaches.
+    """
+    try:
+        return table.column(name).to_pylist()
+    except Exception as error:  # each type has its own: of decoding, of overflow, of time zones
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        kind = table.schema.field(name).type
+        raise StudyError(f"{path}: the column {name!r} ({kind}) cannot be read ({reason}); write it as text") from None
+
+
+def write_tensors(
+    path: str | os.PathLike,
+    tensors: dict[str, np.ndarray],
+    metadata: dict[str, str] | None = None,
+    private: bool = False,
+    durable: bool = False,
+) -> None:
+    """Write numpy arrays as safetensors, with string metadata and a checksum of the values.
+
+    Raises:
+        ValueError: a tensor holds NaN or infinity; no such value reaches a file.
+    """
+    from safetensors.numpy import save
+
+    for name, tensor in tensors.items():
+        if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
+            raise ValueError(f"{path}: tensor {name!r} holds a NaN or an infinity")
+    contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    metadata = (metadata or {}) | {_CHECKSUM: _checksum(contiguous)}
+    with atomic(path, private, durable) as temporary:
+        # not save_file: it writes under a name and a mode of its own
+        temporary.write_bytes(_with_sorted_header(save(contiguous, metadata=metadata)))
+
+
+def _checksum(tensors: dict[str, np.ndarray]) -> str:
+    value = 0
+    for name in sorted(tensors):
+        value = zlib.crc32(tensors[name].data.cast("B") if tensors[name].size else b"", value)
+    return f"{value:08x}"
+
+
+def _with_sorted_header(content: bytes) -> bytes:
+    """The same safetensors file with its header's keys in order: the library writes metadata in a random one."""
+    length = int.from_bytes(content[:_HEADER_LENGTH], "little")
+    header = json.loads(content[_HEADER_LENGTH : _HEADER_LENGTH + length])
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # tensors stay aligned
+    return len(text).to_bytes(_HEADER_LENGTH, "little") + text + content[_HEADER_LENGTH + length :]
+
+
+def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    """Read every tensor of a safetensors file.
+
+    Raises:
+        StudyError: the file is missing or damaged, or its values are not those that were written.
+    """
+    tensors, metadata = _read_safetensors(path)
+    if metadata.get(_CHECKSUM, written := _checksum(tensors)) != written:
+        raise StudyError(f"{path}: its values have changed since they were written; delete it and run the study again")
+    return tensors
+
+
+def read_tensor_metadata(path: str | os.PathLike) -> dict[str, str]:
+    """The string metadata of a safetensors file, as it was given to `write_tensors`."""
+    metadata = _read_safetensors(path, tensors=False)[1]
+    return {name: value for name, value in metadata.items() if name != _CHECKSUM}
+
+
+def _read_safetensors(path, tensors: bool = True):
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            names = list(file.keys()) if tensors else []
+            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except (SafetensorError, OSError, AttributeError, TypeError, ValueError) as error:  # numpy lacks some of its types
+        raise StudyError(f"{path}: damaged safetensors file ({error}); delete it and run the study again") from None
+
+
+def sha256(path: str | os.PathLike) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal.
+
+    Raises:
+        StudyError: the file is missing.
+    """
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(_READ_BLOCK):
+                digest.update(block)
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    return digest.hexdigest()

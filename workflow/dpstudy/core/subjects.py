@@ -1,0 +1,74 @@
+"""Names of persons, on which a guarantee for persons stands: as text, and only where somebody is named."""
+
+import re
+from collections.abc import Callable, Iterable
+
+from dpstudy.core.errors import StudyError
+
+# in lower case and without punctuation, so that "N/A", "<NA>" and "n.a." are one
+_NOBODY = frozenset("na nan nat none null unknown unk missing undefined notavailable notknown notapplicable".split())
+# a missing value's code in pandas, and what it becomes as an integer of 32 and of 64 bits
+_CODES = frozenset(("-1", "-2147483648", "-9223372036854775808"))
+_WHOLE = re.compile(r"(-?[0-9]+)\.0*")
+_ROUNDED = re.compile(r"[+-]?[0-9](\.[0-9]+)?[eE]\+[0-9]{2,}")  # how spreadsheets, and floats, write long numbers
+_EXACT = 2**53  # above it some whole numbers are no 64-bit floats
+
+
+def name_of(value: object) -> str:
+    """The name of a person as text; a whole number is one name, whether a table holds it as integer, float or text.
+
+    >>> [name_of(value) for value in (17, 17.0, "17.0", " 17 ", "007", "P4")]
+    ['17', '17', '17', '17', '007', 'P4']
+    """
+    text = _text(value)
+    whole = _WHOLE.fullmatch(text)
+    return whole[1] if whole else text
+
+
+def names_nobody(text: str) -> bool:
+    """Whether a field says that the person is not known: no letter or digit, or a word or a code for it.
+
+    >>> [names_nobody(text) for text in ("", " ", "-", "?", "N/A", "<NA>", "NaN", "Unknown", "-1", "0", "P-1", "Nadia")]
+    [True, True, True, True, True, True, True, True, True, False, False, False]
+    """
+    letters = "".join(filter(str.isalnum, text)).casefold()
+    return not letters or letters in _NOBODY or name_of(text) in _CODES
+
+
+def check_named(values: Iterable, where: Callable[[int], str], column: str = "", exact: int = _EXACT) -> None:
+    """Refuse rows that name nobody: what stands there instead would be taken for one person with all these records.
+
+    Args:
+        values: as they were given, before `name_of`.
+        where: how a message names a row.
+        column: that they stand in, if they stand in one.
+        exact: up to which whole numbers are as they were before something made them floats.
+
+    Raises:
+        StudyError: with the number of such rows; or a long number was rounded, so that persons may have become one.
+    """
+    texts = [_text(value) for value in values]
+    there = f" in the column {column!r}" if column else ""
+    nobody, rounded = (
+        [row for row, text in enumerate(texts) if text in wrong]
+        for wrong in ({*filter(names_nobody, set(texts))}, {text for text in set(texts) if _is_rounded(text, exact)})
+    )
+    first = (nobody or rounded or [0])[0]
+    if nobody:
+        said = f"names no subject, but {texts[first]!r}{there}" if texts[first] or not column else f"no value{there}"
+        advice = "they would count as one person: leave them out, or say whose each is"
+        raise StudyError(f"{where(first)}: {said} ({len(nobody)} of {len(texts)} rows); {advice}")
+    if rounded:
+        raise StudyError(
+            f"{where(first)}: {texts[first]!r}{there} is a long number that was rounded ({len(rounded)} of {len(texts)}"
+            " rows), so that several persons may have become one; keep such numbers as text"
+        )
+
+
+def _text(value: object) -> str:
+    return (value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)).strip()
+
+
+def _is_rounded(text: str, exact: int) -> bool:
+    whole = _WHOLE.fullmatch(text)
+    return bool(_ROUNDED.fullmatch(text)) or (whole is not None and abs(float(text)) >= exact)

@@ -1,0 +1,15 @@
+"""At which place of a model's scores the true class of each record stands."""
+
+import numpy as np
+
+
+def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(n,) how many classes stand before the true one, from 0; of equal scores the first class counts higher.
+
+    Args:
+        scores: (n, m).
+        labels: (n,) class indices.
+    """
+    true = np.take_along_axis(scores, labels[:, None].astype(np.int64), axis=1)
+    earlier = np.arange(scores.shape[1]) < labels[:, None]
+    return (scores > true).sum(axis=1) + ((scores == true) & earlier).sum(axis=1)

@@ -1,0 +1,1 @@
+"""The jobs of a study, on files: training, scoring, audits, certificates, totals."""

@@ -1,0 +1,83 @@
+"""results/audit/.../audit.json of a cell: an attack on what its method releases, played with canaries."""
+
+import logging
+
+from dpstudy import methods
+from dpstudy.auditing.canaries import Game, game_of
+from dpstudy.auditing.many_runs import attack
+from dpstudy.auditing.one_run import one_run
+from dpstudy.cell.inputs import CellInputs, CellRequest, pose_problem
+from dpstudy.config.public_points import reads_public
+from dpstudy.config.tuned import pays
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
+from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.audit import highest
+from dpstudy.privacy.printed import lower_bound, upper_bound
+from dpstudy.schema.methods import hyperparameters
+from dpstudy.schema.reading import check
+from dpstudy.tuning.trials import best_trial
+
+REFUTED = "refuted"  # how a verdict begins that an attack found to be wrong
+_log = logging.getLogger("dpstudy")
+
+
+def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: str) -> None:
+    """Attack a cell's method with its settings, and write what comes of it.
+
+    No record is read: canaries play, at the cell's n, classes and noise. So the cell itself need not be there.
+
+    Args:
+        options: of the study's key `audit`: runs, canaries, confidence, sees.
+
+    Raises:
+        StudyError: nothing is noised, so that there is nothing to bound; hyper-parameters are chosen in training; or
+            the attack refutes what is certified. No table is built then: a wrong privacy claim is worse than none.
+    """
+    if pays(request.options):
+        raise StudyError(
+            f"cell {request.cell.path}: chooses hyper-parameters in each training, and no attack plays that"
+        )
+    problem = pose_problem(request, inputs.manifests())
+    if not problem.noised:
+        raise StudyError(f"cell {request.cell.path}: no noise is added, so every record can be told; audit a finite ε")
+    hyper = hyperparameters(request.options)
+    if inputs.trials:
+        hyper |= best_trial(inputs.trials, request.options["tuning"]["space"]).hyperparameters
+    parameters = methods.parameters(request.options["method"], hyper)
+    facts = request.options["method"], parameters, problem, reads_public(request.options)
+    game = game_of(*facts, sees_model=options.get("sees") == "model")
+    shared = bool(request.options.get("shared_noise"))
+    key = (request.cell.path,)
+    if deep(game) and not shared:
+        found = one_run(game, options["canaries"], options["confidence"], request.noise, key)
+    else:
+        found = attack(game, options["runs"], options["confidence"], request.noise, shared, key)
+    certified = None if shared else certify(game.plan.events, problem.budget.delta).epsilon
+    told = verdict(found, certified)
+    _log.info("%s: %s", request.cell.path, told)
+    if told.startswith(REFUTED):
+        raise StudyError(
+            f"cell {request.cell.path}: an attack refutes its guarantee, so that nothing is tabled: {told} At a "
+            f"confidence of {options['confidence']:g}, what method {request.options['method']!r} releases is not what "
+            "its ledger says; publish none of its cells"
+        )
+    content = {"audits": found, "epsilon_certified": certified, "verdict": told}
+    check(content, "audit", path)
+    write_json(path, content)
+
+
+def deep(game: Game) -> bool:
+    """Whether a method mixes features at the cell's own shape, as networks do: one training has to do."""
+    return getattr(game.module, "AUDITED_DIM", 0) is None
+
+
+def verdict(audits: list[dict], certified: float | None) -> str:
+    """What came of attacking a certified epsilon, as a sentence of audit.json."""
+    found = highest(audits)
+    if found is None:
+        raise ValueError("no attack gave a bound on what the cell publishes")
+    if certified is None:
+        return f"nothing is proved: epsilon is at least {lower_bound(found, places=2)}."
+    what = REFUTED if found > certified else "consistent"
+    return f"{what}: epsilon is at least {lower_bound(found, places=2)}, and {upper_bound(certified)} is certified."

@@ -1,0 +1,284 @@
+"""Replay of an entry of a study: its training on made-up records, and on others behind the same releases.
+
+The whole job of a cell is run (jobs/training.py), with the entry's settings and the cell's layout of records, on at
+most 64 records and for at most three steps. Then it is run again, on three further sets of records, on the tape of the
+first (auditing/replay.py). Model, run, ledger, scores of public records, curve and messages must be the same, but for
+times.
+"""
+
+import contextlib
+import io
+import json
+import logging
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dpstudy.auditing.replay import LeakError, Playing, Recording, Tape
+from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.config.cells import Cell
+from dpstudy.config.tuned import pays
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, read_table, write_json
+from dpstudy.jobs.made_up import DATASET, DENSE, LONG, PICTURES, TINY, Layout, made_up
+from dpstudy.jobs.training import train_cell
+from dpstudy.privacy.noise import NoiseSource
+from dpstudy.provenance.hashes import config_hash
+from dpstudy.schema.methods import method_schema
+
+ROWS, STEPS, COPIES = 64, 3, 2
+DEEP_ROWS = 12  # where a record takes as long as a thousand of a linear method
+PAIRS = (  # what is said of records, of which kind they are, and the share that is left out behind the same n
+    ("other records", DENSE, 0.0),
+    ("fewer and tiny records behind the same n", TINY, 1 / 8),
+    ("long records of one class", LONG, 0.0),
+    ("records like pictures, half of them black", PICTURES, 0.0),
+)
+_log = logging.getLogger("dpstudy")
+_TIMES = re.compile(r"\d+(\.\d+)? s\b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayRequest(CellRequest):
+    """A request whose noise is recorded on a tape, or played from it."""
+
+    tape: Tape
+    plays: bool
+
+    def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
+        """On the tape."""
+        return (Playing if self.plays else Recording)(self.tape, self.noise, self.cell.path, phase, trial, seed)
+
+    def check_library(self) -> None:
+        """Nothing: no study is under way."""
+
+
+def replay(
+    options: Mapping[str, Any],
+    dataset: Mapping[str, Any],
+    noise: str,
+    layout: Layout,
+    epsilon: str,
+    count: int | None = None,
+) -> dict:
+    """Run an entry on a tape of the same releases with other records behind it.
+
+    Args:
+        options: the entry's, defaults filled in.
+        dataset: `unit`, `positives`, `delta`, and `per_subject` of persons.
+        noise: "seeded" or "secure".
+        epsilon: a finite target.
+        count: how many records; None: 64, of networks 12.
+
+    Returns:
+        {"pairs": how many further sets of records, "records": of each set}
+
+    Raises:
+        LeakError: something that a cell gives depends on its records otherwise than through its releases.
+        StudyError: the training fails.
+    """
+    options = shortened(options, dataset.get("per_subject", 1))
+    count, tape = count or (DEEP_ROWS if _deep(options) else ROWS), Tape()
+    first: dict[str, Any] | None = None
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (told, kind, left_out) in enumerate((PAIRS[0], *PAIRS)):
+            root, dropped = Path(folder) / str(number), int(count * left_out)
+            inputs = made_up(root, options, dataset, noise == "secure", layout, count, number, dropped, kind)
+            request = _request(options, dataset, noise, epsilon, tape, first is not None)
+            if first is None:
+                first = _given(request, inputs, root)
+                continue
+            try:
+                given = _given(request, inputs, root)
+            except LeakError as error:
+                raise LeakError(f"method {options['method']!r}: with {told}, {error}") from None
+            except (StudyError, RuntimeError) as error:
+                raise LeakError(
+                    f"method {options['method']!r}: with the same releases and {told}, its training fails: {error}"
+                ) from error
+            _compare(first, given, options["method"], told)
+            tape.check_played()
+            tape.played.clear()
+    return {"pairs": len(PAIRS), "records": count}
+
+
+def _deep(options: Mapping[str, Any]) -> bool:
+    return bool(method_schema(options["method"]).get("x-per-seed"))
+
+
+def shortened(options: Mapping[str, Any], per_subject: int = 1) -> dict[str, Any]:
+    """Options of an entry for few records and few steps, and with one value of what is searched for, not paid for.
+
+    Args:
+        per_subject: how many records a unit has.
+    """
+    found = dict(options)
+    rules = method_schema(found["method"])["properties"]
+    most = {
+        "steps": STEPS,
+        "epochs": 1,
+        "batch_size": max(1, (DEEP_ROWS if _deep(options) else ROWS) * 3 // (8 * per_subject)),
+    }
+    if "tuning" in found:
+        found["tuning"] = dict(found["tuning"])
+        space = {name: _shortened(asked, most.get(name)) for name, asked in found["tuning"].get("space", {}).items()}
+        if pays(found):
+            found["tuning"] |= {"space": space}
+        else:
+            found |= {name: _a_value(asked) for name, asked in space.items()}
+            del found["tuning"]
+    stepped = "steps" in rules and isinstance(found.get("steps", 0), int)
+    if stepped and ("epochs" in rules or "steps" in found):
+        found["steps"] = min(STEPS, found.get("steps", STEPS))
+        for name in ("epochs", "noise_multiplier"):
+            found.pop(name, None)
+    if isinstance(found.get("batch_size"), int):
+        found["batch_size"] = min(most["batch_size"], found["batch_size"])
+    if isinstance(found.get("largest_batch"), int):
+        found["largest_batch"] = found["batch_size"]  # where a sample is not cut, what is done to one is not seen
+    if isinstance(found.get("start"), dict):
+        found["start"] = {key: value for key, value in found["start"].items() if key != "sha256"}
+    if "curve_points" in rules:
+        found["curve_points"] = min(STEPS - 1, found.get("curve_points", STEPS))
+    if found.get("augmentation"):
+        found["augmentation"] = found["augmentation"] | {
+            "multiplicity": min(COPIES, found["augmentation"]["multiplicity"])
+        }
+    short = {"micro_batch": DEEP_ROWS, "devices": 1, "compile": False}
+    return found | {name: value for name, value in short.items() if name in found}
+
+
+def _shortened(asked: Any, most: int | None) -> Any:
+    if most is None:
+        return asked
+    if "choices" in asked:
+        return {"choices": sorted({min(most, value) for value in asked["choices"] if isinstance(value, int | float)})}
+    return {"choices": [min(most, asked["low"])]}
+
+
+def _a_value(asked: Any) -> Any:
+    return asked["choices"][0] if "choices" in asked else asked["low"]
+
+
+def _request(options, dataset, noise: str, epsilon: str, tape: Tape, plays: bool) -> ReplayRequest:
+    facts: dict[str, Any] = {"reader": "arrays", "not_accounted": ()} | dict(dataset)
+    facts["delta"] = min(float(facts["delta"]), 1e-4)  # of so few records it is below 1/n in any case
+    return ReplayRequest(
+        cell=Cell(DATASET, "records", "entry", epsilon),
+        options=dict(options),
+        dataset=facts,
+        seeds=[0],
+        noise=noise,
+        metrics=["top1"],
+        not_accounted=[],
+        code=[],
+        library="",
+        tape=tape,
+        plays=plays,
+    )
+
+
+def _given(request: ReplayRequest, inputs: CellInputs, root: Path) -> dict[str, Any]:
+    """What a training gives: kind -> what must not depend on its records otherwise than through its releases."""
+    names = {"model": "model.safetensors", "run": "run.json", "scores": "scores.parquet", "ledger": "ledger.json"}
+    if method_schema(request.options["method"])["x-curve"]:
+        names["curve"] = "curve.parquet"
+    paths = {kind: str(root / name) for kind, name in names.items()}
+    with _messages() as told:
+        train_cell(request, inputs, paths)
+    run = read_json(paths["run"])
+    run.pop("files", None)
+    run["made_by"].pop("data")  # hashes of the shards
+    for seed in run["seeds"]:
+        seed.pop("seconds")
+    found = {"model": Path(paths["model"]).read_bytes(), "messages": _TIMES.sub("- s", told.getvalue())}
+    found |= {"run.json": json.dumps(run), "ledger.json": Path(paths["ledger"]).read_text(encoding="utf-8")}
+    return found | {kind: read_table(paths[kind]) for kind in ("scores", "curve") if kind in paths}
+
+
+@contextlib.contextmanager
+def _messages() -> Iterator[io.StringIO]:
+    """What is told by the library's log and on standard output."""
+    text, log = io.StringIO(), logging.getLogger("dpstudy")
+    handler, level, before = logging.StreamHandler(text), log.level, log.handlers[:]
+    log.handlers, spread = [handler], log.propagate
+    log.propagate = False
+    log.setLevel(logging.INFO)
+    try:
+        with contextlib.redirect_stdout(text):
+            yield text
+    finally:
+        log.handlers, log.propagate = before, spread
+        log.setLevel(level)
+
+
+def _compare(first: Mapping[str, Any], given: Mapping[str, Any], method: str, kind: str) -> None:
+    for name, value in first.items():
+        same = value.equals(given[name]) if hasattr(value, "equals") else value == given[name]
+        if not same:
+            raise LeakError(
+                f"method {method!r}: with the same releases and {kind}, its {name} {_differ(value, given[name])}: "
+                "something of private records passes around the releases"
+            )
+
+
+def _differ(before: Any, now: Any) -> str:
+    if not isinstance(before, str):
+        return "is another one"
+    lines = [(a, b) for a, b in zip(before.splitlines(), now.splitlines(), strict=False) if a != b]
+    return f"says {lines[0][1][:100]!r} where it said {lines[0][0][:100]!r}" if lines else "has other lines"
+
+
+def replayed(
+    entries: Sequence[Mapping[str, Any]], noise: str, path: str | None = None, keep: bool = True
+) -> dict[str, dict]:
+    """Replay entries of a data set, each once.
+
+    Args:
+        entries: of each {"name" ("features/entry"), "epsilon", "options", "dataset", "folder" (of shards), "scaling",
+            "library"}.
+        path: of a JSON that keeps what was found: what the same code made of the same settings and layout is taken from
+            there, and the layout too where the shards are gone.
+        keep: write it anew.
+
+    Returns:
+        name -> as of `replay`, or {"exempt": why there is none}.
+
+    Raises:
+        LeakError, StudyError: as of `replay`.
+    """
+    before = read_json(path)["entries"] if path and Path(path).exists() else {}
+    kept: dict[str, dict] = {}
+    for entry in entries:
+        found = before.get(entry["name"], {})
+        layout = _layout(entry, found)
+        if layout is None:
+            kept[entry["name"]] = {"exempt": "nothing says any more what its records looked like"}
+            continue
+        told = {key: entry[key] for key in ("options", "dataset", "library")} | {"noise": noise}
+        mark = config_hash(told | {"layout": asdict(layout)})
+        if found.get("made_by") != mark:
+            _log.info("replay of %s: a training on made-up records, and others on its tape", entry["name"])
+            try:
+                found = replay(entry["options"], entry["dataset"], noise, layout, entry["epsilon"])
+            except LeakError as error:
+                raise LeakError(f"{entry['name']}: {error}; none of its cells may be tabled or published") from None
+            except StudyError as error:
+                raise StudyError(f"{entry['name']}: its replay on made-up records fails: {error}") from error
+        kept[entry["name"]] = found | {"made_by": mark, "layout": asdict(layout)}
+    if path and keep:
+        write_json(path, {"entries": kept})
+    return {
+        name: {key: value for key, value in one.items() if key not in ("made_by", "layout")}
+        for name, one in kept.items()
+    }
+
+
+def _layout(entry: Mapping[str, Any], before: Mapping[str, Any]) -> Layout | None:
+    if (Path(entry["folder"]) / "manifest.json").exists():
+        return Layout.of(entry["folder"], entry["scaling"])
+    known = before.get("layout")
+    return Layout(**known | {"shape": tuple(known["shape"])}) if known else None

@@ -1,0 +1,78 @@
+"""What the scores of a cell's models are worth: metrics, intervals and subgroups, of each seed and over all.
+
+Models are asked once, where they are trained. What is made of it here is made anew without them, and spends nothing.
+"""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dpstudy.cell.bound import AXES
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, sha256, write_json
+from dpstudy.evaluation.aggregate import aggregate
+from dpstudy.evaluation.judge import judge
+from dpstudy.evaluation.metrics import evaluate
+from dpstudy.evaluation.score_file import SeedScores, cell_of_scores, read_scores
+from dpstudy.provenance.hashes import evaluation_fingerprint, origin_of_scores
+from dpstudy.schema.reading import check
+
+_log = logging.getLogger("dpstudy")
+
+
+def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: str, output: str) -> None:
+    """Write metrics.json of a cell.
+
+    Args:
+        run: its run.json.
+        scores: its files of scores; together they have those of each seed of the run once.
+        evaluation: the config's: metrics, intervals, smallest_group, small_groups, per_label.
+        library: a hash of the code that answers.
+
+    Raises:
+        StudyError: a file is missing or damaged, scores and run are not of the same models, or a metric does not fit
+            the labels.
+    """
+    content = read_json(run)
+    by_file = [(path, list(read_scores(path))) for path in scores]
+    found = [given for _, several in by_file for given in several]
+    by_seed = {given.seed: given for given in found}
+    named = [cell_of_scores(path) or content for path in scores]
+    if (
+        sorted(given.seed for given in found) != sorted(row["seed"] for row in content["seeds"])
+        or not all(_is_of(content, path, several) for path, several in by_file)
+        or any(names[axis] != content[axis] for names in named for axis in AXES)
+    ):
+        raise StudyError(
+            f"{scores[0]}: its scores are not those of the models of {run}; restore both as the training left them, or "
+            "delete both and run the study again"
+        )
+    rows = []
+    for row in content["seeds"]:
+        told = judged(by_seed[row["seed"]], evaluation)
+        _log.info("seed %s: %s", row["seed"], {name: value for name, value in told.items() if name != "groups"})
+        rows.append({"seed": row["seed"], "split": row["split"], **told, **row})
+    metrics = content | {
+        "seeds": rows,
+        "made_by": content["made_by"] | {"evaluation": evaluation_fingerprint(evaluation, library)},
+    }
+    metrics["files"] = content.get("files", {}) | {os.path.basename(run): sha256(run)}
+    metrics |= dict(zip(("mean", "median", "std"), aggregate(rows), strict=True))
+    check(metrics, "metrics", output)
+    write_json(output, metrics)
+
+
+def _is_of(run: Mapping, path: str, found: Sequence[SeedScores]) -> bool:
+    """Whether a file of scores is of a run's models: by its hash, where the run has it, else by what made both."""
+    file, files = Path(path), run.get("files", {})
+    if known := files.get(f"{file.parent.name}/{file.name}") or files.get(file.name):
+        return sha256(path) == known
+    return all(given.origin == origin_of_scores(run["made_by"]) for given in found)
+
+
+def judged(given: SeedScores, evaluation: Mapping) -> dict:
+    """What metrics.json has of one seed's scores."""
+    classes, names = list(given.classes), list(evaluation["metrics"])
+    scores = evaluate(given.scores, given.labels, names, classes)
+    return scores | judge(given.scores, given.labels, classes, evaluation, given.groups, given.subjects)

@@ -1,0 +1,84 @@
+"""results/privacy/total.json: what would be spent if every seed and cell of a data set were published, and what was."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from dpstudy.core.files import read_json, write_json
+from dpstudy.privacy.ledger_sums import total
+from dpstudy.privacy.spending import Spending, about
+
+
+def write_totals(
+    cells: Sequence[dict],
+    deltas: dict[str, str],
+    path: str,
+    spent: str | None = None,
+    records: Mapping[str, str] | None = None,
+) -> None:
+    """Add up the ledgers of a study's cells, per private data set, and what secure noise has spent on it so far.
+
+    Data sets of the study that have records in common, as entries that read one folder in two ways, are added up too:
+    each has the sum under "together", with the names of the others.
+
+    Trainings count for a data set whatever it was called when they were run, if its records are the same. Those that
+    protected single records are no bound for persons: there they are counted apart, as `by_record`.
+
+    Args:
+        cells: {"dataset", "ledger" (path), "run" (path)} of each cell.
+        deltas: data set -> its delta.
+        path: of the JSON to write; records of the book that no cell of this study learns from stand under "others".
+        spent: where trainings with secure noise are written down.
+        records: data set -> which records it has (locations.records_of).
+    """
+    book, known = Spending(spent).trainings() if spent else [], records or {}
+    datasets, mine = {}, set()
+    read: dict[str, list[tuple[dict, int]]] = {name: [] for name in deltas}
+    for cell in cells:
+        read[cell["dataset"]].append((read_json(cell["ledger"]), len(read_json(cell["run"])["seeds"])))
+    for name, delta in deltas.items():
+        ledgers = read[name]
+        past = [place for place, entry in enumerate(book) if about(entry, name, known.get(name))]
+        if ledgers:
+            mine.update(past)
+            unit = ledgers[0][0]["unit"]
+            entries = [book[place] for place in past]
+            alike = [other for other in read if other != name and read[other] and _alike(other, name, known)]
+            datasets[name] = total(ledgers, float(delta)) | {"unit": unit} | _spent(entries, float(delta), unit)
+            if alike:
+                every = [*ledgers, *(found for other in alike for found in read[other])]
+                datasets[name]["together"] = {"with": alike} | _counted(every, float(delta), unit)
+    others = defaultdict(list)
+    for place, entry in enumerate(book):
+        if place not in mine:
+            others[entry["dataset"]].append(entry)
+    write_json(path, {"datasets": datasets, "others": {name: _alone(entries) for name, entries in others.items()}})
+
+
+def _alike(other: str, name: str, known: Mapping[str, str]) -> bool:
+    """Whether two data sets of a study may have records in common."""
+    return about({"dataset": other, "records": known.get(other)}, name, known.get(name))
+
+
+def _of_unit(ledgers: Sequence[tuple[dict, int]], unit: str) -> tuple[list[tuple[dict, int]], dict]:
+    """Those that bound what the unit loses (who protects persons protects each record too), and how many do not."""
+    counted = [(ledger, seeds) for ledger, seeds in ledgers if unit == "record" or ledger["unit"] == unit]
+    return counted, {"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {}
+
+
+def _counted(ledgers: Sequence[tuple[dict, int]], delta: float, unit: str) -> dict:
+    """The total of those that bound what the unit loses, with `by_record` where there are others."""
+    counted, others = _of_unit(ledgers, unit)
+    return total(counted, delta, same_parts=False) | others
+
+
+def _spent(entries: Iterable[dict], delta: float, unit: str) -> dict:
+    """What stands in the book for the unit that is protected, and `by_record` beside it."""
+    counted, others = _of_unit([(entry["ledger"], 1) for entry in entries], unit)
+    return {"spent": total(counted, delta, same_parts=False) if counted else None} | others
+
+
+def _alone(entries: list[dict]) -> dict:
+    ledgers = [entry["ledger"] for entry in entries]
+    unit = "record" if any(ledger["unit"] == "record" for ledger in ledgers) else "subject"
+    delta = max(float(ledger["delta"]) for ledger in ledgers)
+    return _spent(entries, delta, unit) | {"unit": unit}

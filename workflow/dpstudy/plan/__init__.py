@@ -1,0 +1,1 @@
+"""What rules and scripts ask of a study: paths, inputs, resources, and what ledgers must name."""

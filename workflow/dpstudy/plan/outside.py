@@ -1,0 +1,133 @@
+"""What a study does outside its ledgers, told from where its features come from: sentences of `not_accounted`."""
+
+from collections.abc import Sequence
+
+from dpstudy.config.locations import records_of
+from dpstudy.config.origins import UNMATCHED
+from dpstudy.data.names import LABELS, may_be_numbered
+from dpstudy.data.own import own_sources, test_is_public
+from dpstudy.privacy.spending import Spending
+from dpstudy.schema.methods import BENCHMARKS, method_schema
+
+KEPT_NUMBERS = (
+    "Records without names of their own keep row numbers as ids, since earlier trainings with secure noise knew them "
+    "so: where a row is deleted and the others are numbered anew, these may change splits, and others of their records "
+    "and labels may be kept."
+)
+FLOOR_CHOSEN = (
+    "The least variance that the data normalisation divides by is the default, the standard deviation of its noise, "
+    "which was settled on with accuracies on CIFAR-10 in sight: the best of three on its test images, and again on "
+    "5,000 of its training images. Where the private records are CIFAR-10's, that choice was not paid for."
+)
+DEFAULTS_CHOSEN = (
+    "The default constants of {} were chosen with accuracies on {} in sight; where the private records are of such a "
+    "set, that choice was not paid for."
+)
+
+
+def outside_ledger(config: dict, features: str, start: str | dict | None, publics: Sequence[str]) -> list[str]:
+    """What cells on a feature set, trained from `start`, do outside their ledger; a sentence each.
+
+    Args:
+        publics: the public sets that made the features or the start.
+    """
+    options, sentences = config["features"][features], []
+    if isinstance(start, dict) and start["trained_on"] == UNMATCHED:
+        sentences.append(
+            f"The weights {start['weights']!r} that training starts from were trained elsewhere: what they were "
+            "trained on was not compared with the private records."
+        )
+    if options.get("weights", "random") != "random" and options["trained_on"] == UNMATCHED:
+        sentences.append(
+            f"The network {options['model']!r} that made the features was trained elsewhere: what it was trained "
+            "on was not compared with the private records."
+        )
+    sentences += [
+        f"That {what} was trained on {_listed(origin)} alone is the config's word."
+        for what, origin in _told(options, start)
+    ]
+    if options["extractor"] == "precomputed":
+        sentences.append("The features were brought: what they were made with is not known to this ledger.")
+    if options["scaling"] == "cifar" or (options.get("model"), options["scaling"]) == ("resnext29-cifar", "model"):
+        sentences.append(
+            "Inputs are scaled by the printed channel means and deviations of CIFAR-10's training images, which depend "
+            "on the private records where those are CIFAR-10's."
+        )
+    for public in publics:
+        sentences += _of_public(public, config)
+    return sentences
+
+
+def kept_numbers(config: dict, dataset: str, book: Spending) -> list[str]:
+    """What a ledger says of a data set whose own records keep row numbers; a sentence, or none.
+
+    Args:
+        config: a study's, checked or as it was read.
+    """
+    entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
+    unnamed = any(may_be_numbered(source) and source["reader"] != LABELS for source in own_sources(entry))
+    return [KEPT_NUMBERS] if unnamed and book.numbered(dataset, records_of(config, dataset, links=False)) else []
+
+
+def inherited_choices(dataset: dict, entry: dict) -> list[str]:
+    """Choices that an entry has from defaults of this library which were made by looking at the very records it is
+    trained on; a sentence each. A benchmark is known by the reader of its own format alone, so each says whose records
+    it is about, and copies in another format are not recognised.
+
+    Args:
+        dataset: the config of the private data set.
+        entry: all options of the entry in the cell.
+    """
+    if entry["sanitise"] != "full":
+        return []
+    own = entry.get("variant") != "published"
+    chosen_on = method_schema(entry["method"]).get("x-chosen-on", []) if own else []
+    here = [name for name in chosen_on if name in BENCHMARKS.get(dataset["reader"], ())]
+    found = [DEFAULTS_CHOSEN.format(entry["method"], " and ".join(here))] if here else []
+    floor_is_default = "variance_floor" not in entry.get("normalisation", {"variance_floor": None})
+    return found + [FLOOR_CHOSEN] * (dataset["reader"] == "cifar" and floor_is_default)
+
+
+def _told(options: dict, start: str | dict | None) -> list[tuple[str, list[str]]]:
+    """(what, public sets) of brought weights whose origin the config names."""
+    found = []
+    if isinstance(start, dict) and start["trained_on"] != UNMATCHED:
+        found.append((f"the file of weights {start['weights']!r}", start["trained_on"]))
+    if options.get("trained_on", UNMATCHED) != UNMATCHED:
+        found.append((f"the network {options['model']!r}", options["trained_on"]))
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _of_public(public: str, config: dict) -> list[str]:
+    made, options, sentences = "what made the features, or training starts from,", config["public"][public], []
+    if not options["matched"]:
+        sentences.append(
+            f"W{made[1:]} was trained on {public!r}, which was not compared with the private records (matched: false)."
+        )
+    elif is_chosen(public, config):
+        sentences.append(
+            f"W{made[1:]} was trained on images of {public!r} that were chosen by comparing them with private records "
+            "(de-duplication with drop: public)."
+        )
+    if is_planted(public, config):
+        sentences.append(
+            f"Copies of private records were planted in {public!r} for demonstration: {made} saw them, and which "
+            "records were dropped depends on them."
+        )
+    return sentences
+
+
+def is_chosen(public: str, config: dict) -> bool:
+    """Whether images of a public set are left out where private records match them, so that what is trained on the rest
+    depends on private records."""
+    return config["public"][public]["matched"] and config["dedup"]["drop"] == "public"
+
+
+def is_planted(public: str, config: dict) -> bool:
+    """Whether a public set holds copies of private records: of any but a published benchmark's test split."""
+    plant = config["public"][public].get("plant")
+    return bool(plant) and (plant["split"] != "test" or not test_is_public(config["datasets"][plant["dataset"]]))

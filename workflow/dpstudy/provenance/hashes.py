@@ -1,0 +1,101 @@
+"""What made a result: hashes of its config and of the library's code, and versions of what it ran on."""
+
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from dpstudy import __version__
+from dpstudy.core.files import sha256
+
+_PACKAGES = ("numpy", "scipy", "torch", "dp-accounting", "pyarrow", "snakemake")
+
+
+def config_hash(options: Mapping) -> str:
+    """A hash of plain config values, the same for equal values in any order of keys."""
+    text = json.dumps(options, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def cell_fingerprint(
+    options: Mapping, dataset: Mapping, seeds: Sequence[int], noise: str, on_training: bool, origin: str
+) -> str:
+    """The config hash of a cell: all that its training depends on besides data and code.
+
+    Args:
+        on_training: models are scored on their training records too.
+        origin: a hash of how the config makes what the cell reads.
+    """
+    told = {"options": options, "dataset": dataset, "seeds": list(seeds), "noise": noise, "on_training": on_training}
+    return config_hash(told | {"origin": origin})
+
+
+def origin_of_scores(made_by: Mapping) -> str:
+    """A hash of what made a model, from `made_by` of its run, that a seed's own job and its cell have in common."""
+    return config_hash({key: value for key, value in made_by.items() if key != "config"})
+
+
+def evaluation_fingerprint(asked: Mapping, library: str) -> str:
+    """The hash of how a cell's scores became metrics: what was asked, and the code that answered."""
+    return config_hash({"asked": asked, "library": library})
+
+
+_listed: dict[str, tuple[str, ...]] = {}  # what this process has written or seen
+
+
+@functools.cache
+def _file_hash(path: str) -> str:
+    return sha256(path)
+
+
+def library_hash(files: Iterable[str]) -> str:
+    """A hash of the contents of source files, in sorted order of their names."""
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(_file_hash(path).encode())
+    return digest.hexdigest()[:16]
+
+
+def list_code(files: Sequence[str], path: str) -> str:
+    """Write what `sha256sum` prints of source files to `path`, unless it stands there already.
+
+    A thousand cells of one method run on the same seventy files: this one stands for them among their inputs, since
+    Snakemake takes its time over each input of each job.
+
+    Returns:
+        path
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    known = os.path.abspath(path)
+    if _listed.get(known) != tuple(files):
+        text = "".join(f"{_file_hash(file)}  {file}\n" for file in sorted(files))
+        if not os.path.exists(path) or Path(path).read_text(encoding="utf-8") != text:
+            # Not `atomic`, which removes what other processes have begun: `make status` may look on while a study runs.
+            temporary = Path(path).with_name(f".{os.path.basename(path)}.{os.getpid()}.tmp")
+            temporary.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(text, encoding="utf-8")
+            os.replace(temporary, path)
+        _listed[known] = tuple(files)
+    return path
+
+
+def listed_code(path: str) -> list[str]:
+    """The files that `list_code` listed."""
+    return [line.partition("  ")[2] for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on."""
+    found = {"python": platform.python_version(), "dpstudy": __version__}  # not what an environment calls installed
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found

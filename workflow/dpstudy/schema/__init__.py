@@ -1,0 +1,1 @@
+"""The schemas of configs and documents: read, filled in, held against, and said to a person."""

@@ -1,0 +1,119 @@
+"""The schemas of methods' entries, and what they say of options."""
+
+import copy
+import functools
+
+from dpstudy.core.entry_points import entry_points
+from dpstudy.core.errors import StudyError
+from dpstudy.schema.reading import FOLDER, schema
+
+_NOT_HYPERPARAMETERS = ("method", "sanitise", "accounting", "tuned_on", "tuning", "shared_noise", "not_accounted")
+
+
+def method_names() -> list[str]:
+    """Every method that has a schema, those of other packages (entry points "dpstudy.methods") included."""
+    own = [path.name.removesuffix(".schema.yaml") for path in (FOLDER / "methods").glob("*.schema.yaml")]
+    return sorted({*own, *(entry.name for entry in entry_points())})
+
+
+@functools.cache
+def method_schema(name: str) -> dict:
+    """The schema of one method's entries, with the keys that every entry has.
+
+    A method of another package brings its schema as its module's SCHEMA.
+    """
+    if (FOLDER / "methods" / f"{name}.schema.yaml").exists():
+        content = copy.deepcopy(schema(f"methods/{name}"))
+    else:
+        content = copy.deepcopy(_of_package(name))
+    _check_method_schema(name, content)
+    content["properties"] |= {
+        "sanitise": {
+            "enum": ["full", "clip", "none"],
+            "default": "full",
+            "description": "clip: no noise; none: neither. Both only at epsilon inf.",
+        },
+        "accounting": {"enum": schema("config")["properties"]["accounting"]["enum"]},
+        "tuned_on": {"type": "string", "default": "nothing"},
+        "not_accounted": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1},
+            "description": "What its ledgers leave out, or should say of its settings: a sentence each.",
+        },
+        "tuning": schema("tuning"),
+        "shared_noise": {
+            "type": "boolean",
+            "default": False,
+            "description": "A control without a guarantee: one noise vector for all classes and steps.",
+        },
+    }
+    return content
+
+
+def _of_package(name: str) -> dict:
+    """The SCHEMA of a method of another package.
+
+    Raises:
+        StudyError: several packages have it, its module cannot be imported, or has no SCHEMA.
+    """
+    entries = [entry for entry in entry_points() if entry.name == name]
+    if len({entry.value for entry in entries}) > 1:
+        raise StudyError(f"method {name!r}: several packages have it, {', '.join(entry.value for entry in entries)}")
+    try:
+        return entries[0].load().SCHEMA
+    except Exception as error:  # whatever importing somebody's module raises
+        raise StudyError(
+            f"method {name!r}: {entries[0].value} must be a module with SCHEMA; {type(error).__name__}: {error}"
+        ) from error
+
+
+# Benchmarks that a reader of their own format reads, by the reader: their names, as a method's `x-chosen-on` has them.
+BENCHMARKS = {"cifar": ("CIFAR-10", "CIFAR-100"), "idx": ("MNIST", "Fashion-MNIST", "EMNIST letters")}
+
+
+def _check_method_schema(name: str, content: dict) -> None:
+    """What rules ask of a method's schema is there.
+
+    Raises:
+        StudyError: it is not.
+    """
+    if not isinstance(content, dict):
+        raise StudyError(f"schema of method {name!r}: must be a mapping of keywords (docs/add-a-method.md)")
+    for key, allowed in (("x-reads", ("features", "statistics")), ("x-curve", (True, False))):
+        if content.get(key) not in allowed:
+            raise StudyError(
+                f"schema of method {name!r}: `{key}` is {content.get(key)!r}; must be "
+                f"{' or '.join(str(value).lower() for value in allowed)} (docs/add-a-method.md)"
+            )
+    if content["x-reads"] == "statistics" and not isinstance(content.get("x-per-class"), dict):
+        raise StudyError(
+            f"schema of method {name!r}: `x-reads: statistics` needs `x-per-class`, the options with which sums of "
+            "each class are made too (docs/add-a-method.md)"
+        )
+    known = [benchmark for names in BENCHMARKS.values() for benchmark in names]
+    unknown = set(content.get("x-chosen-on", [])).difference(known)
+    if unknown:
+        raise StudyError(
+            f"schema of method {name!r}: `x-chosen-on` has {', '.join(map(repr, sorted(unknown)))}; must be of "
+            f"{', '.join(known)} (docs/add-a-method.md)"
+        )
+    named = content.get("properties", {}).get("method") == {"const": name}
+    if not named or content.get("additionalProperties") is not False:
+        raise StudyError(
+            f"schema of method {name!r}: must have `additionalProperties: false`, and `method: {{const: {name}}}` "
+            "among its properties (docs/add-a-method.md)"
+        )
+
+
+def hyperparameters(options: dict) -> dict:
+    """The hyper-parameters among a cell's options."""
+    return {key: value for key, value in options.items() if key not in _NOT_HYPERPARAMETERS}
+
+
+def is_beyond_target(options: dict) -> bool:
+    """Whether these options, of a cell or an entry with its `method`, certify more than a target by their nature."""
+    rules = method_schema(options["method"])
+    return any(
+        options.get(key, rules["properties"][key].get("default")) == value
+        for key, value in rules.get("x-beyond-target", {}).items()
+    )

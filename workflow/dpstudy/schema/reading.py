@@ -1,0 +1,81 @@
+"""Reading and filling the JSON schemas of workflow/schemas."""
+
+import copy
+import functools
+from pathlib import Path
+
+import yaml
+
+from dpstudy.core.errors import StudyError
+
+FOLDER = Path(__file__).parents[2] / "schemas"
+_LONGEST = 1000  # characters of a message, which repeats what is wrong
+_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # what yaml.safe_load reads with, in C where it is there
+
+
+@functools.cache
+def schema(name: str) -> dict:
+    """The schema workflow/schemas/{name}.schema.yaml; readers and extractors are those whose keys it lists."""
+    path = FOLDER / f"{name}.schema.yaml"
+    try:
+        content = _SafeLoader(path.read_text(encoding="utf-8")).get_single_data()
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f": line {mark.line + 1}" if mark else ""
+        raise StudyError(f"{path}{where}: not YAML: {getattr(error, 'problem', None) or error}") from None
+    for node, key in (("source", "reader"), ("features", "extractor")) if name == "config" else ():
+        node = content["$defs"][node]
+        node["properties"][key]["enum"] = list(node[f"x-{key}s"])
+    if name == "bundle":
+        content["$defs"] = schema("config")["$defs"]
+    return content
+
+
+def fill_defaults(content: object, node: dict, root: dict) -> None:
+    """Fill the defaults of `node` into `content`, in place and recursively."""
+    while "$ref" in node:
+        target = root
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        node = _merged(target, {key: value for key, value in node.items() if key != "$ref"})
+    if isinstance(content, dict):
+        for key, child in node.get("properties", {}).items():
+            if key not in content and "default" in child:
+                content[key] = copy.deepcopy(child["default"])
+            elif key not in content and "$ref" in child:
+                default = _default(child, root)
+                if default is not None:
+                    content[key] = default
+            if key in content:
+                fill_defaults(content[key], child, root)
+        extra = node.get("additionalProperties")
+        if isinstance(extra, dict):
+            for key in content.keys() - node.get("properties", {}).keys():
+                fill_defaults(content[key], extra, root)
+    elif isinstance(content, list) and isinstance(node.get("items"), dict):
+        for item in content:
+            fill_defaults(item, node["items"], root)
+
+
+def _default(node: dict, root: dict):
+    target = root
+    for part in node["$ref"].removeprefix("#/").split("/"):
+        target = target[part]
+    return copy.deepcopy(target.get("default"))
+
+
+def _merged(below: dict, above: dict) -> dict:
+    return below | above | {"properties": below.get("properties", {}) | above.get("properties", {})}
+
+
+def check(content: object, name: str, where: str) -> None:
+    """Hold a document (a ledger, metrics) against its schema.
+
+    Raises:
+        StudyError: it does not fit; names the place.
+    """
+    from jsonschema import Draft202012Validator
+
+    for error in Draft202012Validator(schema(name)).iter_errors(content):
+        place = ".".join(map(str, error.absolute_path)) or "the document"
+        raise StudyError(f"{where}: {place}: {error.message[:_LONGEST]}")

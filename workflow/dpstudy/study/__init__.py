@@ -1,1 +1,0 @@
-"""Studies: the config, the cells it unfolds into, and what made each of them. Light to import: no numpy, no torch."""
