@@ -15,11 +15,6 @@ if not workflow.configfiles:
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/publics.smk"
-include: "workflow/rules/lookups_data.smk"
-include: "workflow/rules/lookups.smk"
-include: "workflow/rules/origins.smk"
-include: "workflow/rules/memory.smk"
 include: "workflow/rules/selected.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/dedup.smk"
@@ -46,24 +41,20 @@ localrules:
 rule all:
     default_target: True
     input:
-        final_targets(),
-        cell_files("metrics.json"),  # by name: what only other files ask for is not missed once those are there
+        targets.final_targets(STUDY),
+        # By name: what only other files ask for is not missed once those are there.
+        targets.cell_files(STUDY, paths.METRICS),
 
 
-run_here(os.environ.get("DPSTUDY_HERE", "").split())
-tell_kept()
+told(internals.run_here, workflow, os.environ.get("DPSTUDY_HERE", "").split())
+# workflow/status.py asks which trainings are taken as they are.
+if "DPSTUDY_KEPT" in os.environ and STUDY["noise"] == "secure":
+    told(before.note_kept, STUDY, os.environ["DPSTUDY_KEPT"])
 
 
 onstart:
-    unthrottle()
-    look_for_access()
-    look_for_latex()
-    look_through_own_data()
-    guard_paid_models()
-    look_at_cells()
-    note_graph()
-    tell_plan()
+    look_before()
 
 
 onsuccess:
-    announce(final_targets())
+    announce()

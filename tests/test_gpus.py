@@ -9,7 +9,7 @@ import pytest
 from dpstudy.core import gpus
 from dpstudy.core.errors import StudyError
 
-CHILD = "import sys; from dpstudy import gpus; gpus._count = lambda: 4; gpus.take(1); import os; "
+CHILD = "import sys; from dpstudy.core import gpus; gpus._count = lambda: 4; gpus.take(1); import os; "
 CHILD += "print(os.environ['CUDA_VISIBLE_DEVICES'], flush=True); sys.stdin.read()"
 
 

@@ -49,7 +49,7 @@ def quick(monkeypatch):
 def leaky(monkeypatch):
     entry_points.name_module("leaky", leaky_method.__name__)
     yield
-    methods._named.pop()
+    entry_points._named.pop()
     method_schema.cache_clear()
 
 

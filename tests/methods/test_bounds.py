@@ -9,7 +9,7 @@ from torch import nn
 
 from dpstudy import fit
 from dpstudy.core.arrays import place
-from dpstudy.methods import clipping, gradients, record_gradients, records
+from dpstudy.methods import clipping, gradients, record_gradients, row_map
 from dpstudy.methods.bounds import hold
 from dpstudy.methods.record_gradients import RecordGradients
 
@@ -32,8 +32,8 @@ def too_long(monkeypatch, module, name, by=1.01):
     ("module", "name", "method", "options"),
     [
         (clipping, "_factors", "least_squares", {}),
-        (records, "_clipping", "newton", {"variant": "published", "learning_rate": 1.0, "ridge": 1e-3, "steps": 1}),
-        (records, "_to_unit", "feature_covariance", {}),
+        (row_map, "_clipping", "newton", {"variant": "published", "learning_rate": 1.0, "ridge": 1e-3, "steps": 1}),
+        (row_map, "_to_unit", "feature_covariance", {}),
         (gradients, "_factors", "first_order", GRADIENTS),
         (gradients, "_factors", "feature_covariance", {}),
     ],
@@ -41,7 +41,7 @@ def too_long(monkeypatch, module, name, by=1.01):
 def test_one_percent_too_long_is_enough(monkeypatch, module, name, method, options):
     train(method, **options)
     if (module, place().device) == (clipping, "cuda"):
-        module, name = records, "_clipping"
+        module, name = row_map, "_clipping"
     too_long(monkeypatch, module, name)
     with pytest.raises(RuntimeError, match="a record contributes more than its bound of"):
         train(method, **options)

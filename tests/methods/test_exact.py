@@ -11,7 +11,7 @@ import torch
 from dpstudy import fit
 from dpstudy.core.arrays import Place, to_numpy
 from dpstudy.core.errors import StudyError
-from dpstudy.methods import exact, records, sufficient_statistics
+from dpstudy.methods import exact, records, row_map, sufficient_statistics
 from dpstudy.methods.clipping import clip_rows
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.records import Records
@@ -50,7 +50,7 @@ def test_order_and_blocks_change_no_release(name, kind, monkeypatch):
     found = release(x, y, problem_of(300, 9)).tobytes()
     for values in (1, 50, 1 << 20):
         monkeypatch.setattr(records, "_BLOCK_VALUES", {"cpu": values, "cuda": values})
-        monkeypatch.setattr(records, "_CACHED_VALUES", values)
+        monkeypatch.setattr(row_map, "_CACHED_VALUES", values)
         order = rng.permutation(300)
         if not name.startswith("normalisation"):  # channel means are float32 of each record, and exact from there on
             assert release(x[order], y[order], problem_of(300, 9)).tobytes() == found

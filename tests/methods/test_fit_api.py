@@ -8,12 +8,12 @@ import torch
 from scipy import sparse
 
 import dpstudy
-from dpstudy.config import loading as config
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import least_squares
 from dpstudy.methods.api import CLASSES_READ
 from dpstudy.methods.problem import Fit
 from dpstudy.models.linear import LinearModel
+from dpstudy.schema import validating
 from dpstudy.schema.reading import check
 
 
@@ -143,7 +143,7 @@ def test_the_ledger_says_that_labels_chose_the_number_of_classes(rows):
 
 
 def test_a_method_without_a_schema_is_told_where_it_belongs(rows, monkeypatch):
-    monkeypatch.setattr(config, "method_names", lambda: ["newton"])
+    monkeypatch.setattr(validating, "method_names", lambda: ["newton"])
     with pytest.raises(StudyError, match="write workflow/schemas/methods/least_squares.schema.yaml"):
         dpstudy.fit("least_squares", *rows, epsilon=1, delta=1e-4)
 

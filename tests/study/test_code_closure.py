@@ -19,7 +19,6 @@ from dpstudy.methods import module_name
 from dpstudy.provenance.code import PACKAGE, closure
 from dpstudy.provenance.hashes import library_hash
 from dpstudy.provenance.imports import statements
-from dpstudy.schema import reading as schemas
 from dpstudy.schema.methods import method_names, method_schema
 from dpstudy.schema.reading import schema
 
@@ -76,17 +75,16 @@ if {audited!r}:
 snakemake = Names(
     resources={{}},
     log=["logs/train.log"],
-    wildcards=Names(dataset="toy", features="pixels", entry="entry", epsilon="1"),
-    input=Files(
-        train=["results/features/toy/pixels/train/manifest.json"],
-        test=["results/features/toy/pixels/test/manifest.json"], code="code.sha256",
-    ),
+    input=Files(code="code.sha256"),
     output=outputs,
-    config={{"datasets": {{"toy": {{"reader": "digits"}}}}}},
     params=Names(
-        options=options, seeds=[0], noise="seeded", on_training=False, not_accounted=[], library={library!r}, origin="",
-        scaling=None,
-        dataset=dict(reader="digits", delta="1e-3", unit="record", positives=1),
+        request=dict(
+            cell=dict(dataset="toy", features="pixels", entry="entry", epsilon="1"),
+            options=options, seeds=[0], noise="seeded", on_training=False, not_accounted=[], library={library!r},
+            origin="", checkpoint=None, dataset=dict(reader="digits", delta="1e-3", unit="record", positives=1),
+        ),
+        inputs=dict(train=["results/features/toy/pixels/train"], held_out="results/features/toy/pixels/test"),
+        spending=Names(spent=None, spend_again=False, ceiling=None, records="", not_accounted=[]),
     ),
 )
 runpy.run_path({script!r}, init_globals=dict(snakemake=snakemake), run_name="__main__")
@@ -259,7 +257,7 @@ def test_a_schema_and_its_parameters_are_the_same(name):
 )
 def test_what_rules_ask_of_a_methods_schema_is_said(change, words, monkeypatch):
     rules = schema("methods/newton") | change
-    monkeypatch.setattr(schemas, "schema", lambda name: rules)
+    monkeypatch.setattr("dpstudy.schema.methods.schema", lambda name: rules)
     with pytest.raises(StudyError, match=f"schema of method 'newton': .*{re.escape(words)}"):
         method_schema.__wrapped__("newton")
 
@@ -307,13 +305,18 @@ def test_every_job_is_told_a_hash_of_the_code_that_it_runs_on():
     told = 0
     for rule in rules:
         name = re.match(r" *(?:use rule \w+ as|rule) (\w+)", rule)[1]
-        if not (code := re.search(r"\bcode=(.*?),\n(?!\s*\"|\s*\))", rule, re.DOTALL)):
+        if not (code := re.search(r"\bcode=(.*),\n", rule)):
             continue
-        asked = re.sub(r"\s", "", code[1])
-        found = re.search(r"\blibrary=(.*?),\n(?!\s*\"|\s*\))", rule, re.DOTALL)
-        assert found, f"{name} has no parameter `library`"
-        said = re.sub(r"\s", "", found[1])
-        if "_code" not in asked:  # else of a cell: cell_library, or a list of a bundle's
-            assert said == re.sub(r"\bcode\(", "library(", asked), name
         told += 1
+        if re.search(r"\brequest=ask\(training\.", rule):
+            continue  # it has the hash: tests of dpstudy.plan.training
+        found = re.search(r"\blibrary=(.*),\n", rule)
+        assert found, f"{name} has no parameter `library`"
+        asked = {
+            found[1],
+            found[1].replace("code.script_hash(", "code.script_code("),
+            found[1].replace("hash_of(", "ask("),
+            found[1].removeprefix("library_hash(").removesuffix(")"),
+        }
+        assert code[1] in asked, name
     assert told >= 25

@@ -36,6 +36,7 @@ def folder(tmp_path, monkeypatch):
         (tmp_path / f"{name}.schema.yaml").symlink_to(PACKAGE.parent / f"schemas/{name}.schema.yaml")
     (tmp_path / "methods/newton.schema.yaml").write_text(NEWTON)
     monkeypatch.setattr(schemas, "FOLDER", tmp_path)
+    monkeypatch.setattr("dpstudy.schema.methods.FOLDER", tmp_path)
     monkeypatch.setattr("dpstudy.config.new_methods.FOLDER", tmp_path)
     for cached in (schema, method_schema):
         cached.cache_clear()

@@ -1,10 +1,12 @@
 """What is told of public sets that depend on private records."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from dpstudy.config.locations import records_of
+from dpstudy.plan import sources
 from dpstudy.plan.outside import (
     FLOOR_CHOSEN,
     KEPT_NUMBERS,
@@ -14,7 +16,7 @@ from dpstudy.plan.outside import (
     kept_numbers,
     outside_ledger,
 )
-from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spending import BOOK
 
 FEATURES = {"f": {"extractor": "pixels", "scaling": "unit"}}
 OWN = {"reader": "image_table"}
@@ -82,12 +84,16 @@ def test_a_default_that_was_chosen_on_the_private_records_is_named(reader, optio
         ({"reader": "labels"}, False),  # says it by itself (names.NUMBERED)
     ],
 )
-def test_ledgers_name_row_numbers_that_are_kept(tmp_path, entry, said):
+def test_ledgers_name_row_numbers_that_are_kept(tmp_path, monkeypatch, entry, said):
+    monkeypatch.chdir(tmp_path)
     config = {"datasets": {"own": entry | {"location": "here"}}, "data_root": str(tmp_path)}
-    book = Spending(tmp_path / "spent.jsonl")
-    assert kept_numbers(config, "own", book) == []
-    (tmp_path / "spent.jsonl").write_text(json.dumps(LINE | {"records": records_of(config, "own")}))
-    assert kept_numbers(config, "own", book) == [KEPT_NUMBERS] * said
+    sources._is_numbered.cache_clear()
+    assert kept_numbers(config, "own") == []
+    Path(BOOK).parent.mkdir(parents=True)
+    Path(BOOK).write_text(json.dumps(LINE | {"records": records_of(config, "own")}))
+    sources._is_numbered.cache_clear()  # a run asks the book once
+    assert kept_numbers(config, "own") == [KEPT_NUMBERS] * said
+    sources._is_numbered.cache_clear()
 
 
 def test_an_entry_without_normalisation_inherits_no_choice():

@@ -209,7 +209,8 @@ def test_a_comment_in_the_config_reruns_nothing(study):
 
 
 def test_threads_rerun_nothing(study):
-    edit(study.path / "workflow" / "rules" / "train.smk", "threads: 1", "threads: 2")
+    rule = "        model=paths.MODEL,\n    log:\n"
+    edit(study.path / "workflow" / "rules" / "train.smk", rule, rule.replace("    log:", "    threads: 2\n    log:"))
     assert study.planned("--set-threads", "train_stepped=2") == []
 
 

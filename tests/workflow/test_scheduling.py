@@ -7,7 +7,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 JOBS = 16
 SNAKEFILE = """
-{unthrottle}
+import sys
+
+sys.path.insert(0, {library!r})
+
+from dpstudy.plan.internals import unthrottle
 
 rule all:
     input: [f"{{number}}.txt" for number in range({jobs})]
@@ -23,10 +27,8 @@ onstart:
 
 def looks(folder: Path, call: str) -> int:
     """How often Snakemake looked at the ready jobs."""
-    rules = (ROOT / "workflow/rules/common.smk").read_text()
-    function = "def unthrottle" + rules.split("def unthrottle")[1]
     folder.mkdir()
-    (folder / "Snakefile").write_text(SNAKEFILE.format(unthrottle=function, jobs=JOBS, call=call))
+    (folder / "Snakefile").write_text(SNAKEFILE.format(library=str(ROOT / "workflow"), jobs=JOBS, call=call))
     command = [str(Path(sys.executable).with_name("snakemake")), "--cores", "1", "--verbose"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -34,5 +36,7 @@ def looks(folder: Path, call: str) -> int:
 
 
 def test_each_job_makes_one_look_at_the_ready_jobs(tmp_path):
-    assert looks(tmp_path / "ours", "unthrottle()") <= JOBS + 3
-    assert "onstart:\n    unthrottle()" in (ROOT / "Snakefile").read_text()
+    assert looks(tmp_path / "ours", "unthrottle(workflow)") <= JOBS + 3
+    assert "onstart:\n    look_before()" in (ROOT / "Snakefile").read_text()
+    before = (ROOT / "workflow/rules/common.smk").read_text().split("def look_before")[1]
+    assert "internals.unthrottle(workflow)\n" in before.split("\ndef ")[0]

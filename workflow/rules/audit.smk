@@ -3,30 +3,26 @@
 
 rule audit_cell:
     input:
-        train=training_manifests,
-        tuning=tuning_of,
-        code=audit_code,
+        train=ask(training.training_manifests, "cell"),
+        tuning=ask(training.trials_of, "cell"),
+        code=ask(code.attacking_code, "cell"),
     output:
-        f"results/audit/{CELL}/audit.json",
+        paths.AUDIT,
     log:
-        f"results/logs/audit_cell/{CELL}.log",
+        paths.log("audit_cell", paths.CELL),
     benchmark:
-        f"results/benchmarks/audit_cell/{CELL}.tsv"
+        paths.benchmark("audit_cell", paths.CELL)
     wildcard_constraints:
-        entry=alternatives(entries_where(curve=True, audited=False) + entries_where(curve=False)),
-        epsilon=alternatives(epsilon for epsilon in STUDY["epsilons"] if epsilon != "inf"),
+        entry=names.alternatives(training.entries_of_audits(STUDY)),
+        epsilon=names.finite(STUDY),
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(audit_memory),
+        mem_mb=peak(resources.audit),
         runtime=grown(240),
     params:
-        options=options_of,
-        scaling=lambda wildcards: as_they_are(wildcards.features),
-        library=lambda wildcards: cell_library(wildcards, "audit_cell.py"),
-        dataset=lambda wildcards: dataset_facts(wildcards.dataset),
-        noise=STUDY["noise"],
-        audit={key: STUDY["audit"][key] for key in ("runs", "canaries", "confidence", "sees")},
+        request=ask(training.audit_request, "cell"),
+        inputs=ask(training.audit_inputs, "cell"),
+        audit=training.audit_options(STUDY),
     script:
         "../scripts/audit_cell.py"

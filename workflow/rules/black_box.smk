@@ -3,32 +3,28 @@
 
 rule audit_black_box:
     input:
-        train=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "train"),
-        test=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "test"),
-        start=start_files,
-        code=lambda wildcards: cell_code(wildcards, "audit_black_box.py"),
+        train=ask(training.attacked_files, "cell"),
+        test=ask(training.test_files, "cell"),
+        start=ask(training.starting_files, "cell"),
+        code=ask(code.losses_code, "cell"),
     output:
-        f"results/audit/{CELL}/black-box.json",
+        paths.BLACK_BOX,
     log:
-        f"results/logs/audit_black_box/{CELL}.log",
+        paths.log("audit_black_box", paths.CELL),
     benchmark:
-        f"results/benchmarks/audit_black_box/{CELL}.tsv"
+        paths.benchmark("audit_black_box", paths.CELL)
     wildcard_constraints:
-        entry=alternatives(STUDY["black_box"]["entries"]),
-        epsilon=alternatives(epsilon for epsilon in STUDY["epsilons"] if epsilon != "inf"),
+        entry=names.alternatives(STUDY["black_box"]["entries"]),
+        epsilon=names.finite(STUDY),
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(lambda w, input: with_gpu(1100) + engine_memory(options_of(w), input) + int(6 * input.size_mb)),
+        mem_mb=peak(resources.black_box),
         runtime=grown(1440),
-        gpu=gpu(),
+        gpu=GPUS,
     params:
-        options=options_of,
-        scaling=lambda wildcards: as_they_are(wildcards.features),
-        library=lambda wildcards: cell_library(wildcards, "audit_black_box.py"),
-        dataset=lambda wildcards: dataset_facts(wildcards.dataset),
-        noise=STUDY["noise"],
-        black_box=lambda wildcards: black_box_options.options_for(STUDY, wildcards.entry),
+        request=ask(training.black_box_request, "cell"),
+        inputs=ask(training.black_box_inputs, "cell"),
+        black_box=ask(training.black_box_options, "cell"),
     script:
         "../scripts/audit_black_box.py"

@@ -3,51 +3,51 @@
 
 rule prepare_shard:
     input:
-        planted=planted_from,
-        table=source_table,
-        code=lambda wildcards: code("prepare_shard.py", *reader_modules(wildcards.source)),
+        planted=ask(sources.planted_files, "source", "split", "shard"),
+        table=ask(sources.source_table, "source"),
+        code=ask(code.reading_code, "source"),
     output:
-        shard="results/data/{source}/{split}/part-{shard}.parquet",
+        shard=paths.DATA_SHARD,
     log:
-        "results/logs/prepare_shard/{source}/{split}/{shard}.log",
+        paths.log("prepare_shard", "{source}/{split}/{shard}"),
     benchmark:
-        "results/benchmarks/prepare_shard/{source}/{split}/{shard}.tsv"
+        paths.benchmark("prepare_shard", "{source}/{split}/{shard}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(preparation_memory),
+        mem_mb=peak(data_resources.preparation),
         runtime=grown(30),
     params:
-        library=lambda wildcards: library("prepare_shard.py", *reader_modules(wildcards.source)),
-        options=lambda wildcards: reading_options(wildcards.source),
-        private=lambda wildcards: wildcards.source in STUDY["datasets"],
-        numbered=lambda wildcards: numbered(wildcards.source),
-        images=lambda wildcards: state_of_images(wildcards.source),
+        library=hash_of(code.reading_code, "source"),
+        options=ask(sources.reading_options, "source"),
+        private=ask(sources.is_private, "source"),
+        numbered=ask(sources.numbered, "source"),
+        images=ask(sources.state_of_images, "source"),
+        checked_by=ask(sources.checking_options, "source"),
     script:
         "../scripts/prepare_shard.py"
 
 
 rule prepare_manifest:
     input:
-        shards=lambda wildcards: parts(f"results/data/{wildcards.source}/{wildcards.split}", wildcards.source),
-        others=other_splits,
-        code=lambda wildcards: code("prepare_manifest.py", *reader_modules(wildcards.source)),
+        shards=ask(sources.shard_files, "source", "split"),
+        others=ask(sources.other_splits, "source", "split"),
+        code=ask(code.describing_code, "source"),
     output:
-        manifest="results/data/{source}/{split}/manifest.json",
+        manifest=paths.DATA_MANIFEST,
     log:
-        "results/logs/prepare_manifest/{source}/{split}.log",
+        paths.log("prepare_manifest", "{source}/{split}"),
     benchmark:
-        "results/benchmarks/prepare_manifest/{source}/{split}.tsv"
+        paths.benchmark("prepare_manifest", "{source}/{split}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(manifest_memory),
+        mem_mb=peak(data_resources.description_of_images),
         runtime=grown(30),
     params:
-        library=lambda wildcards: library("prepare_manifest.py", *reader_modules(wildcards.source)),
-        options=lambda wildcards: reading_options(wildcards.source),
-        private=lambda wildcards: wildcards.source in STUDY["datasets"],
+        library=hash_of(code.describing_code, "source"),
+        options=ask(sources.reading_options, "source"),
+        private=ask(sources.is_private, "source"),
+        where=ask(sources.place_of_data),
     script:
         "../scripts/prepare_manifest.py"

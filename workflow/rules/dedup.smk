@@ -3,147 +3,137 @@
 
 rule describe_images:
     input:
-        embedding_files,
-        manifest="results/data/{source}/{split}/manifest.json",
-        shard="results/data/{source}/{split}/part-{shard}.parquet",
-        code=code("describe_images.py", embedding_module()),
+        dedup.embedding_files(STUDY),
+        manifest=paths.DATA_MANIFEST,
+        shard=paths.DATA_SHARD,
+        code=code.embedding_code(STUDY, "describe_images"),
     output:
-        description="results/dedup/images/{source}/{split}/part-{shard}.safetensors",
+        description=paths.DESCRIPTION,
     log:
-        "results/logs/describe_images/{source}/{split}/{shard}.log",
+        paths.log("describe_images", "{source}/{split}/{shard}"),
     benchmark:
-        "results/benchmarks/describe_images/{source}/{split}/{shard}.tsv"
+        paths.benchmark("describe_images", "{source}/{split}/{shard}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(memory(900, 20)),
+        mem_mb=peak(resources.by_size(900, 20)),
         runtime=grown(240),
     params:
-        library=library("describe_images.py", embedding_module()),
-        private=lambda wildcards: wildcards.source in STUDY["datasets"],
-        embedding=embedding_options(),
-        backbone=backbone_folder(embedding_options() or {}),
+        library=library_hash(code.embedding_code(STUDY, "describe_images")),
+        folder=ask(sources.folder, "source", "split"),
+        private=ask(sources.is_private, "source"),
+        embedding=dedup.embedding_options(STUDY),
+        backbone=publics.backbone_folder(dedup.embedding_options(STUDY) or {}),
+        where=ask(sources.place_of_data),
     script:
         "../scripts/describe_images.py"
 
 
 rule fit_dedup_basis:
     input:
-        descriptions=lambda wildcards: descriptions(wildcards.public, ["train"])[:8],
-        code=code("fit_dedup_basis.py"),
+        descriptions=ask(dedup.basis_files, "public"),
+        code=code.script_code("fit_dedup_basis"),
     output:
-        basis="results/dedup/{public}/basis.safetensors",
+        basis=paths.BASIS,
     log:
-        "results/logs/fit_dedup_basis/{public}.log",
+        paths.log("fit_dedup_basis", "{public}"),
     benchmark:
-        "results/benchmarks/fit_dedup_basis/{public}.tsv"
+        paths.benchmark("fit_dedup_basis", "{public}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(memory(86, 6.2)),
+        mem_mb=peak(resources.by_size(86, 6.2)),
         runtime=grown(30),
     params:
-        library=library("fit_dedup_basis.py"),
+        library=code.script_hash("fit_dedup_basis"),
     script:
         "../scripts/fit_dedup_basis.py"
 
 
 rule search_shard:
     input:
-        public="results/dedup/images/{public}/{split}/part-{shard}.safetensors",
-        private=[path for dataset in private_images() for path in descriptions(dataset)],
-        manifest="results/data/{public}/{split}/manifest.json",
-        basis="results/dedup/{public}/basis.safetensors",
-        code=code("search_shard.py"),
+        public=paths.DESCRIPTION.replace("{source}", "{public}"),
+        private=dedup.all_private_descriptions(STUDY),
+        manifest=paths.DATA_MANIFEST.replace("{source}", "{public}"),
+        basis=paths.BASIS,
+        code=code.script_code("search_shard"),
     output:
-        found="results/dedup/{public}/candidates/{split}/part-{shard}.safetensors",
+        found=paths.CANDIDATES,
     log:
-        "results/logs/search_shard/{public}/{split}/{shard}.log",
+        paths.log("search_shard", "{public}/{split}/{shard}"),
     benchmark:
-        "results/benchmarks/search_shard/{public}/{split}/{shard}.tsv"
+        paths.benchmark("search_shard", "{public}/{split}/{shard}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(lambda wildcards, input: int(650 + 5.5 * max(input.size_files_mb))),
+        mem_mb=peak(resources.by_largest(650, 5.5)),
         runtime=grown(240),
     params:
-        library=library("search_shard.py"),
-        public=lambda wildcards: described(wildcards.public, wildcards.split, int(wildcards.shard)),
-        private=[
-            [f"{dataset}/{split}/{shard:05d}", *described(dataset, split, shard)]
-            for dataset in private_images()
-            for split, shard in shards_of(dataset)
-        ],
+        library=code.script_hash("search_shard"),
+        public=ask(dedup.described_shard, "public", "split", "shard"),
+        private=dedup.all_private_shards(STUDY),
     script:
         "../scripts/search_shard.py"
 
 
 rule align_shard:
     input:
-        searched=lambda wildcards: [
-            f"results/dedup/{wildcards.public}/candidates/{split}/part-{shard:05d}.safetensors"
-            for split, shard in shards_of(wildcards.public)
-        ],
-        public=lambda wildcards: descriptions(wildcards.public),
-        public_ids=lambda wildcards: all_splits([wildcards.public]),
-        private="results/dedup/images/{dataset}/{split}/part-{shard}.safetensors",
-        private_ids="results/data/{dataset}/{split}/part-{shard}.parquet",
-        manifest="results/data/{dataset}/{split}/manifest.json",
-        basis="results/dedup/{public}/basis.safetensors",
-        code=code("align_shard.py"),
+        searched=ask(dedup.candidate_files, "public"),
+        public=ask(dedup.descriptions, "public"),
+        public_ids=ask(sources.all_files, "public"),
+        private=paths.DESCRIPTION.replace("{source}", "{dataset}"),
+        private_ids=paths.DATA_SHARD.replace("{source}", "{dataset}"),
+        manifest=paths.DATA_MANIFEST.replace("{source}", "{dataset}"),
+        basis=paths.BASIS,
+        code=code.script_code("align_shard"),
     output:
-        part="results/dedup/{public}/parts/{dataset}/{split}/part-{shard}.parquet",
+        part=paths.COPIES,
     log:
-        "results/logs/align_shard/{public}/{dataset}/{split}/{shard}.log",
+        paths.log("align_shard", "{public}/{dataset}/{split}/{shard}"),
     benchmark:
-        "results/benchmarks/align_shard/{public}/{dataset}/{split}/{shard}.tsv"
+        paths.benchmark("align_shard", "{public}/{dataset}/{split}/{shard}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(aligning_memory),
+        mem_mb=peak(data_resources.aligning),
         runtime=grown(480),
     params:
-        library=library("align_shard.py"),
-        public=lambda wildcards: [
-            [split, *described(wildcards.public, split, shard)] for split, shard in shards_of(wildcards.public)
-        ],
-        private=lambda wildcards: described(wildcards.dataset, wildcards.split, int(wildcards.shard)),
-        rule=rule_options(),
+        library=code.script_hash("align_shard"),
+        public=ask(dedup.public_shards, "public"),
+        private=ask(dedup.described_shard, "dataset", "split", "shard"),
+        rule=dedup.rule_options(STUDY),
     script:
         "../scripts/align_shard.py"
 
 
 rule calibrate_dedup:
     input:
-        embedding_files,
-        manifest="results/data/{dataset}/train/manifest.json",
-        shard="results/data/{dataset}/train/part-00000.parquet",
-        private="results/dedup/images/{dataset}/train/part-00000.safetensors",
-        public="results/dedup/images/{public}/train/part-00000.safetensors",
-        basis="results/dedup/{public}/basis.safetensors",
-        code=code("calibrate_dedup.py", embedding_module()),
+        dedup.embedding_files(STUDY),
+        manifest=dedup.first_of_training(paths.DATA_MANIFEST, "{dataset}"),
+        shard=dedup.first_of_training(paths.DATA_SHARD, "{dataset}"),
+        private=dedup.first_of_training(paths.DESCRIPTION, "{dataset}"),
+        public=dedup.first_of_training(paths.DESCRIPTION, "{public}"),
+        basis=paths.BASIS,
+        code=code.embedding_code(STUDY, "calibrate_dedup"),
     output:
-        counts="results/dedup/{public}/calibration/{dataset}.json",
+        counts=paths.CALIBRATION,
     log:
-        "results/logs/calibrate_dedup/{public}/{dataset}.log",
+        paths.log("calibrate_dedup", "{public}/{dataset}"),
     benchmark:
-        "results/benchmarks/calibrate_dedup/{public}/{dataset}.tsv"
+        paths.benchmark("calibrate_dedup", "{public}/{dataset}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(int(760 + 5.2 * STUDY["dedup"].get("sample", 200))),
+        mem_mb=peak(data_resources.calibration),
         runtime=grown(120),
     params:
-        library=library("calibrate_dedup.py", embedding_module()),
-        rule=rule_options(),
+        library=library_hash(code.embedding_code(STUDY, "calibrate_dedup")),
+        folder=ask(sources.training_folder, "dataset"),
+        rule=dedup.rule_options(STUDY),
         sample=STUDY["dedup"].get("sample", 200),
-        embedding=embedding_options(),
-        backbone=backbone_folder(embedding_options() or {}),
+        embedding=dedup.embedding_options(STUDY),
+        backbone=publics.backbone_folder(dedup.embedding_options(STUDY) or {}),
+        where=ask(sources.place_of_data),
     script:
         "../scripts/calibrate_dedup.py"
 
@@ -152,35 +142,27 @@ if STUDY["dedup"]["method"] == "squares":
 
     rule match_public:
         input:
-            public=lambda wildcards: all_splits([wildcards.public]),
-            private=all_splits(private_images()),
-            code=code("match_public.py"),
+            compared=ask(dedup.compared_files, "public"),
+            code=code.script_code("match_public"),
         output:
-            matches="results/dedup/{public}/matches.parquet",
-            kept="results/dedup/{public}/kept.parquet",
-            report="results/dedup/{public}/report.json",
+            matches=paths.MATCHES,
+            kept=paths.KEPT,
+            report=paths.DEDUP_REPORT,
         log:
-            "results/logs/match_public/{public}.log",
+            paths.log("match_public", "{public}"),
         benchmark:
-            "results/benchmarks/match_public/{public}.tsv"
+            paths.benchmark("match_public", "{public}")
         conda:
-            "../../envs/study.yaml"
-        threads: 1
+            ENVIRONMENT
         resources:
-            mem_mb=peak(memory(215, 12)),
+            mem_mb=peak(resources.by_size(215, 12)),
             runtime=grown(240),
         params:
-            library=library("match_public.py"),
+            library=code.script_hash("match_public"),
             drop=STUDY["dedup"]["drop"],
             threshold=STUDY["dedup"].get("threshold"),
-            public=lambda wildcards: {
-                split: f"results/data/{wildcards.public}/{split}" for split in splits_of(wildcards.public)
-            },
-            private=[
-                [dataset, split, f"results/data/{dataset}/{split}"]
-                for dataset in private_images()
-                for split in splits_of(dataset)
-            ],
+            public=ask(dedup.split_folders, "public"),
+            private=dedup.private_folders(STUDY),
         script:
             "../scripts/match_public.py"
 
@@ -188,49 +170,30 @@ else:
 
     rule merge_matches:
         input:
-            parts=lambda wildcards: (
-                []
-                if drawn(wildcards.public)
-                else [
-                    f"results/dedup/{wildcards.public}/parts/{dataset}/{split}/part-{shard:05d}.parquet"
-                    for dataset in private_images()
-                    for split, shard in shards_of(dataset)
-                ]
-            ),
-            calibrations=lambda wildcards: (
-                []
-                if drawn(wildcards.public)
-                else [f"results/dedup/{wildcards.public}/calibration/{dataset}.json" for dataset in private_images()]
-            ),
-            ids=lambda wildcards: all_splits([wildcards.public, *private_images()]),
-            code=code("merge_matches.py"),
+            parts=ask(dedup.copies_files, "public"),
+            calibrations=ask(dedup.calibrations, "public"),
+            ids=ask(dedup.compared_files, "public"),
+            code=code.script_code("merge_matches"),
         output:
-            matches="results/dedup/{public}/matches.parquet",
-            kept="results/dedup/{public}/kept.parquet",
-            report="results/dedup/{public}/report.json",
-            picture="results/dedup/{public}/matches.png",
+            matches=paths.MATCHES,
+            kept=paths.KEPT,
+            report=paths.DEDUP_REPORT,
+            picture=paths.MATCHES_PICTURE,
         log:
-            "results/logs/merge_matches/{public}.log",
+            paths.log("merge_matches", "{public}"),
         benchmark:
-            "results/benchmarks/merge_matches/{public}.tsv"
+            paths.benchmark("merge_matches", "{public}")
         conda:
-            "../../envs/study.yaml"
-        threads: 1
+            ENVIRONMENT
         resources:
-            mem_mb=peak(memory(880, 0.1)),
+            mem_mb=peak(resources.by_size(880, 0.1)),
             runtime=grown(120),
         params:
-            library=library("merge_matches.py"),
+            library=code.script_hash("merge_matches"),
             drop=STUDY["dedup"]["drop"],
-            rule=rule_options(),
-            drawn=lambda wildcards: drawn(wildcards.public),
-            public=lambda wildcards: {
-                split: f"results/data/{wildcards.public}/{split}" for split in splits_of(wildcards.public)
-            },
-            private=[
-                [dataset, split, f"results/data/{dataset}/{split}"]
-                for dataset in private_images()
-                for split in splits_of(dataset)
-            ],
+            rule=dedup.rule_options(STUDY),
+            drawn=ask(dedup.is_drawn, "public"),
+            public=ask(dedup.split_folders, "public"),
+            private=dedup.private_folders(STUDY),
         script:
             "../scripts/merge_matches.py"

@@ -4,106 +4,101 @@
 # From the scores that its models gave where they were trained: another metric or group trains nothing, and spends nothing.
 rule score_cell:
     input:
-        run=f"results/cells/{CELL}/run.json",
-        scores=score_files,
-        code=code("score_cell.py"),
+        run=paths.RUN,
+        scores=ask(targets.score_files, "cell"),
+        code=code.script_code("score_cell"),
     output:
-        metrics=f"results/cells/{CELL}/metrics.json",
+        metrics=paths.METRICS,
     log:
-        f"results/logs/score_cell/{CELL}.log",
+        paths.log("score_cell", paths.CELL),
     benchmark:
-        f"results/benchmarks/score_cell/{CELL}.tsv"
+        paths.benchmark("score_cell", paths.CELL)
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(scoring_memory),
+        mem_mb=peak(resources.scoring),
         runtime=grown(60),
     params:
-        evaluation=asked_of_scores(),
-        library=library("score_cell.py"),
+        library=code.script_hash("score_cell"),
+        cell=ask(targets.name_of, "cell"),
+        evaluation=fingerprints.asked_of_scores(STUDY),
     script:
         "../scripts/score_cell.py"
 
 
 rule certify_cells:
     input:
-        runs=lambda wildcards: files_of(wildcards.dataset, run_facts()),
-        ledgers=lambda wildcards: files_of(wildcards.dataset, "ledger.json"),
-        layouts=layouts,
-        data=lambda wildcards: sorted({path for facts in all_stated(wildcards.dataset) for path in facts["manifests"]}),
-        code=code("certify_cells.py"),
+        runs=ask(targets.runs_of_dataset, "dataset"),
+        ledgers=ask(targets.ledgers_of_dataset, "dataset"),
+        layouts=ask(fingerprints.layouts, "dataset"),
+        data=ask(fingerprints.learned_manifests, "dataset"),
+        code=code.script_code("certify_cells"),
     output:
-        certificate="results/privacy/certificates/{dataset}.json",
-        replays=update("results/privacy/replays/{dataset}.json"),  # of entries that are as they were, it is kept
+        certificate=paths.CERTIFICATE,
+        replays=update(paths.REPLAYS),  # of entries that are as they were, it is kept
     log:
-        "results/logs/certify_cells/{dataset}.log",
+        paths.log("certify_cells", "{dataset}"),
     benchmark:
-        "results/benchmarks/certify_cells/{dataset}.tsv"
+        paths.benchmark("certify_cells", "{dataset}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(certification_memory),
+        mem_mb=peak(resources.certification),
         runtime=grown(60),
     params:
-        library=library("certify_cells.py"),
-        cells=lambda wildcards: [cell.path for cell in CELLS if cell.dataset == wildcards.dataset],
-        stated=lambda wildcards: all_stated(wildcards.dataset),
-        unnamed=lambda wildcards: own_rows(STUDY["datasets"][wildcards.dataset]),
+        library=code.script_hash("certify_cells"),
+        cells=ask(fingerprints.certified_cells, "dataset"),
         noise=STUDY["noise"],
-        replays=lambda wildcards: [replay_of(cell) for cell in replayed_cells(wildcards.dataset)],
+        replays=ask(fingerprints.replays_of, "dataset"),
     script:
         "../scripts/certify_cells.py"
 
 
 rule summarise_cells:
     input:
-        metrics=cell_files("metrics.json"),
-        certificates=certificates(),
-        data=data_of_all(),
-        code=code("summarise_cells.py"),
+        metrics=targets.cell_files(STUDY, paths.METRICS),
+        certificates=targets.certificates(STUDY),
+        data=fingerprints.data_of_all(STUDY),
+        code=code.script_code("summarise_cells"),
     output:
-        csv="results/summary.csv",
-        parquet="results/summary.parquet",
+        csv=paths.SUMMARY_CSV,
+        parquet=paths.SUMMARY,
     log:
-        "results/logs/summarise_cells/summary.log",
+        paths.log("summarise_cells", "summary"),
     benchmark:
-        "results/benchmarks/summarise_cells/summary.tsv"
+        paths.benchmark("summarise_cells", "summary")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(memory(140, 8)),
+        mem_mb=peak(resources.by_size(140, 8)),
         runtime=grown(30),
     params:
-        library=library("summarise_cells.py"),
-        cells=[[cell.dataset, cell.features, cell.entry, cell.epsilon] for cell in CELLS],
-        expected=lambda wildcards: expected_makers(),
+        library=code.script_hash("summarise_cells"),
+        cells=ask(fingerprints.summarised_cells),
     script:
         "../scripts/summarise_cells.py"
 
 
 rule total_privacy:
     input:
-        runs=cell_files(run_facts()),
-        ledgers=cell_files("ledger.json"),
-        code=code("total_privacy.py"),
+        runs=targets.cell_files(STUDY, targets.facts_of_runs(STUDY)),
+        ledgers=targets.cell_files(STUDY, paths.LEDGER),
+        code=code.script_code("total_privacy"),
     output:
-        "results/privacy/total.json",
+        paths.TOTAL,
     log:
-        "results/logs/total_privacy/total.log",
+        paths.log("total_privacy", "total"),
     benchmark:
-        "results/benchmarks/total_privacy/total.tsv"
+        paths.benchmark("total_privacy", "total")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(total_memory),
+        mem_mb=peak(resources.total),
         runtime=grown(30),
     params:
-        library=library("total_privacy.py"),
-        datasets=[cell.dataset for cell in CELLS],
-        deltas={name: dataset["delta"] for name, dataset in STUDY["datasets"].items()},
+        library=code.script_hash("total_privacy"),
+        cells=targets.totalled_cells(STUDY),
+        deltas=targets.deltas(STUDY),
+        records=ask(sources.all_record_names),
     script:
         "../scripts/total_privacy.py"

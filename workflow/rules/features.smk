@@ -3,50 +3,49 @@
 
 rule extract_shard:
     input:
-        extraction_inputs,
-        code=lambda wildcards: code("extract_shard.py", extractor_module(wildcards)),
+        ask(publics.extraction_inputs, "dataset", "features", "split", "shard"),
+        code=ask(code.extraction_code, "features"),
     output:
-        shard="results/features/{dataset}/{features}/{split}/part-{shard}.parquet",
+        shard=paths.FEATURES_SHARD,
     log:
-        "results/logs/extract_shard/{dataset}/{features}/{split}/{shard}.log",
+        paths.log("extract_shard", "{dataset}/{features}/{split}/{shard}"),
     benchmark:
-        "results/benchmarks/extract_shard/{dataset}/{features}/{split}/{shard}.tsv"
+        paths.benchmark("extract_shard", "{dataset}/{features}/{split}/{shard}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(extraction_memory),
+        mem_mb=peak(data_resources.extraction),
         runtime=grown(240),
-        gpu=extraction_gpu,
+        gpu=ask(data_resources.extraction_gpus, "features"),
     params:
-        library=lambda wildcards: library("extract_shard.py", extractor_module(wildcards)),
-        options=extraction_options,
-        backbone=lambda wildcards: backbone_folder(STUDY["features"][wildcards.features]),
-        fit=lambda wildcards: fit_folder(STUDY["features"][wildcards.features]),
+        library=hash_of(code.extraction_code, "features"),
+        images=ask(sources.folder, "dataset", "split"),
+        options=ask(publics.extraction_options, "features"),
+        backbone=ask(publics.backbone_folder_of_features, "features"),
+        fit=ask(publics.fit_folder_of_features, "features"),
+        where=ask(sources.place_of_data),
     script:
         "../scripts/extract_shard.py"
 
 
 rule extract_manifest:
     input:
-        shards=lambda wildcards: parts(
-            f"results/features/{wildcards.dataset}/{wildcards.features}/{wildcards.split}", wildcards.dataset
-        ),
-        images="results/data/{dataset}/{split}/manifest.json",
-        code=code("extract_manifest.py"),
+        shards=ask(sources.feature_shards, "dataset", "features", "split"),
+        images=paths.DATA_MANIFEST.replace("{source}", "{dataset}"),
+        code=code.script_code("extract_manifest"),
     output:
-        manifest="results/features/{dataset}/{features}/{split}/manifest.json",
+        manifest=paths.FEATURES_MANIFEST,
     log:
-        "results/logs/extract_manifest/{dataset}/{features}/{split}.log",
+        paths.log("extract_manifest", "{dataset}/{features}/{split}"),
     benchmark:
-        "results/benchmarks/extract_manifest/{dataset}/{features}/{split}.tsv"
+        paths.benchmark("extract_manifest", "{dataset}/{features}/{split}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(description_memory),
+        mem_mb=peak(data_resources.description_of_features),
         runtime=grown(30),
     params:
-        library=library("extract_manifest.py"),
+        library=code.script_hash("extract_manifest"),
+        images=ask(sources.folder, "dataset", "split"),
     script:
         "../scripts/extract_manifest.py"

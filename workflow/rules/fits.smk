@@ -3,35 +3,29 @@
 
 rule fit_projection:
     input:
-        public=lambda wildcards: with_manifest(
-            f"results/data/{STUDY['fits'][wildcards.fit]['public']}/train", STUDY["fits"][wildcards.fit]["public"]
-        ),
-        kept=lambda wildcards: kept_for_training(STUDY["fits"][wildcards.fit]["public"]),
-        backbone=lambda wildcards: backbone_files(STUDY["fits"][wildcards.fit]),
-        code=lambda wildcards: code(
-            "fit_projection.py", f"dpstudy.features.{STUDY['fits'][wildcards.fit]['extractor']}"
-        ),
+        public=ask(publics.images_of_fit, "fit"),
+        kept=ask(publics.kept_for_fit, "fit"),
+        backbone=ask(publics.backbone_files_of_fit, "fit"),
+        code=ask(code.projection_code, "fit"),
     output:
-        projection="results/fits/{fit}/projection.safetensors",
-        card="results/fits/{fit}/card.json",
-        points="results/fits/{fit}/points.safetensors",
+        projection=paths.PROJECTION,
+        card=paths.FIT_CARD,
+        points=paths.FIT_POINTS,
     log:
-        "results/logs/fit_projection/{fit}.log",
+        paths.log("fit_projection", "{fit}"),
     benchmark:
-        "results/benchmarks/fit_projection/{fit}.tsv"
+        paths.benchmark("fit_projection", "{fit}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(fit_memory),
+        mem_mb=peak(data_resources.projection),
         runtime=grown(120),
-        gpu=lambda wildcards: gpu() if "backbone" in STUDY["fits"][wildcards.fit] else 0,
+        gpu=ask(data_resources.projection_gpus, "fit"),
     params:
-        library=lambda wildcards: library(
-            "fit_projection.py", f"dpstudy.features.{STUDY['fits'][wildcards.fit]['extractor']}"
-        ),
-        options=lambda wildcards: STUDY["fits"][wildcards.fit],
-        backbone=lambda wildcards: backbone_folder(STUDY["fits"][wildcards.fit]),
+        library=hash_of(code.projection_code, "fit"),
+        options=ask(publics.fit_options, "fit"),
+        folder=ask(publics.folder_of_fit, "fit"),
+        backbone=ask(publics.backbone_folder_of_fit, "fit"),
         drop=STUDY["dedup"]["drop"],
     script:
         "../scripts/fit_projection.py"

@@ -8,51 +8,44 @@ localrules:
 
 rule write_paper:
     input:
-        template=relative(WORKFLOW / "report" / "paper.tex.j2"),
-        code=code("write_paper.py"),
+        template=code.paper_template(),
+        code=code.script_code("write_paper"),
     output:
-        "results/tables/all.tex",
+        paths.PAPER_TEX,
     log:
-        "results/logs/write_paper/all.log",
+        paths.log("write_paper", "all"),
     benchmark:
-        "results/benchmarks/write_paper/all.tsv"
+        paths.benchmark("write_paper", "all")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
         mem_mb=peak(200),
         runtime=grown(10),
     params:
-        library=library("write_paper.py"),
-        study=lambda wildcards: STUDY["study"],
-        question=lambda wildcards: STUDY.get("question", ""),
-        axes=lambda wildcards: axes(),
-        tables=lambda wildcards: list(STUDY["tables"]),
-        figures=lambda wildcards: STUDY["figures"],
-        private_tests=axes()["private_tests"],
+        library=code.script_hash("write_paper"),
+        paper=ask(targets.paper),
     script:
         "../scripts/write_paper.py"
 
 
 rule compile_paper:
     input:
-        tex="results/tables/all.tex",
-        tables=[f"results/tables/{name}.tex" for name in STUDY["tables"]],
-        figures=[f"results/figures/{name}.pdf" for name in STUDY["figures"]],
-        code=code("compile_paper.py"),
+        tex=paths.PAPER_TEX,
+        tables=targets.tables(STUDY, paths.TABLE_TEX),
+        figures=targets.figures(STUDY, paths.FIGURE_PDF),
+        code=code.script_code("compile_paper"),
     output:
-        "results/tables/all.pdf",
+        paths.PAPER_PDF,
     log:
-        "results/logs/compile_paper/all.log",
+        paths.log("compile_paper", "all"),
     benchmark:
-        "results/benchmarks/compile_paper/all.tsv"
+        paths.benchmark("compile_paper", "all")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
         mem_mb=peak(300),
         runtime=grown(10),
     params:
-        library=library("compile_paper.py"),
+        library=code.script_hash("compile_paper"),
     script:
         "../scripts/compile_paper.py"

@@ -3,28 +3,29 @@
 
 rule pretrain_backbone:
     input:
-        public=lambda wildcards: all_splits([STUDY["backbones"][wildcards.backbone]["public"]]),
-        kept=lambda wildcards: kept_for_training(STUDY["backbones"][wildcards.backbone]["public"]),
-        code=code("pretrain_backbone.py", "dpstudy.pretraining.rank"),
+        public=ask(publics.images_of_backbone, "backbone"),
+        kept=ask(publics.kept_for_backbone, "backbone"),
+        code=code.script_code("pretrain_backbone", "dpstudy.pretraining.rank"),
     output:
-        model="results/backbones/{backbone}/model.safetensors",
-        card="results/backbones/{backbone}/card.json",
+        model=paths.BACKBONE_MODEL,
+        card=paths.BACKBONE_CARD,
     log:
-        "results/logs/pretrain_backbone/{backbone}.log",
+        paths.log("pretrain_backbone", "{backbone}"),
     benchmark:
-        "results/benchmarks/pretrain_backbone/{backbone}.tsv"
+        paths.benchmark("pretrain_backbone", "{backbone}")
     priority: 1  # the longest jobs first
     conda:
-        "../../envs/study.yaml"
-    threads: pretraining_threads
+        ENVIRONMENT
+    threads: ask(publics.threads_of_backbone, "backbone")
     resources:
-        mem_mb=peak(pretraining_memory),
+        mem_mb=peak(data_resources.pretraining),
         runtime=grown(1440),
-        gpu=lambda wildcards: pretraining_devices(wildcards) * gpu(),
+        gpu=ask(data_resources.pretraining_gpus, "backbone"),
     params:
-        library=library("pretrain_backbone.py", "dpstudy.pretraining.rank"),
-        options=lambda wildcards: STUDY["backbones"][wildcards.backbone],
-        dedup=lambda wildcards: matching_of(STUDY["backbones"][wildcards.backbone]["public"]),
-        checkpoint=lambda wildcards: f"results/backbones/{wildcards.backbone}/checkpoint.safetensors",
+        library=code.script_hash("pretrain_backbone", "dpstudy.pretraining.rank"),
+        options=ask(publics.backbone_options, "backbone"),
+        folder=ask(publics.folder_of_backbone, "backbone"),
+        dedup=ask(publics.matching_of_backbone, "backbone"),
+        checkpoint=ask(publics.checkpoint_of_backbone, "backbone"),
     script:
         "../scripts/pretrain_backbone.py"

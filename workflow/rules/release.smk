@@ -4,43 +4,32 @@
 
 rule write_bundle:
     input:
-        metrics=f"results/cells/{CELL}/metrics.json",
-        run=f"results/cells/{CELL}/run.json",
-        ledger=f"results/cells/{CELL}/ledger.json",
-        model=f"results/cells/{CELL}/model.safetensors",
-        images="results/data/{dataset}/test/manifest.json",
-        network=lambda wildcards: backbone_files(STUDY["features"][wildcards.features]),
-        projection=lambda wildcards: fit_files(STUDY["features"][wildcards.features]),
-        weights=lambda wildcards: weights_files(STUDY["features"][wildcards.features]),
-        audit=lambda wildcards: [path for cell, path in audits().items() if cell == as_cell(wildcards).path],
-        code=bundle_code,
+        metrics=paths.METRICS,
+        run=paths.RUN,
+        ledger=paths.LEDGER,
+        model=paths.MODEL,
+        images=ask(releases.test_manifest, "dataset"),
+        features=ask(releases.feature_files, "features"),
+        audit=ask(targets.audit_of, "cell"),
+        code=ask(code.bundle_code, "features"),
     output:
-        directory(f"results/release/{CELL}"),
+        directory(paths.BUNDLE),
     log:
-        f"results/logs/write_bundle/{CELL}.log",
+        paths.log("write_bundle", paths.CELL),
     benchmark:
-        f"results/benchmarks/write_bundle/{CELL}.tsv"
+        paths.benchmark("write_bundle", paths.CELL)
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(bundle_memory),
+        mem_mb=peak(resources.bundle),
         runtime=grown(30),
     params:
-        library=lambda wildcards: library_hash(bundle_code(wildcards)),
-        cell=lambda wildcards: as_cell(wildcards).path,
-        features=lambda wildcards: STUDY["features"][wildcards.features],
-        backbone=lambda wildcards: backbone_folder(STUDY["features"][wildcards.features]),
-        fit=lambda wildcards: fit_folder(STUDY["features"][wildcards.features]),
-        crop=lambda wildcards: cropped(wildcards.dataset),
-        unmatched=lambda wildcards: never_compared(wildcards),
-        chosen=lambda wildcards: publics_where(is_chosen, wildcards),
-        planted=lambda wildcards: publics_where(is_planted, wildcards),
-        test_public=lambda wildcards: test_is_public(STUDY["datasets"][wildcards.dataset]),
+        library=hash_of(code.bundle_code, "features"),
+        cell=ask(releases.certified_cell, "cell"),
+        facts=ask(releases.facts, "cell"),
         accept=STUDY["release"]["accept"],
         noise=STUDY["noise"],
-        replay=lambda wildcards: replay_of(as_cell(wildcards)),
-        unnamed=lambda wildcards: own_rows(STUDY["datasets"][wildcards.dataset]),
-        stated=lambda wildcards: stated_of(as_cell(wildcards)) | {"manifests": []},  # what it learnt from may be gone
+        replay=ask(fingerprints.replay_of, "cell"),
+        replays=ask(releases.kept_replays, "dataset"),
     script:
         "../scripts/write_bundle.py"

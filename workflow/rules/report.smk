@@ -7,25 +7,24 @@ rule judge_claims:
         documents=lambda wildcards: [
             path for paths in claims_documents(wildcards.paper).values() for path in paths.values()
         ],
-        published=published_files(),
-        code=code("judge_claims.py"),
+        published=code.published_files(),
+        code=code.script_code("judge_claims"),
     output:
         "results/claims/{paper}.json",
     log:
-        "results/logs/judge_claims/{paper}.log",
+        paths.log("judge_claims", "{paper}"),
     benchmark:
-        "results/benchmarks/judge_claims/{paper}.tsv"
+        paths.benchmark("judge_claims", "{paper}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(lambda wildcards, input: int(CLAIMS_MB[wildcards.paper] + 8 * input.size_mb)),
+        mem_mb=peak(resources.claims),
         runtime=grown(30),
     params:
-        library=library("judge_claims.py"),
+        library=code.script_hash("judge_claims"),
         table=lambda wildcards: claims_table(wildcards.paper)[0],
         spec=lambda wildcards: claims_table(wildcards.paper)[1],
-        axes=lambda wildcards: axes() if claims_table(wildcards.paper)[0] else {},
+        axes=lambda wildcards: targets.axes(STUDY) if claims_table(wildcards.paper)[0] else {},
         documents=lambda wildcards: claims_documents(wildcards.paper),
     script:
         "../scripts/judge_claims.py"
@@ -34,38 +33,37 @@ rule judge_claims:
 rule build_report:
     input:
         summary="results/summary.parquet",
-        ledgers=cell_files("ledger.json"),
-        metrics=cell_files("metrics.json"),
+        ledgers=targets.cell_files(STUDY, paths.LEDGER),
+        metrics=targets.cell_files(STUDY, paths.METRICS),
         trials=list(searches_of(STUDY["tables"].values()).values()),
         curves=list(curves_of(STUDY["tables"].values()).values()),
         totals="results/privacy/total.json",
-        certificates=certificates(),
+        certificates=targets.certificates(STUDY),
         audits=list(audits().values()),
         black_boxes=list(black_boxes_of(STUDY["tables"].values()).values()),
         splits=manifests_of(STUDY["tables"].values()),
         claims=[f"results/claims/{paper}.json" for paper in STUDY["report"]["claims"]],
         figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
-        published=published_files(),
-        templates=report_templates(),
-        code=code("build_report.py"),
+        published=code.published_files(),
+        templates=code.report_templates(),
+        code=code.script_code("build_report"),
     output:
         report("results/report/index.html", caption="../report/report.rst", category="Report"),
     log:
-        "results/logs/build_report/report.log",
+        paths.log("build_report", "report"),
     benchmark:
-        "results/benchmarks/build_report/report.tsv"
+        paths.benchmark("build_report", "report")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(memory(175, 8)),
+        mem_mb=peak(resources.by_size(175, 8)),
         runtime=grown(30),
     params:
-        library=library("build_report.py"),
+        library=code.script_hash("build_report"),
         study=lambda wildcards: STUDY["study"],
         config_hash=config_hash(STUDY),
         question=lambda wildcards: STUDY.get("question", ""),
-        axes=lambda wildcards: axes(),
+        axes=lambda wildcards: targets.axes(STUDY),
         tables=lambda wildcards: STUDY["tables"],
         figures=lambda wildcards: STUDY["figures"],
         ledgers=cell_paths("ledger.json"),
@@ -75,13 +73,9 @@ rule build_report:
         audits=audits(),
         black_boxes=black_boxes_of(STUDY["tables"].values()),
         splits=splits_in(STUDY["tables"].values()),
-        public_tests={name: test_is_public(dataset) for name, dataset in STUDY["datasets"].items()},
-        dedup={
-            public: {key: STUDY["dedup"][key] for key in ("drop", "method")} | {"rule": rule_options()}
-            for public in sorted({made["public"] for made in (*STUDY["backbones"].values(), *STUDY["fits"].values())})
-            if is_matched(public)
-        },
-        benchmarks=shown_benchmarks(),
-        graph=GRAPH,
+        public_tests=targets.public_tests(STUDY),
+        dedup=targets.deduplicated(STUDY),
+        benchmarks=targets.shown_benchmarks(STUDY),
+        graph=paths.GRAPH,
     script:
         "../scripts/build_report.py"

@@ -1,5 +1,22 @@
 # Which files of the cells, and of what they are made from, tables and figures read.
 
+import functools
+
+from dpstudy.config import cells as study_cells
+from dpstudy.config.selected_cells import series_cells
+from dpstudy.schema.methods import method_schema
+from dpstudy.tables.claims.names import roles_of
+
+CELLS = study_cells.unfold(STUDY)
+feature_files = functools.partial(sources.feature_files, STUDY)
+splits_of = functools.partial(sources.splits, STUDY)
+audits = functools.partial(targets.audits, STUDY)
+black_boxes = functools.partial(targets.black_boxes, STUDY)
+
+
+def cell_paths(name):
+    return {cell.path: f"results/cells/{cell.path}/{name}" for cell in CELLS}
+
 
 def curve_files(figure):
     """The curve and the metrics of every cell that a figure of curves draws, one after the other."""
@@ -60,32 +77,6 @@ def curves_of(tables):
         for cell in in_roles(tables)
         if method_schema(cell.options(STUDY)["method"]).get("x-curve")
     }
-
-
-def audits_of_claims():
-    """Cell -> what came of attacking its claim, for every cell whose guarantee is claimed and not proved."""
-    return {
-        cell.path: f"results/audit/{cell.path}/audit.json"
-        for cell in CELLS
-        if method_schema(STUDY["methods"][cell.entry]["method"]).get("x-audited")
-    }
-
-
-def audits():
-    """Cell -> its audit, for every cell that the study attacks: claims always, and the entries that `audit` names."""
-    named = {
-        cell.path: f"results/audit/{cell.path}/audit.json"
-        for cell in CELLS
-        if cell.entry in STUDY["audit"]["entries"]
-        and cell.epsilon in STUDY["audit"].get("epsilons", STUDY["epsilons"])
-        and cell.epsilon != "inf"
-    }
-    return named | audits_of_claims()
-
-
-def black_boxes():
-    """Cell -> what came of attacking it by the loss of trained models, for the entries that `black_box` names."""
-    return {cell.path: f"results/audit/{cell.path}/black-box.json" for cell in black_box_options.attacked(STUDY)}
 
 
 def black_boxes_of(tables):

@@ -4,71 +4,72 @@
 
 rule sum_statistics:
     input:
-        features=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, wildcards.split),
-        kept=lambda wildcards: kept_for(wildcards.features),
-        code=code("sum_statistics.py"),
+        features=ask(sources.feature_files, "dataset", "features", "split"),
+        kept=ask(publics.kept_for, "features"),
+        code=code.script_code("sum_statistics"),
     output:
-        f"{SUMS}.safetensors",
+        paths.SUMS,
     log:
-        "results/logs/sum_statistics/{dataset}/{features}/{split}/clip={clip}/{grams}.log",
+        paths.log("sum_statistics", paths.SUMS_NAME),
     benchmark:
-        "results/benchmarks/sum_statistics/{dataset}/{features}/{split}/clip={clip}/{grams}.tsv"
+        paths.benchmark("sum_statistics", paths.SUMS_NAME)
     wildcard_constraints:
-        dataset=alternatives(name for name in STUDY["datasets"] if sum_jobs(name) == 1),
+        dataset=names.alternatives(sources.summed_at_once(STUDY)),
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(statistics_memory),
+        mem_mb=peak(data_resources.sums),
         runtime=grown(120),
-        gpu=gpu(),
+        gpu=GPUS,
     params:
-        library=library("sum_statistics.py"),
-        positives=lambda wildcards: STUDY["datasets"][wildcards.dataset]["positives"],
+        library=code.script_hash("sum_statistics"),
+        folder=ask(sources.feature_folder, "dataset", "features", "split"),
+        positives=ask(sources.positives, "dataset"),
         exact=STUDY["noise"] == "secure",
+        shares=1,
     script:
         "../scripts/sum_statistics.py"
 
 
 use rule sum_statistics as sum_share with:
     input:
-        features=share_files,
-        kept=lambda wildcards: kept_for(wildcards.features),
-        code=code("sum_statistics.py"),
+        features=ask(sources.share_files, "dataset", "features", "split", "share"),
+        kept=ask(publics.kept_for, "features"),
+        code=code.script_code("sum_statistics"),
     output:
-        f"{SUMS}/share-{{share}}.safetensors",
+        paths.SUMS_SHARE,
     log:
-        "results/logs/sum_share/{dataset}/{features}/{split}/clip={clip}/{grams}/{share}.log",
+        paths.log("sum_share", f"{paths.SUMS_NAME}/{{share}}"),
     benchmark:
-        "results/benchmarks/sum_share/{dataset}/{features}/{split}/clip={clip}/{grams}/{share}.tsv"
+        paths.benchmark("sum_share", f"{paths.SUMS_NAME}/{{share}}")
     wildcard_constraints:
-        dataset=alternatives(name for name in STUDY["datasets"] if sum_jobs(name) > 1),
+        dataset=names.alternatives(sources.summed_in_shares(STUDY)),
     params:
-        library=library("sum_statistics.py"),
-        positives=lambda wildcards: STUDY["datasets"][wildcards.dataset]["positives"],
+        library=code.script_hash("sum_statistics"),
+        folder=ask(sources.feature_folder, "dataset", "features", "split"),
+        positives=ask(sources.positives, "dataset"),
         exact=STUDY["noise"] == "secure",
-        shares=lambda wildcards: sum_jobs(wildcards.dataset),
+        shares=ask(sources.sum_jobs, "dataset"),
 
 
 rule add_shares:
     input:
-        shares=all_shares,
-        code=code("add_shares.py"),
+        shares=ask(sources.all_shares, "dataset", "features", "split", "clip", "grams"),
+        code=code.script_code("add_shares"),
     output:
-        f"{SUMS}.safetensors",
+        paths.SUMS,
     log:
-        "results/logs/add_shares/{dataset}/{features}/{split}/clip={clip}/{grams}.log",
+        paths.log("add_shares", paths.SUMS_NAME),
     benchmark:
-        "results/benchmarks/add_shares/{dataset}/{features}/{split}/clip={clip}/{grams}.tsv"
+        paths.benchmark("add_shares", paths.SUMS_NAME)
     wildcard_constraints:
-        dataset=alternatives(name for name in STUDY["datasets"] if sum_jobs(name) > 1),
+        dataset=names.alternatives(sources.summed_in_shares(STUDY)),
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(lambda wildcards, input: int(75 + 6.3 * max(input.size_files_mb))),
+        mem_mb=peak(resources.by_largest(75, 6.3)),
         runtime=grown(30),
     params:
-        library=library("add_shares.py"),
+        library=code.script_hash("add_shares"),
     script:
         "../scripts/add_shares.py"

@@ -4,32 +4,31 @@
 rule build_table:
     input:
         summary="results/summary.parquet",
-        ledgers=cell_files("ledger.json"),
-        metrics=cell_files("metrics.json"),
+        ledgers=targets.cell_files(STUDY, paths.LEDGER),
+        metrics=targets.cell_files(STUDY, paths.METRICS),
         trials=lambda wildcards: list(searches_of([STUDY["tables"][wildcards.table]]).values()),
         curves=lambda wildcards: list(curves_of([STUDY["tables"][wildcards.table]]).values()),
         audits=lambda wildcards: list(audits_of([STUDY["tables"][wildcards.table]]).values()),
         black_boxes=lambda wildcards: list(black_boxes_of([STUDY["tables"][wildcards.table]]).values()),
         splits=lambda wildcards: manifests_of([STUDY["tables"][wildcards.table]]),
-        published=published_files(),
-        code=code("build_table.py"),
+        published=code.published_files(),
+        code=code.script_code("build_table"),
     output:
         tex=report("results/tables/{table}.tex", caption="../report/table.rst", category="Tables"),
         csv="results/tables/{table}.csv",
     log:
-        "results/logs/build_table/{table}.log",
+        paths.log("build_table", "{table}"),
     benchmark:
-        "results/benchmarks/build_table/{table}.tsv"
+        paths.benchmark("build_table", "{table}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(table_memory),
+        mem_mb=peak(resources.table),
         runtime=grown(30),
     params:
-        library=library("build_table.py"),
+        library=code.script_hash("build_table"),
         spec=lambda wildcards: STUDY["tables"][wildcards.table],
-        axes=axes(),
+        axes=targets.axes(STUDY),
         ledgers=cell_paths("ledger.json"),
         metrics=cell_paths("metrics.json"),
         trials=lambda wildcards: searches_of([STUDY["tables"][wildcards.table]]),
@@ -49,26 +48,25 @@ rule draw_figure:
         ledgers=lambda wildcards: list(sized_ledgers(wildcards.figure).values()),
         metrics=lambda wildcards: list(grouped_metrics(wildcards.figure).values()),
         features=lambda wildcards: neighbour_files(wildcards.figure),
-        published=relative(WORKFLOW / "published" / "results.csv"),
-        code=code("draw_figure.py"),
+        published=code.published_files()[0],
+        code=code.script_code("draw_figure"),
     output:
         pdf="results/figures/{figure}.pdf",
         png=report("results/figures/{figure}.png", caption="../report/figure.rst", category="Figures"),
         csv="results/figures/{figure}.csv",
     log:
-        "results/logs/draw_figure/{figure}.log",
+        paths.log("draw_figure", "{figure}"),
     benchmark:
-        "results/benchmarks/draw_figure/{figure}.tsv"
+        paths.benchmark("draw_figure", "{figure}")
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(memory(255, 6)),
+        mem_mb=peak(resources.by_size(255, 6)),
         runtime=grown(30),
     params:
-        library=library("draw_figure.py"),
+        library=code.script_hash("draw_figure"),
         spec=lambda wildcards: STUDY["figures"][wildcards.figure],
-        axes=axes(),
+        axes=targets.axes(STUDY),
         trials=lambda wildcards: searches_of([STUDY["figures"][wildcards.figure]]),
         ledgers=lambda wildcards: sized_ledgers(wildcards.figure),
         metrics=lambda wildcards: grouped_metrics(wildcards.figure),

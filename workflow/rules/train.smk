@@ -3,142 +3,129 @@
 
 rule train_closed_form:
     input:
-        train=training_data,
-        test=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "test"),
-        kept=lambda wildcards: kept_for(wildcards.features, start_of(wildcards)),
-        start=start_files,
-        public=public_points,
-        tuning=tuning_of,
-        choosing=choosing_data,
-        code=cell_code,
+        train=ask(training.training_files, "cell"),
+        test=ask(training.test_files, "cell"),
+        kept=ask(training.kept_files, "cell"),
+        start=ask(training.starting_files, "cell"),
+        public=ask(training.public_points, "cell"),
+        tuning=ask(training.trials_of, "cell"),
+        choosing=ask(training.choosing_files, "cell"),
+        code=ask(code.cell_code, "cell"),
     output:
-        run=f"results/cells/{CELL}/run.json",
-        scores=kept_scores(f"results/cells/{CELL}/scores.parquet"),
-        ledger=f"results/cells/{CELL}/ledger.json",
-        model=f"results/cells/{CELL}/model.safetensors",
+        run=paths.RUN,
+        scores=kept_scores(paths.SCORES),
+        ledger=paths.LEDGER,
+        model=paths.MODEL,
     log:
-        f"results/logs/train_closed_form/{CELL}.log",
+        paths.log("train_closed_form", paths.CELL),
     benchmark:
-        f"results/benchmarks/train_closed_form/{CELL}.tsv"
+        paths.benchmark("train_closed_form", paths.CELL)
     wildcard_constraints:
-        entry=alternatives(entries_where(curve=False)),
+        entry=names.alternatives(training.entries_where(STUDY, curve=False)),
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(with_scores(solving_memory)),
+        mem_mb=peak(resources.with_scores(resources.solving)),
         runtime=grown(120),
     params:
-        options=options_of,
-        scaling=lambda wildcards: as_they_are(wildcards.features),
-        library=cell_library,
-        dataset=lambda wildcards: dataset_facts(wildcards.dataset),
-        origin=origin_of,
-        seeds=STUDY["seeds"],
-        noise=STUDY["noise"],
-        on_training=scored_on_training(),
-        not_accounted=not_accounted,
+        request=ask(training.training_request_of_all, "cell"),
+        inputs=ask(training.inputs_of, "cell"),
+        spending=ask(training.spending, "cell"),
     script:
         "../scripts/train_cell.py"
 
 
 use rule train_closed_form as train_stepped with:
     output:
-        run=f"results/cells/{CELL}/run.json",
-        scores=kept_scores(f"results/cells/{CELL}/scores.parquet"),
-        ledger=f"results/cells/{CELL}/ledger.json",
-        model=f"results/cells/{CELL}/model.safetensors",
-        curve=f"results/cells/{CELL}/curve.parquet",
+        run=paths.RUN,
+        scores=kept_scores(paths.SCORES),
+        ledger=paths.LEDGER,
+        model=paths.MODEL,
+        curve=paths.CURVE,
     log:
-        f"results/logs/train_stepped/{CELL}.log",
+        paths.log("train_stepped", paths.CELL),
     benchmark:
-        f"results/benchmarks/train_stepped/{CELL}.tsv"
+        paths.benchmark("train_stepped", paths.CELL)
     wildcard_constraints:
-        entry=alternatives(entries_where(curve=True, per_seed=False, audited=False)),
+        entry=names.alternatives(training.entries_where(STUDY, curve=True, per_seed=False, audited=False)),
     resources:
-        mem_mb=peak(with_scores(stepped_memory)),
+        mem_mb=peak(resources.with_scores(resources.stepped)),
         runtime=grown(240),
-        gpu=gpu(),
+        gpu=GPUS,
 
 
 # Entries whose guarantee is claimed and not proved: no cell without an attack on the claim.
 use rule train_stepped as train_claimed with:
     output:
-        run=f"results/cells/{CELL}/run.json",
-        scores=kept_scores(f"results/cells/{CELL}/scores.parquet"),
-        ledger=f"results/cells/{CELL}/ledger.json",
-        model=f"results/cells/{CELL}/model.safetensors",
-        curve=f"results/cells/{CELL}/curve.parquet",
-        audit=f"results/audit/{CELL}/audit.json",
+        run=paths.RUN,
+        scores=kept_scores(paths.SCORES),
+        ledger=paths.LEDGER,
+        model=paths.MODEL,
+        curve=paths.CURVE,
+        audit=paths.AUDIT,
     log:
-        f"results/logs/train_claimed/{CELL}.log",
+        paths.log("train_claimed", paths.CELL),
     benchmark:
-        f"results/benchmarks/train_claimed/{CELL}.tsv"
+        paths.benchmark("train_claimed", paths.CELL)
     wildcard_constraints:
-        entry=alternatives(entries_where(curve=True, audited=True)),
+        entry=names.alternatives(training.entries_where(STUDY, curve=True, audited=True)),
     resources:
-        mem_mb=peak(with_scores(memory(with_gpu(1100), 4))),
+        mem_mb=peak(resources.claimed),
         runtime=grown(240),
-        gpu=gpu(),
+        gpu=GPUS,
 
 
 # Deep entries: each seed is a job, which goes on from its last checkpoint where it was killed, and a new seed leaves the
 # others alone.
 use rule train_closed_form as train_seed with:
     output:
-        run=f"{RUN}/run.json",
-        scores=f"{RUN}/scores.parquet",
-        ledger=f"{RUN}/ledger.json",
-        model=f"{RUN}/model.safetensors",
-        curve=f"{RUN}/curve.parquet",
+        run=paths.SEED_RUN,
+        scores=paths.SEED_SCORES,
+        ledger=paths.SEED_LEDGER,
+        model=paths.SEED_MODEL,
+        curve=paths.SEED_CURVE,
     log:
-        f"results/logs/train_seed/{CELL}/seed={{seed}}.log",
+        paths.log("train_seed", f"{paths.CELL}/seed={{seed}}"),
     benchmark:
-        f"results/benchmarks/train_seed/{CELL}/seed={{seed}}.tsv"
+        paths.benchmark("train_seed", f"{paths.CELL}/seed={{seed}}")
     wildcard_constraints:
-        entry=alternatives(entries_where(curve=True, per_seed=True)),
-    threads: devices_of
+        entry=names.alternatives(training.entries_where(STUDY, curve=True, per_seed=True)),
+    threads: ask(training.devices_of, "cell")
     resources:
-        mem_mb=peak(lambda wildcards, input: devices_of(wildcards) * with_scores(stepped_memory, 1)(wildcards, input)),
+        mem_mb=peak(resources.seed),
         runtime=grown(1440),
-        gpu=lambda wildcards: devices_of(wildcards) * gpu(),
+        gpu=ask(resources.seed_gpus, "cell"),
     params:
-        options=options_of,
-        scaling=lambda wildcards: as_they_are(wildcards.features),
-        library=cell_library,
-        dataset=lambda wildcards: dataset_facts(wildcards.dataset),
-        origin=origin_of,
-        seeds=lambda wildcards: [int(wildcards.seed)],
-        noise=STUDY["noise"],
-        on_training=scored_on_training(),
-        not_accounted=not_accounted,
-        checkpoint=lambda wildcards: f"{RUN}/checkpoint.safetensors".format(**wildcards),
+        request=ask(training.training_request_of_one, "cell", "seed"),
+        inputs=ask(training.inputs_of, "cell"),
+        spending=ask(training.spending, "cell"),
 
 
 rule gather_cell:
     input:
-        runs=run_files,
-        code=code("gather_cell.py"),
+        runs=ask(targets.seed_files, "cell"),
+        code=code.script_code("gather_cell"),
     output:
-        run=f"results/cells/{CELL}/run.json",
-        ledger=f"results/cells/{CELL}/ledger.json",
-        model=f"results/cells/{CELL}/model.safetensors",
-        curve=f"results/cells/{CELL}/curve.parquet",
+        run=paths.RUN,
+        ledger=paths.LEDGER,
+        model=paths.MODEL,
+        curve=paths.CURVE,
     log:
-        f"results/logs/gather_cell/{CELL}.log",
+        paths.log("gather_cell", paths.CELL),
     benchmark:
-        f"results/benchmarks/gather_cell/{CELL}.tsv"
+        paths.benchmark("gather_cell", paths.CELL)
     wildcard_constraints:
-        entry=alternatives(entries_where(curve=True, per_seed=True)),
+        entry=names.alternatives(training.entries_where(STUDY, curve=True, per_seed=True)),
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(memory(120, 3)),
+        mem_mb=peak(resources.by_size(120, 3)),
         runtime=grown(10),
     params:
-        library=library("gather_cell.py"),
-        fingerprint=lambda wildcards: whole_fingerprint(as_cell(wildcards)),
+        library=code.script_hash("gather_cell"),
+        cell=ask(targets.name_of, "cell"),
+        folders=ask(targets.seed_folders, "cell"),
+        fingerprint=ask(fingerprints.whole_fingerprint, "cell"),
         seeds=STUDY["seeds"],
     script:
         "../scripts/gather_cell.py"

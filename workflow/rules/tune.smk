@@ -4,31 +4,26 @@
 
 rule tune_entry:
     input:
-        train=lambda wildcards: learnt_from(wildcards, ["train"]),
-        validation=lambda wildcards: feature_files(wildcards.dataset, wildcards.features, "validation"),
-        kept=lambda wildcards: kept_for(wildcards.features, start_of(wildcards)),
-        start=start_files,
-        public=public_points,
-        code=tuning_code,
+        train=ask(training.searching_files, "cell"),
+        validation=ask(training.validation_files, "cell"),
+        kept=ask(training.kept_files, "cell"),
+        start=ask(training.starting_files, "cell"),
+        public=ask(training.public_points, "cell"),
+        code=ask(code.searching_code, "cell"),
     output:
-        trials=f"results/tuning/{CELL}/trials.parquet",
+        trials=paths.TRIALS,
     log:
-        f"results/logs/tune_entry/{CELL}.log",
+        paths.log("tune_entry", paths.CELL),
     benchmark:
-        f"results/benchmarks/tune_entry/{CELL}.tsv"
+        paths.benchmark("tune_entry", paths.CELL)
     conda:
-        "../../envs/study.yaml"
-    threads: 1
+        ENVIRONMENT
     resources:
-        mem_mb=peak(tuning_memory),
+        mem_mb=peak(resources.tuning),
         runtime=grown(1440),
-        gpu=lambda wildcards: gpu() if wildcards.entry in entries_where(curve=True) else 0,
+        gpu=ask(resources.tuning_gpus, "cell"),
     params:
-        options=options_of,
-        scaling=lambda wildcards: as_they_are(wildcards.features),
-        library=lambda wildcards: cell_library(wildcards, "tune_entry.py"),
-        dataset=lambda wildcards: dataset_facts(wildcards.dataset),
-        noise=STUDY["noise"],
-        metrics=STUDY["evaluation"]["metrics"][:1],
+        request=ask(training.search_request, "cell"),
+        inputs=ask(training.search_inputs, "cell"),
     script:
         "../scripts/tune_entry.py"

@@ -13,12 +13,8 @@ from dpstudy.privacy.spending import BOOK, Spending
 if __name__ == "__main__":
     os.environ["DPSTUDY_GPU"] = "0"  # a few records: no GPU was asked for
     with job(snakemake.log[0]):
-        files, params = snakemake.input, snakemake.params
-        cells = [
-            {"name": name, "ledger": ledger, "run": run, "stated": stated, "unnamed": params.unnamed}
-            for name, ledger, run, stated in zip(params.cells, files.ledgers, files.runs, params.stated, strict=True)
-        ]
-        check_cells(params.cells, Binding(PaidHashes(Spending(BOOK))), metrics=False)
+        params, cells = snakemake.params, snakemake.params.cells
+        check_cells([cell["name"] for cell in cells], Binding(PaidHashes(Spending(BOOK))), metrics=False)
         proved = proved_entries(cells)
         entries = [entry for entry in params.replays if entry["name"] in proved]
         found = replayed(entries, params.noise, snakemake.output.replays)

@@ -6,10 +6,9 @@ from dpstudy.features.extract import prepare_manifest
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        wildcards = snakemake.wildcards
         prepare_manifest(
-            wildcards.features,
-            f"results/data/{wildcards.dataset}/{wildcards.split}",
+            snakemake.wildcards.features,
+            snakemake.params.images,
             list(snakemake.input.shards),
             snakemake.output.manifest,
             private=True,

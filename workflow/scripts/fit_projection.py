@@ -10,7 +10,7 @@ if __name__ == "__main__":
         fit_projection(
             snakemake.wildcards.fit,
             params.options,
-            f"results/data/{params.options['public']}",
+            params.folder,
             snakemake.output.projection,
             snakemake.output.card,
             snakemake.output.points,

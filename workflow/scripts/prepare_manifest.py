@@ -2,14 +2,14 @@
 
 from this_workflow import job
 
-from dpstudy.data.prepare import data_root, prepare_manifest
+from dpstudy.data.prepare import prepare_manifest
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         prepare_manifest(
             snakemake.wildcards.source,
             snakemake.params.options,
-            data_root(snakemake.config.get("data_root", "data")),
+            snakemake.params.where.data_root,
             snakemake.wildcards.split,
             list(snakemake.input.shards),
             snakemake.output.manifest,

@@ -6,7 +6,7 @@ from this_workflow import job
 
 from dpstudy.data import shards
 from dpstudy.data.plant import plant
-from dpstudy.data.prepare import data_root, prepare_shard
+from dpstudy.data.prepare import prepare_shard
 
 
 def planting(options: dict, files: list[str]):
@@ -20,18 +20,16 @@ def planting(options: dict, files: list[str]):
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         wildcards, params = snakemake.wildcards, snakemake.params
-        # Not parameters of the rule: another delta, or more positives, would then read everything anew.
-        uses = snakemake.config["datasets"].get(wildcards.source, {})
         prepare_shard(
             wildcards.source,
             params.options,
-            data_root(snakemake.config.get("data_root", "data")),
+            params.checked_by.data_root,
             wildcards.split,
             int(wildcards.shard),
             snakemake.output.shard,
             params.private,
             planting(params.options.get("plant"), list(snakemake.input.get("planted", []))),
-            uses.get("delta"),
-            uses.get("positives", 1) if params.private else None,
+            params.checked_by.delta,
+            params.checked_by.positives,
             params.numbered,
         )

@@ -14,7 +14,7 @@ if __name__ == "__main__":
         arguments = {
             "name": snakemake.wildcards.backbone,
             "options": params.options,
-            "public_folder": f"results/data/{params.options['public']}",
+            "public_folder": params.folder,
             "out_model": output.model,
             "out_card": output.card,
             "kept": next(iter(snakemake.input.get("kept", [])), None),

@@ -1,7 +1,5 @@
 """Say what the scores of a cell's models are worth."""
 
-from pathlib import Path
-
 from this_workflow import job
 
 from dpstudy.cell.bound import Binding, PaidHashes, check_cells
@@ -11,6 +9,5 @@ from dpstudy.privacy.spending import BOOK, Spending
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         params, files = snakemake.params, snakemake.input
-        cell = Path(files.run).parent.relative_to("results/cells").as_posix()
-        check_cells([cell], Binding(PaidHashes(Spending(BOOK))), metrics=False)
+        check_cells([params.cell], Binding(PaidHashes(Spending(BOOK))), metrics=False)
         score_cell(files.run, list(files.scores), params.evaluation, params.library, snakemake.output.metrics)

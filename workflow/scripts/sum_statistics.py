@@ -8,16 +8,18 @@ from dpstudy.methods.sufficient_statistics import accumulate
 
 if __name__ == "__main__":
     with job(snakemake.log[0], gpus=snakemake.resources.get("gpu", 0)):
-        wildcards, shares = snakemake.wildcards, snakemake.params.get("shares", 1)
-        folder = f"results/features/{wildcards.dataset}/{wildcards.features}/{wildcards.split}"
-        share = (int(wildcards.get("share", 0)), shares)
+        wildcards, params = snakemake.wildcards, snakemake.params
         accumulate(
-            ShardBatches([folder], kept=snakemake.input.get("kept", []), share=share),
-            len(shards.read_manifest(folder)["classes"]),
+            ShardBatches(
+                [params.folder],
+                kept=snakemake.input.get("kept", []),
+                share=(int(wildcards.get("share", 0)), params.shares),
+            ),
+            len(shards.read_manifest(params.folder)["classes"]),
             float(wildcards.clip),
-            snakemake.params.positives,
+            params.positives,
             per_class=wildcards.grams == "per-class",
             threads=snakemake.threads,
-            may_be_empty=shares > 1,
-            exact=snakemake.params.exact,
+            may_be_empty=params.shares > 1,
+            exact=params.exact,
         ).save(snakemake.output[0])

@@ -6,13 +6,13 @@ from dpstudy.tables.paper import write_paper
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        params = snakemake.params
+        paper = snakemake.params.paper
         write_paper(
-            params.study,
-            params.question,
-            params.axes,
-            params.tables,
-            params.figures,
+            paper["study"],
+            paper["question"],
+            paper["axes"],
+            paper["tables"],
+            paper["figures"],
             snakemake.output[0],
-            private_tests=params.private_tests,
+            private_tests=paper["private_tests"],
         )

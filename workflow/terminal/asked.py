@@ -10,7 +10,7 @@ from pathlib import Path
 from dpstudy.core.errors import StudyError
 from dpstudy.core.job import check_writable
 from dpstudy.core.suggest import suggestion
-from dpstudy.plan.targets import no_such_target
+from dpstudy.plan.unknown_target import no_such_target
 
 
 def mistake(arguments: list[str]) -> str:

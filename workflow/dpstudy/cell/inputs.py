@@ -1,8 +1,10 @@
 """What a cell is made from: its public settings, the folders it reads, and the problem that they pose."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -66,16 +68,19 @@ class CellRequest:
     origin: str = ""
 
     @classmethod
-    def of(cls, wildcards, params, code: str | Sequence[str], **more) -> "CellRequest":
-        """A request from what a rule is told: the cell's wildcards, and the parameters of training, tuning and attacks.
+    def of(cls, told: Mapping, code: str | Sequence[str], spending: SimpleNamespace | None = None) -> "CellRequest":
+        """A request from the parameters of a rule (plan.training).
 
         Args:
-            code: the file that lists the job's code (provenance.list_code), or the files themselves.
-            more: the fields that not all of these rules have.
+            told: the fields, another value of which makes stale what the job makes.
+            code: the file that lists the job's code (provenance.hashes.list_code), or the files themselves.
+            spending: other fields, and sentences of `not_accounted`; None where there are none.
         """
-        cell = Cell(wildcards.dataset, wildcards.features, wildcards.entry, wildcards.epsilon)
-        shared = {key: getattr(params, key) for key in ("options", "dataset", "noise", "library")}
-        return cls(cell=cell, code=listed_code(code) if isinstance(code, str) else list(code), **shared, **more)
+        beside = {} if spending is None else dict(vars(spending))
+        sentences = [*told["not_accounted"], *beside.pop("not_accounted", [])]
+        files = listed_code(code) if isinstance(code, str) else list(code)
+        fields = {**told, **beside, "cell": Cell(**told["cell"]), "not_accounted": sentences, "code": files}
+        return cls(**{"metrics": ()} | fields)
 
     @property
     def spending(self) -> Spending | None:
@@ -130,6 +135,12 @@ class CellInputs:
     scaling: str | None = None
     public: str | None = None
     validation: str | None = None
+
+    @classmethod
+    def of(cls, told: Mapping) -> "CellInputs":
+        """Inputs from a parameter of a rule (plan.training)."""
+        fields: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in told.items()}
+        return cls(**fields)
 
     def held_out_rows(self) -> FeatureTable:
         """What models are scored on.

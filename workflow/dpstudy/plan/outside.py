@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from dpstudy.config.locations import records_of
 from dpstudy.config.origins import UNMATCHED
 from dpstudy.data.names import LABELS, may_be_numbered
 from dpstudy.data.own import own_sources, test_is_public
-from dpstudy.privacy.spending import Spending
+from dpstudy.plan.sources import numbered
 from dpstudy.schema.methods import BENCHMARKS, method_schema
 
 KEPT_NUMBERS = (
@@ -58,15 +57,11 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
     return sentences
 
 
-def kept_numbers(config: dict, dataset: str, book: Spending) -> list[str]:
-    """What a ledger says of a data set whose own records keep row numbers; a sentence, or none.
-
-    Args:
-        config: a study's, checked or as it was read.
-    """
-    entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
-    unnamed = any(may_be_numbered(source) and source["reader"] != LABELS for source in own_sources(entry))
-    return [KEPT_NUMBERS] if unnamed and book.numbered(dataset, records_of(config, dataset, links=False)) else []
+def kept_numbers(study: dict, dataset: str) -> list[str]:
+    """What a ledger says of a data set whose own records keep row numbers; a sentence, or none."""
+    sources = own_sources(study["datasets"][dataset])
+    unnamed = any(may_be_numbered(source) and source["reader"] != LABELS for source in sources)
+    return [KEPT_NUMBERS] if unnamed and numbered(study, dataset) else []
 
 
 def inherited_choices(dataset: dict, entry: dict) -> list[str]:

@@ -1,37 +1,230 @@
-"""Why nothing makes what a run was asked for: which name in it the study does not have."""
+"""What a study makes: all that it is asked for, and all that another config or library would make otherwise."""
 
-from collections.abc import Collection, Mapping
+from dataclasses import asdict
+from pathlib import Path
 
-from dpstudy.core.suggest import suggestion
+from dpstudy.config.black_box_options import attacked
+from dpstudy.config.cells import Cell, beyond_target, unfold
+from dpstudy.config.tuned import unpaid_searches
+from dpstudy.data.own import test_is_public
+from dpstudy.plan import paths
+from dpstudy.plan.dedup import descriptions, rule_options
+from dpstudy.plan.publics import backbone_files, fit_files, is_matched
+from dpstudy.plan.sources import all_files, feature_files, scaling_of, sources, splits
+from dpstudy.plan.training import has_seed_jobs
+from dpstudy.schema.methods import method_schema
 
-_OF_A_CELL = ("cells", "release", "runs", "audit")
-_LISTED = 8  # names that are listed
+
+def cell_files(study: dict, template: str) -> list[str]:
+    """One file of every cell, in the study's order."""
+    return [template.format(**asdict(cell)) for cell in unfold(study)]
 
 
-def no_such_target(target: str, study: str, names: Mapping[str, Collection[str]], known: Collection[str]) -> str:
-    """One sentence about a file or folder that no rule makes.
+def files_by_cell(study: dict, template: str) -> dict[str, str]:
+    """Cell -> one of its files."""
+    return {cell.path: template.format(**asdict(cell)) for cell in unfold(study)}
 
-    Args:
-        target: as it was asked for.
-        study: the file, or the name, of the study that is run.
-        names: "data set", "feature set", "entry", "epsilon" -> what the study has, in the order of a cell's path.
-        known: everything that the study makes for its own sake.
 
-    >>> names = {"data set": ["own"], "feature set": ["pixels"], "entry": ["default"], "epsilon": ["1", "2"]}
-    >>> no_such_target("results/release/own/pixels/defaul/eps=2", "mine.yaml", names, [])
-    "results/release/own/pixels/defaul/eps=2: mine.yaml has no entry 'defaul' (did you mean 'default'?); it has default"
-    """
-    parts = target.strip("/").split("/")
-    if parts[0] == "results" and parts[1:2] and parts[1] in _OF_A_CELL:
-        for (kind, own), part in zip(names.items(), parts[2:], strict=False):
-            name = part.removeprefix("eps=")
-            if name not in own:
-                more = ", ..." if len(own) > _LISTED else ""
-                listed = ", ".join(list(own)[:_LISTED])
-                return f"{target}: {study} has no {kind} {name!r}{suggestion(name, own)}; it has {listed}{more}"
-        form = f"results/{parts[1]}/DATASET/FEATURES/ENTRY/eps=E"
-        return f"{target}: {study} has no such cell, or no such file of it; a cell's folder is {form}"
-    return (
-        f"{target}: nothing that {study} makes is called so{suggestion(target, known)}; another study's results need "
-        "that study: --configfile FILE, with make STUDY=FILE"
-    )
+def files_of_dataset(study: dict, dataset: str, template: str) -> list[str]:
+    """One file of every cell of a data set, in the study's order."""
+    return [template.format(**asdict(cell)) for cell in unfold(study) if cell.dataset == dataset]
+
+
+def facts_of_runs(study: dict) -> str:
+    """The file of a cell that tells its seeds: where scores are not kept, the one that is made of them before they go,
+    so that whoever asks for what follows from it has them judged too."""
+    return paths.RUN if study["evaluation"]["keep_scores"] else paths.METRICS
+
+
+def seed_files(study: dict, cell: Cell) -> list[str]:
+    """What the jobs of a cell's seeds make."""
+    kinds = (paths.SEED_RUN, paths.SEED_LEDGER, paths.SEED_CURVE, paths.SEED_MODEL)
+    return [path.format(**asdict(cell), seed=seed) for path in kinds for seed in study["seeds"]]
+
+
+def seed_folders(study: dict, cell: Cell) -> list[str]:
+    """The folders of a cell's seeds, where each is a job."""
+    return [paths.SEED_FOLDER.format(**asdict(cell), seed=seed) for seed in study["seeds"]]
+
+
+def score_files(study: dict, cell: Cell) -> list[str]:
+    """What the models of a cell give on the test split: of all seeds, or of each where each is a job."""
+    if has_seed_jobs(study, cell.entry):
+        return [paths.SEED_SCORES.format(**asdict(cell), seed=seed) for seed in study["seeds"]]
+    return [paths.SCORES.format(**asdict(cell))]
+
+
+def certificates(study: dict) -> list[str]:
+    """What other accountants say of the cells, a file for each data set."""
+    return [paths.CERTIFICATE.format(dataset=name) for name in dict.fromkeys(cell.dataset for cell in unfold(study))]
+
+
+def audits_of_claims(study: dict) -> dict[str, str]:
+    """Cell -> what came of attacking its claim, for every cell whose guarantee is claimed and not proved."""
+    claimed = claimed_entries(study)
+    return {cell.path: paths.AUDIT.format(**asdict(cell)) for cell in unfold(study) if cell.entry in claimed}
+
+
+def audits(study: dict) -> dict[str, str]:
+    """Cell -> its audit, for every cell that the study attacks: claims always, and the entries that `audit` names."""
+    entries, epsilons = study["audit"]["entries"], study["audit"].get("epsilons", study["epsilons"])
+    named = [cell for cell in unfold(study) if cell.entry in entries and cell.epsilon in epsilons]
+    private = {cell.path: paths.AUDIT.format(**asdict(cell)) for cell in named if cell.epsilon != "inf"}
+    return private | audits_of_claims(study)
+
+
+def audit_of(study: dict, cell: Cell) -> list[str]:
+    """The audit of a cell, where the study attacks it."""
+    return [path for name, path in audits(study).items() if name == cell.path]
+
+
+def black_boxes(study: dict) -> dict[str, str]:
+    """Cell -> what came of attacking it by the loss of trained models, for the entries that `black_box` names."""
+    return {cell.path: paths.BLACK_BOX.format(**asdict(cell)) for cell in attacked(study)}
+
+
+def final_targets(study: dict) -> list[str]:
+    """Everything that a study is asked for."""
+    tables, figures = (paths.TABLE_TEX, paths.TABLE_CSV), (paths.FIGURE_PDF, paths.FIGURE_PNG, paths.FIGURE_CSV)
+    return [
+        *(path.format(table=name) for name in study["tables"] for path in tables),
+        *(path.format(figure=name) for name in study["figures"] for path in figures),
+        paths.SUMMARY_CSV,
+        paths.SUMMARY,
+        paths.TOTAL,
+        *certificates(study),
+        *audits(study).values(),
+        *black_boxes(study).values(),
+        paths.REPORT,
+    ]
+
+
+def lasting_files(study: dict) -> list[str]:
+    """What a study makes, or made, that another config or library would make otherwise."""
+    pairs = dict.fromkeys((cell.dataset, cell.features) for cell in unfold(study))
+    extracted = [pair for pair in pairs if not scaling_of(study, pair[1])]
+    found = {
+        "private/statistics": "*.safetensors",
+        "tuning": "trials.parquet",
+        "runs": "run.json",
+        "audit": "*.json",
+        "claims": "*.json",
+        "tables": "all.*",
+        "release": "eps=*",
+    }
+    return [
+        *all_files(study, *sources(study)),
+        *(path for source in sources(study) for path in descriptions(study, source)),
+        *(paths.DEDUP_REPORT.format(public=public) for public in study["public"] if is_matched(study, public)),
+        *(path for name in study["backbones"] for path in backbone_files({"backbone": name})),
+        *(path for name in study["fits"] for path in fit_files({"fit": name})),
+        *(
+            path
+            for dataset, features in extracted
+            for split in splits(study, dataset)
+            for path in feature_files(study, dataset, features, split)
+        ),
+        *(str(path) for folder, name in found.items() for path in Path(paths.RESULTS, folder).rglob(name)),
+        *cell_files(study, paths.RUN),
+        *cell_files(study, paths.METRICS),
+        *final_targets(study),
+    ]
+
+
+def claimed_entries(study: dict) -> list[str]:
+    """The entries whose guarantee is claimed and not proved."""
+    return [name for name, entry in study["methods"].items() if method_schema(entry["method"]).get("x-audited")]
+
+
+def public_tests(study: dict) -> dict[str, bool]:
+    """Data set -> whether the records that models are scored on are public."""
+    return {name: test_is_public(dataset) for name, dataset in study["datasets"].items()}
+
+
+def private_tests(study: dict) -> list[str]:
+    """The data sets whose test records are not public."""
+    return [name for name, public in public_tests(study).items() if not public]
+
+
+def axes(study: dict) -> dict[str, list[str]]:
+    """The study's names, in its order, and those of entries and data sets that tables mark."""
+    return {
+        "datasets": list(study["datasets"]),
+        "features": list(study["features"]),
+        "entries": list(study["methods"]),
+        "epsilons": study["epsilons"],
+        "claimed": claimed_entries(study),
+        "beyond": beyond_target(study),
+        "searched": unpaid_searches(study),
+        "private_tests": private_tests(study),
+    }
+
+
+def shown_benchmarks(study: dict) -> str | None:
+    """What jobs took, for the report; None where a time tells how often a secretly repeated training ran."""
+    repeated = any(cell.options(study).get("tuning", {}).get("pay") == "repeats" for cell in unfold(study))
+    return None if repeated else paths.BENCHMARKS
+
+
+def deduplicated(study: dict) -> dict[str, dict]:
+    """Public set -> how it was compared with private images, of those that something is learned from."""
+    learned = sorted({made["public"] for made in (*study["backbones"].values(), *study["fits"].values())})
+    how = {key: study["dedup"][key] for key in ("drop", "method")}
+    thresholds = rule_options(study)
+    return {public: how | {"rule": thresholds} for public in learned if is_matched(study, public)}
+
+
+def name_of(study: dict, cell: Cell) -> str:
+    """A cell's path below the folder of cells."""
+    return cell.path
+
+
+def runs_of_dataset(study: dict, dataset: str) -> list[str]:
+    """What tells the seeds of the cells of a data set."""
+    return files_of_dataset(study, dataset, facts_of_runs(study))
+
+
+def ledgers_of_dataset(study: dict, dataset: str) -> list[str]:
+    """The ledgers of the cells of a data set."""
+    return files_of_dataset(study, dataset, paths.LEDGER)
+
+
+def totalled_cells(study: dict) -> list[dict[str, str]]:
+    """What adding up is told of each cell: its name, data set, ledger, and what tells its seeds."""
+    facts = facts_of_runs(study)
+    return [
+        {
+            "name": cell.path,
+            "dataset": cell.dataset,
+            "ledger": paths.LEDGER.format(**asdict(cell)),
+            "run": facts.format(**asdict(cell)),
+        }
+        for cell in unfold(study)
+    ]
+
+
+def deltas(study: dict) -> dict[str, str]:
+    """Data set -> its delta."""
+    return {name: dataset["delta"] for name, dataset in study["datasets"].items()}
+
+
+def tables(study: dict, template: str) -> list[str]:
+    """A file of each table."""
+    return [template.format(table=name) for name in study["tables"]]
+
+
+def figures(study: dict, template: str) -> list[str]:
+    """A file of each figure."""
+    return [template.format(figure=name) for name in study["figures"]]
+
+
+def paper(study: dict) -> dict:
+    """What the paper is told of the study."""
+    return {
+        "study": study["study"],
+        "question": study.get("question", ""),
+        "axes": axes(study),
+        "tables": list(study["tables"]),
+        "figures": study["figures"],
+        "private_tests": private_tests(study),
+    }

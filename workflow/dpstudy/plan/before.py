@@ -1,0 +1,162 @@
+"""What is looked at before the first job of a run: nothing is begun that would end in a refusal, or lose what was paid
+for."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from dpstudy.cell.bound import Binding, PaidHashes, refuse
+from dpstudy.cell.bound_before import BoundBefore
+from dpstudy.cell.paid_models import PaidModels, guard
+from dpstudy.config.cells import unfold
+from dpstudy.config.locations import data_root
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
+from dpstudy.core.job import check_writable
+from dpstudy.data.own import own_reader
+from dpstudy.plan import paths
+from dpstudy.plan.fingerprints import data_of, due_training, trainings
+from dpstudy.plan.internals import Job
+from dpstudy.plan.sources import numbered
+from dpstudy.plan.targets import final_targets
+from dpstudy.plan.wildcards import cell_of
+from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.tables.pdflatex import find_latex
+
+_OF_A_CELL = re.compile(re.escape(paths.METRICS).replace(re.escape(paths.CELL), ".+"))
+
+
+def check(study: dict, due: Sequence[Job], touch: bool) -> tuple[bool, list[str]]:
+    """Refuse a run that cannot end well.
+
+    Args:
+        due: the jobs that it is about to start.
+        touch: they are marked as done, and none is run.
+
+    Returns:
+        whether a job of the run may refuse to train a cell, so that the others are to go on; and what the user should
+        know of their own data, a sentence each.
+
+    Raises:
+        StudyError: says what is wrong.
+    """
+    try:
+        check_writable(paths.RESULTS)
+        if touch:
+            return False, []
+        if any(job.rule == "compile_paper" for job in due):
+            find_latex()
+        warnings = look_through_own_data(study, due)
+    except StudyError as error:
+        raise StudyError(f"nothing was run: {error}") from None
+    refusing = guard_paid_models(study, due)
+    check_cells(study, due)
+    return refusing, warnings
+
+
+def look_through_own_data(study: dict, due: Sequence[Job]) -> list[str]:
+    """Look at a user's own tables and folders that are about to be read.
+
+    Returns:
+        what the user should know, a sentence each.
+
+    Raises:
+        StudyError: says what is wrong with one.
+    """
+    read = {job.wildcards["source"] for job in due if job.rule == "prepare_shard"}
+    own = [name for name, entry in study["datasets"].items() if name in read and own_reader(entry)]
+    if not own:
+        return []
+    from dpstudy.data.prepare import look_through
+
+    root, warnings = Path(data_root(study)), []
+    for name in own:
+        entry = study["datasets"][name]
+        if told := look_through(name, entry, root, entry["delta"], numbered(study, name)):
+            warnings.append(f"datasets.{name}: {told}")
+    return warnings
+
+
+def guard_paid_models(study: dict, due: Sequence[Job]) -> bool:
+    """Keep what a run is about to remove of models that secure noise has paid for, and what they learned from.
+
+    Returns:
+        whether a job of the run may refuse to train a cell.
+
+    Raises:
+        StudyError: something would be lost.
+    """
+    secure, book = study["noise"] == "secure", Path(BOOK)
+    if not (secure or book.exists()):
+        return False
+    spending = Spending(book, study["release"].get("spend_again", False))
+    trained = [
+        due_training(study, cell_of(job.wildcards), job.seeds, dict(job.outputs), job.wildcards.get("seed"))
+        for job in due
+        if job.script.endswith("train_cell.py")
+    ]
+    scored = {cell_of(job.wildcards).path for job in due if job.rule == "score_cell"}
+    refusing = guard(trained, spending, secure, others=not scored <= {training.cell for training in trained})
+    if secure:
+        _note_records(study, spending, {path for job in due for path in job.writes})
+    return refusing
+
+
+def _note_records(study: dict, book: Spending, made_anew: set[str]) -> None:
+    """Of what paid models learned from, note which records it is, as long as it is there."""
+    paid = PaidModels(book)
+    cells = paid.cells()
+    read = {path for cell in unfold(study) if cell.path in cells for path in data_of(study, cell).values()}
+    for path in sorted(read & made_anew):
+        if os.path.exists(path):
+            paid.store.note_content(path)
+
+
+def check_cells(study: dict, due: Sequence[Job]) -> None:
+    """Refuse to build anything on cells whose files do not belong together; what is made anew is not looked at.
+
+    Raises:
+        StudyError: names the cells, and what does not fit.
+    """
+    made = {path for job in due for path in job.writes}
+    folders = {os.path.dirname(path) for job in due for path in job.inputs if path not in made}
+    seen, faults = BoundBefore(Binding(PaidHashes(Spending(BOOK)))), []
+    for cell in unfold(study):
+        run, metrics = (path.format(**asdict(cell)) for path in (paths.RUN, paths.METRICS))
+        if os.path.dirname(run) in folders and run not in made:
+            faults += seen.faults(cell.path, metrics=metrics not in made)
+    seen.keep()
+    refuse([f"nothing was run: {fault}" for fault in faults])
+
+
+def plan_of(study: dict, jobs: Sequence[Job], due: Sequence[Job]) -> dict:
+    """What workflow/run.py is told of a run: how many cells were asked for, and what is due: rule, wildcards, cell or
+    not."""
+    cells = sum(_is_cell(job) for job in jobs)
+    told = [[job.rule, dict(job.wildcards), _is_cell(job)] for job in due if job.writes]
+    return {"event": "plan", "study": study["study"], "cells": cells, "due": told}
+
+
+def _is_cell(job: Job) -> bool:
+    return bool(_OF_A_CELL.match(job.outputs.get("metrics", "")))
+
+
+def note_kept(study: dict, path: str) -> None:
+    """Write which trainings, [cell, seeds], are taken as they are if they are due: for workflow/status.py.
+
+    Raises:
+        StudyError: the book of what was spent is damaged.
+    """
+    paid = PaidModels(Spending(BOOK))
+    found = [training for cell in unfold(study) for training in trainings(study, cell)]
+    kept = [[one.cell, list(one.seeds)] for one in found if paid.config_of(one) == one.fingerprint]
+    write_json(path, kept)
+
+
+def made(study: dict) -> list[str]:
+    """What to tell the user at the end: what the study made."""
+    seeds, cells = len(study["seeds"]), len(unfold(study))
+    first = f"\nStudy {study['study']!r} is complete: {cells} cells, {seeds} {'seed' if seeds == 1 else 'seeds'} each."
+    return [first, *(f"  {path}" for path in final_targets(study) if os.path.exists(path))]

@@ -1,0 +1,125 @@
+"""The source files that a job runs on: inputs of its rule, and a hash of them among its parameters.
+
+Of an input Snakemake looks at the content only where its time is later than the output's, and code of another version
+may be older than what the present one made: hence the hash.
+"""
+
+from dpstudy.config.cells import Cell
+from dpstudy.config.tuned import PAID_TUNING, pays
+from dpstudy.features import extractor_modules
+from dpstudy.methods import module_name
+from dpstudy.models.kinds import MODELS
+from dpstudy.plan import paths
+from dpstudy.plan.dedup import embedding_module
+from dpstudy.plan.sources import reader_modules
+from dpstudy.provenance.code import WORKFLOW, closure, relative
+from dpstudy.provenance.hashes import library_hash, list_code
+from dpstudy.schema.methods import method_schema
+
+
+def script_code(script: str, *modules: str) -> list[str]:
+    """A rule's script, and every library file that it and the modules chosen by name import."""
+    return closure(str(WORKFLOW / "scripts" / f"{script}.py"), *modules)
+
+
+def script_hash(script: str, *modules: str) -> str:
+    """A hash of the same."""
+    return library_hash(script_code(script, *modules))
+
+
+def reading_code(study: dict, source: str) -> list[str]:
+    """What a shard of a data set is read by."""
+    return script_code("prepare_shard", *reader_modules(study, source))
+
+
+def describing_code(study: dict, source: str) -> list[str]:
+    """What the shards of one of its splits are described by."""
+    return script_code("prepare_manifest", *reader_modules(study, source))
+
+
+def embedding_code(study: dict, script: str) -> list[str]:
+    """What images are described by for de-duplication, and a script that does so."""
+    return script_code(script, embedding_module(study))
+
+
+def extraction_code(study: dict, features: str) -> list[str]:
+    """What features are extracted by."""
+    return script_code("extract_shard", f"dpstudy.features.{study['features'][features]['extractor']}")
+
+
+def projection_code(study: dict, fit: str) -> list[str]:
+    """What a projection is fitted by."""
+    return script_code("fit_projection", f"dpstudy.features.{study['fits'][fit]['extractor']}")
+
+
+def method_code(options: dict, script: str = "train_cell") -> list[str]:
+    """The script, a cell's method, what they import, and what a job runs beside them."""
+    beside = ["dpstudy.jobs.rank"] if method_schema(options["method"]).get("x-per-seed") else []
+    if pays(options):
+        beside += [PAID_TUNING, f"{PAID_TUNING}_{options['tuning']['pay']}"]
+    return script_code(script, module_name(options["method"]), *beside)
+
+
+def cell_code(study: dict, cell: Cell, script: str = "train_cell") -> str | list[str]:
+    """The file that lists what `method_code` finds for a cell."""
+    options = cell.options(study)
+    paid = f"-{options['tuning']['pay']}" if pays(options) else ""
+    files = method_code(options, script)
+    try:
+        return list_code(files, paths.CODE_LIST.format(script=script, method=f"{options['method']}{paid}"))
+    except OSError:  # results cannot be written to, which is said before anything runs
+        return files
+
+
+def cell_hash(study: dict, cell: Cell, script: str = "train_cell") -> str:
+    """A hash of the same files."""
+    return library_hash(method_code(cell.options(study), script))
+
+
+def bundle_code(study: dict, features: str) -> list[str]:
+    """The script of a bundle, and what a bundle may be of: every kind of model, and the extractor."""
+    models = [module for module, _ in MODELS.values()]
+    return script_code("write_bundle", *models, *extractor_modules(study["features"][features]["extractor"]))
+
+
+def check_modules(study: dict) -> None:
+    """Every reader and extractor that the config names has a module, and those import what is there.
+
+    Raises:
+        StudyError: one has not.
+    """
+    for features in study["features"].values():
+        closure(*extractor_modules(features["extractor"]))
+    for source in (*study["datasets"].values(), *study["public"].values()):
+        closure(f"dpstudy.data.readers.{source['reader']}")
+
+
+def report_templates() -> list[str]:
+    """The templates of the report."""
+    return sorted(map(relative, (WORKFLOW / "report").glob("*.html.j2")))
+
+
+def paper_template() -> str:
+    """The template of the paper."""
+    return relative(WORKFLOW / "report" / "paper.tex.j2")
+
+
+def published_files() -> list[str]:
+    """The papers' numbers and claims."""
+    names = ("results", "hyperparameters", "claims", "architectures")
+    return [relative(WORKFLOW / "published" / f"{name}.csv") for name in names]
+
+
+def searching_code(study: dict, cell: Cell) -> str | list[str]:
+    """The list of the search for a cell's hyper-parameters."""
+    return cell_code(study, cell, "tune_entry")
+
+
+def attacking_code(study: dict, cell: Cell) -> str | list[str]:
+    """The list of an attack with canaries."""
+    return cell_code(study, cell, "audit_cell")
+
+
+def losses_code(study: dict, cell: Cell) -> str | list[str]:
+    """The list of an attack by losses."""
+    return cell_code(study, cell, "audit_black_box")

@@ -1,0 +1,176 @@
+"""The memory of jobs that make data sets, features, networks and sums, as resources.py has it of the others."""
+
+import math
+import os
+from typing import Any
+
+from dpstudy.config.locations import data_root
+from dpstudy.data.names import may_be_numbered
+from dpstudy.data.own import own_sources
+from dpstudy.data.own_names import BLOCK_BYTES
+from dpstudy.data.shard_size import shard_size
+from dpstudy.plan.publics import devices_of_backbone, threads_of_backbone, weights_files
+from dpstudy.plan.resources import (
+    GPU_MB,
+    HELD_MB,
+    LEAST_MB,
+    content_of,
+    decoded_mb,
+    gpus,
+    in_half_precision,
+    matrix_of,
+    sum_bytes,
+    with_gpu,
+)
+from dpstudy.plan.sources import numbered, options_of
+
+SMALL_IMAGES = ("digits", "glyphs", "dead_leaves", "strokes", "cutouts", "scenes", "idx", "cifar", "mosaics")
+NAMES_PER_MB = 0.05  # of what is kept of each record, in MB for each MB of shards
+NAME_MB = 8e-4  # of what is known of each record of a table
+ROW_GROUP_MB = 67  # of dpstudy.data.shards
+EXACT_DIM = 5000  # of dpstudy.features.fits
+UNSEEN_MB = 2000  # of a shard whose size cannot be seen beforehand
+SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
+CIFAR_PIXELS = 1.84e8  # in all
+NETWORK_MB = 650  # of torch with what extracts features
+
+
+def description_of_images(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of describing shards of images: a row group is held in several forms, and little of a shard that was
+    read is given back before some more are."""
+    shards = [*input.shards, *input.get("others", [])]
+    held = decoded_mb(tuple(map(str, shards)))
+    least = 235 if options_of(study, wildcards.source)["reader"] == "digits" else LEAST_MB["prepare_manifest"]
+    forms = min(11, 4.5 + 1.7 * (len(shards) - 1))
+    more = forms * min(held, ROW_GROUP_MB) + 3 * max(0, held - ROW_GROUP_MB)
+    return int(least + more + NAMES_PER_MB * input.size_mb)
+
+
+def aligning(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of comparing a shard's images with candidates: some hundred pairs at a time, where it has so many."""
+    own = os.path.getsize(input.private) / 1e6
+    return int(765 + 150 * min(own, 2.8) + 10 * own)
+
+
+def description_of_features(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of describing shards of features: one is read whole, and looked at a row group at a time."""
+    largest = max(input.size_files_mb)
+    factor = 5.4 if in_half_precision(study, wildcards.features) else 4
+    return int(110 + factor * largest + 4.6 * min(max(0, largest - 1.5), ROW_GROUP_MB) + NAMES_PER_MB * input.size_mb)
+
+
+def preparation(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of reading a shard of images, and of naming all of a data set by what they hold before."""
+    own = own_sources(options_of(study, wildcards.source)) if wildcards.source in study["datasets"] else []
+    named = any(map(may_be_numbered, own)) and not numbered(study, wildcards.source)
+    return int(reading(study, wildcards, input) + (3e-6 * BLOCK_BYTES if named else 0))
+
+
+def reading(study: dict, wildcards: Any, input: Any) -> int:
+    """Megabytes of reading a shard: a row group of images is held four times, the rest and what names them once."""
+    options = options_of(study, wildcards.source)
+    if options["reader"] not in SMALL_IMAGES or options["reader"] == "idx":
+        size = shard_size(options, data_root(study), wildcards.split)
+        if options["reader"] == "idx":
+            return int(118 + 1.15e-6 * size.file_bytes + 3e-6 * size.image_bytes) if size else 250
+        if size is None:
+            return UNSEEN_MB
+        images = size.image_bytes / 1e6
+        return int(150 + NAME_MB * size.records + 1.1 * images + 3 * min(images, ROW_GROUP_MB))
+    if options["reader"] == "digits":
+        return 235  # scikit-learn, which has them
+    if "count" not in options:
+        return int(120 + 3e-6 * CIFAR_PIXELS / options["shards"])
+    height, width = options.get("size", [28, 28])
+    planted = "plant" in options and wildcards.split == "train" and int(wildcards.shard) == options["shards"] - 1
+    least = (205 if options["reader"] == "glyphs" else 115) + 60 * planted
+    return int(least + 3e-6 * options["count"] * height * width * options.get("channels", 1) / options["shards"])
+
+
+def extraction(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of an extraction: the images with what becomes of them, and a network's weights."""
+    options = study["features"][wildcards.features]
+    images, extracted = shard_of(study, input[0], options)
+    if options["extractor"] == "pixels":
+        return int(165 + 9.5 * extracted)
+    if options["extractor"] == "precomputed":
+        return int(300 + 6.5 * extracted)
+    weights = sum(os.path.getsize(path) for path in weights_files(study, options)) / 1e6
+    least = 1110 if options["extractor"] == "scatternet" else 900
+    normalising = 3.2 * isinstance(options["normalise"], dict)  # by groups
+    return with_gpu(least + 2 * images + (4 + normalising) * extracted + 4 * weights)
+
+
+def projection(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of a projection: its public features, and a covariance where they are few enough for one."""
+    options = study["fits"][wildcards.fit]
+    content = content_of(input.public[0])
+    try:
+        rows = min(sum(shard["rows"] for shard in content["shards"]), options["images"])
+        values = math.prod(content["image_shape"])
+    except (ValueError, KeyError, TypeError):
+        return 2400
+    dim = int({"pixels": values, "scatternet": values * 81 / 16}.get(options["extractor"], 2048))
+    least = 230 if options["extractor"] == "pixels" else NETWORK_MB
+    covariance = 32e-6 * dim**2 if dim <= EXACT_DIM else 0
+    return int(least + 3e-6 * 4 * rows * dim + covariance + (GPU_MB * gpus() if "backbone" in options else 0))
+
+
+def shard_of(study: dict, manifest: str, options: dict) -> tuple[float, float]:
+    """(images, features): megabytes of a split's largest shard as float32, from its manifest, or 0 where that is none.
+
+    ScatterNet makes 81 numbers of 16 of a channel; of networks and what is brought the widest that are known count.
+    """
+    content = content_of(manifest)
+    try:
+        values = math.prod(content["image_shape"] or [4096])
+        rows = max(shard["rows"] for shard in content["shards"])
+    except (ValueError, KeyError, TypeError):
+        return 0, 0
+    made = {"pixels": values, "scatternet": values * 81 / 16, "random_patches": 8 * options.get("filters", 0)}
+    dim = made.get(options["extractor"], {"backbone": 640, "timm": 2048}.get(options["extractor"], 4096))
+    if "fit" in options:
+        dim = study["fits"][options["fit"]].get("dim", dim)
+    return 4e-6 * rows * values, 4e-6 * rows * dim
+
+
+def sums(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of sums: d x d of them, in float64 and float32, beside the shards that a pass has in hand; more where
+    torch makes them."""
+    dim, classes = matrix_of(input.features[0])
+    grams = dim**2 * (16 + sum_bytes(study) * classes * (wildcards.grams == "per-class")) / 1e6
+    with_torch = with_gpu(700) if gpus() or input.size_mb > HELD_MB else 0
+    shards = [path for path in input.features if path.endswith(".parquet")]
+    held = min(SHARDS_HELD, len(shards)) * max(input.size_files_mb)
+    least = LEAST_MB["sums"] + min(40, 0.06 * dim) + 10 * (wildcards.grams == "per-class")
+    return int(least + with_torch + grams + held)
+
+
+def calibration(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of counting changed copies of private images."""
+    return int(760 + 5.2 * study["dedup"].get("sample", 200))
+
+
+def pretraining(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of a pre-training: each process holds the images, up to a limit, and what they become."""
+    shards = [path for path in input.public if path.endswith(".parquet")]
+    held = min(sum(map(os.path.getsize, shards)) / 1e6 if all(map(os.path.exists, shards)) else 0, 2048)
+    architecture = study["backbones"][wildcards.backbone]["architecture"]
+    least = 1150 if architecture == "small_cnn" else 2000 if architecture.startswith("wrn") else 6000
+    on_gpus = devices_of_backbone(study, wildcards.backbone) * gpus()
+    return int(threads_of_backbone(study, wildcards.backbone) * (least + 4 * held) + on_gpus * GPU_MB)
+
+
+def extraction_gpus(study: dict, features: str) -> int:
+    """One GPU, where there is one, for networks."""
+    return gpus() if study["features"][features]["extractor"] in ("backbone", "timm") else 0
+
+
+def pretraining_gpus(study: dict, backbone: str) -> int:
+    """One GPU, where there is one, for each process of a pre-training."""
+    return devices_of_backbone(study, backbone) * gpus()
+
+
+def projection_gpus(study: dict, fit: str) -> int:
+    """One GPU, where there is one, for a network whose features are projected."""
+    return gpus() if "backbone" in study["fits"][fit] else 0

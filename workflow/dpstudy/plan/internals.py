@@ -1,0 +1,201 @@
+"""What dpstudy does with Snakemake beyond its public interface; all of it stands here.
+
+Where Snakemake has no setting for something, its own objects and files are used: the jobs that a run is about to start,
+its limit of jobs a second, a resource of rules that were parsed, and its records of what made each file. Tried with the
+versions in TRIED; a test fails on another.
+
+The records are kept within `results`, so that they travel with it. Snakemake looks for them in .snakemake/metadata,
+which is made a link. Without a record it knows nothing of a file but its time, and would take it for current whatever
+the config says.
+"""
+
+import contextlib
+import os
+import shutil
+from base64 import urlsafe_b64encode
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpstudy.core.errors import StudyError
+
+TRIED = ("9.27.0",)
+RECORDS = "results/records"
+_SNAKEMAKE = ".snakemake"
+_LINK = f"{_SNAKEMAKE}/metadata"
+_DATED = ".snakemake_timestamp"  # the file that has the time of a folder that a rule made
+_LONG_AGO = 86_400  # seconds; at 0 Snakemake takes a file for one without a time
+_DATABASE = f"{_SNAKEMAKE}/metadata.db"  # of `--persistence-backend db`
+_DEFAULT_RATE = (100, 1)  # jobs a time span in seconds
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of a run.
+
+    Attributes:
+        rule: its name.
+        wildcards: name -> value.
+        inputs: files that it reads.
+        outputs: key -> file that it writes, of those with a key.
+        writes: all files that it writes.
+        script: of its rule, or "".
+        seeds: that it trains, where its rule says so.
+    """
+
+    rule: str
+    wildcards: Mapping[str, str]
+    inputs: Sequence[str]
+    outputs: Mapping[str, str]
+    writes: Sequence[str]
+    script: str
+    seeds: Sequence[int]
+
+
+def due_jobs(workflow) -> list[Job]:
+    """The jobs that a run is about to start."""
+    return [_job(job) for job in workflow.dag.needrun_jobs()]
+
+
+def all_jobs(workflow) -> list[Job]:
+    """Every job that what was asked for is made by, those included that need not run."""
+    return [_job(job) for job in workflow.dag.jobs]
+
+
+def _job(job) -> Job:
+    return Job(
+        job.rule.name,
+        job.wildcards_dict,
+        list(map(str, job.input)),
+        {key: str(path) for key, path in job.output.items()},
+        list(map(str, job.output)),
+        str(job.rule.script or ""),
+        list((getattr(job.params, "request", None) or {}).get("seeds", [])),
+    )
+
+
+def readings(workflow) -> list[list]:
+    """[rule, rule that reads it, how often] of a run, sorted; the rule `all` left out."""
+    dependencies = workflow.dag.dependencies
+    edges = Counter((source.rule.name, job.rule.name) for job in workflow.dag.jobs for source in dependencies[job])
+    return [[*edge, count] for edge, count in sorted(edges.items()) if "all" not in edge]
+
+
+def unthrottle(workflow) -> None:
+    """Lift Snakemake's default limit of 100 jobs a second; one of the user's own stays.
+
+    With a limit, each look at the ready jobs makes another one a second later, for ever: as many every second as jobs
+    have ended (Snakemake 9.27). After a few hundred jobs that took a core.
+    """
+    limiter = workflow.scheduler.job_rate_limiter
+    if limiter and (limiter.max_jobs, limiter.timespan) == _DEFAULT_RATE:
+        workflow.scheduler.job_rate_limiter = None
+
+
+def keep_going(workflow) -> None:
+    """Go on with other jobs where one fails, as `--keep-going` does."""
+    workflow.scheduler.keepgoing = True
+
+
+def run_here(workflow, names: Iterable[str]) -> None:
+    """Of a run whose jobs are submitted to a cluster: run those of some rules where Snakemake itself runs.
+
+    Each takes one of the resource `here`, which the profile has as many of as Snakemake runs such jobs at a time: a
+    thousand that wait for their turn would keep `jobs` from being submitted.
+
+    Raises:
+        StudyError: there is no such rule.
+    """
+    known = [rule.name for rule in workflow.rules]
+    for name in names:
+        if name not in known:
+            raise StudyError(f"DPSTUDY_HERE names {name!r}, and the rules are {', '.join(known)}")
+        workflow.localrules(name)
+        workflow.get_rule(name).resources["here"] = 1
+
+
+def keep_records() -> None:
+    """Make Snakemake keep its records in RECORDS; those that it had before are moved there.
+
+    Where both are there, those of the results hold: they came with them. Where nothing can be written, all stays as
+    it is.
+    """
+    if os.path.islink(_LINK) and os.path.isdir(_LINK):
+        return
+    try:
+        os.makedirs(f"{_SNAKEMAKE}/incomplete", exist_ok=True)  # without it Snakemake takes the records for old ones
+        if os.path.isdir(_LINK) and not os.path.islink(_LINK):
+            if os.path.isdir(RECORDS):
+                shutil.rmtree(_LINK)
+            else:
+                os.makedirs(os.path.dirname(RECORDS), exist_ok=True)
+                shutil.move(_LINK, RECORDS)
+        os.makedirs(RECORDS, exist_ok=True)
+        if not os.path.islink(_LINK):
+            os.symlink(os.path.relpath(RECORDS, _SNAKEMAKE), _LINK)
+    except OSError:
+        return
+
+
+def record_own_jobs() -> None:
+    """Called in a job of a queue: its own Snakemake records what made its outputs.
+
+    Else only the run that sent it does, and what a job makes after its run died would be made once more. Snakemake does
+    so where it sends all jobs at once (`immediate_submit`) and ends before they do.
+    """
+    from snakemake import persistence
+
+    kind = getattr(persistence, "PersistenceBase", None)  # another version of Snakemake: jobs are made once more
+    if kind is None:
+        return
+    finished = kind.finished
+
+    async def recorded(self, job):
+        settings = self.dag.workflow.remote_execution_settings
+        before, settings.immediate_submit = settings.immediate_submit, True
+        try:
+            await finished(self, job)
+        finally:
+            settings.immediate_submit = before
+
+    kind.finished = recorded
+
+
+def unrecorded(paths: Iterable[str]) -> list[str]:
+    """Those of the files that exist, and that no record says what made them.
+
+    A file that Snakemake knows to be half-made is not among them: it is made anew anyway.
+    """
+    if os.path.exists(_DATABASE) or not os.path.isdir(_LINK):
+        return []
+    known = {*os.listdir(_LINK), *os.listdir(f"{_SNAKEMAKE}/incomplete")}
+    longest = os.pathconf(_LINK, "PC_NAME_MAX") - 1
+    return [
+        path
+        for path in paths
+        if (name := urlsafe_b64encode(path.encode()).decode()) not in known
+        and os.path.exists(path)
+        and not (len(name) > longest and _has_long_record(name, longest))
+    ]
+
+
+def _has_long_record(name: str, longest: int) -> bool:
+    """Whether a record stands under a name that is cut into folders."""
+    parts = [name[start : start + longest] for start in range(0, len(name), longest)]
+    parts = ["@" + part for part in parts[:-1]] + parts[-1:]
+    return any(Path(folder, *parts).exists() for folder in (_LINK, f"{_SNAKEMAKE}/incomplete"))
+
+
+def outdate(paths: Iterable[str]) -> list[str]:
+    """Make files, and folders of a rule, older than what they are made from, so that Snakemake makes them anew.
+
+    Returns:
+        paths
+    """
+    paths = list(paths)
+    for path in paths:
+        dated = f"{path}/{_DATED}" if os.path.isdir(path) else path
+        with contextlib.suppress(OSError):  # another user's, which is said before anything runs
+            os.utime(dated, (_LONG_AGO, _LONG_AGO))
+    return paths

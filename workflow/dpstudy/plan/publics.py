@@ -1,0 +1,189 @@
+"""What a study takes from public data: networks, weights, projections, and which public images matched private ones."""
+
+from dpstudy.config.locations import weights_file
+from dpstudy.config.origins import UNMATCHED, publics_trained_on
+from dpstudy.plan import paths
+from dpstudy.plan.sources import all_files, split_files
+
+Start = str | dict | None  # the name of a backbone, or a file of weights: what a cell's training starts from
+
+
+def start_files(study: dict, start: Start) -> list[str]:
+    """The file of weights that a cell's training starts from."""
+    if start is None:
+        return []
+    if isinstance(start, str):
+        return [paths.BACKBONE_MODEL.format(backbone=start)]
+    return [str(weights_file(study, start))]
+
+
+def publics_of(study: dict, features: str, start: Start = None) -> list[str]:
+    """The public sets that a feature set's network, or a start, was trained on, or its projection fitted on."""
+    options = study["features"][features]
+    kinds = {"backbone": "backbones", "fit": "fits"}
+    named = [study[kind][options[key]]["public"] for key, kind in kinds.items() if key in options]
+    named += [study["backbones"][start]["public"]] if isinstance(start, str) else publics_trained_on(start)
+    return list(dict.fromkeys([*named, *publics_trained_on(options)]))
+
+
+def is_matched(study: dict, public: str) -> bool:
+    """Whether de-duplication compares a public set with the private records."""
+    return study["public"][public]["matched"]
+
+
+def kept_for(study: dict, features: str, start: Start = None) -> list[str]:
+    """What de-duplication kept, where private records that match a public set are dropped; else nothing."""
+    if study["dedup"]["drop"] != "private":
+        return []
+    return [paths.KEPT.format(public=one) for one in publics_of(study, features, start) if is_matched(study, one)]
+
+
+def kept_for_training(study: dict, public: str) -> list[str]:
+    """What de-duplication kept of a public set; nothing where it drops private records: then what is trained or fitted
+    on the set does not depend on them at all."""
+    if study["dedup"]["drop"] == "private" or not is_matched(study, public):
+        return []
+    return [paths.KEPT.format(public=public)]
+
+
+def matching_of(study: dict, public: str) -> dict | None:
+    """How a public set was matched before a network is trained on it, for the network's card; None: it was not."""
+    if not is_matched(study, public):
+        return None
+    return {"drop": "private"} if study["dedup"]["drop"] == "private" else study["dedup"]
+
+
+def never_compared(study: dict, features: str, start: Start) -> list[str]:
+    """What made a cell's features, or its start, and was never compared with the private records."""
+    options = study["features"][features]
+    found = [public for public in publics_of(study, features, start) if not is_matched(study, public)]
+    if isinstance(start, dict) and start["trained_on"] == UNMATCHED:
+        found.append(start["weights"])
+    if options.get("weights", "random") != "random" and options["trained_on"] == UNMATCHED:
+        found.append(options["model"])
+    return found
+
+
+def backbone_folder(options: dict) -> str | None:
+    """Where the backbone of a feature set or fit lies; None for an extractor without one."""
+    return paths.BACKBONE.format(backbone=options["backbone"]) if "backbone" in options else None
+
+
+def backbone_files(options: dict) -> list[str]:
+    """The files of that backbone."""
+    if "backbone" not in options:
+        return []
+    return [path.format(backbone=options["backbone"]) for path in (paths.BACKBONE_MODEL, paths.BACKBONE_CARD)]
+
+
+def fit_folder(options: dict) -> str | None:
+    """Where the fit of a feature set lies; None where it has none."""
+    return paths.FIT.format(fit=options["fit"]) if "fit" in options else None
+
+
+def fit_files(options: dict) -> list[str]:
+    """Its files."""
+    return [path.format(fit=options["fit"]) for path in (paths.PROJECTION, paths.FIT_CARD)] if "fit" in options else []
+
+
+def fit_points(options: dict) -> list[str]:
+    """Its public points; none where a feature set has no fit."""
+    return [paths.FIT_POINTS.format(fit=options["fit"])] if "fit" in options else []
+
+
+def weights_files(study: dict, options: dict) -> list[str]:
+    """The file of a public network that the user brings: another one makes the features anew."""
+    path = weights_file(study, options)
+    return [str(path)] if path else []
+
+
+def devices_of_backbone(study: dict, backbone: str) -> int:
+    """How many processes share a pre-training."""
+    return study["backbones"][backbone].get("devices", 1)
+
+
+def threads_of_backbone(study: dict, backbone: str) -> int:
+    """One each, and one for each process that makes pictures."""
+    return devices_of_backbone(study, backbone) * (1 + study["backbones"][backbone].get("workers", 0))
+
+
+def backbone_options(study: dict, backbone: str) -> dict:
+    """The config entry of a backbone."""
+    return study["backbones"][backbone]
+
+
+def images_of_backbone(study: dict, backbone: str) -> list[str]:
+    """The public images that a backbone is trained on."""
+    return all_files(study, study["backbones"][backbone]["public"])
+
+
+def folder_of_backbone(study: dict, backbone: str) -> str:
+    """The folder of the splits of these images."""
+    return paths.SOURCE.format(source=study["backbones"][backbone]["public"])
+
+
+def kept_for_backbone(study: dict, backbone: str) -> list[str]:
+    """What de-duplication kept of these images, where it drops public ones."""
+    return kept_for_training(study, study["backbones"][backbone]["public"])
+
+
+def matching_of_backbone(study: dict, backbone: str) -> dict | None:
+    """How these images were matched, for the network's card."""
+    return matching_of(study, study["backbones"][backbone]["public"])
+
+
+def checkpoint_of_backbone(study: dict, backbone: str) -> str:
+    """Where its training keeps its checkpoint."""
+    return paths.BACKBONE_CHECKPOINT.format(backbone=backbone)
+
+
+def fit_options(study: dict, fit: str) -> dict:
+    """The config entry of a fit."""
+    return study["fits"][fit]
+
+
+def images_of_fit(study: dict, fit: str) -> list[str]:
+    """The public images that a projection is fitted on."""
+    return split_files(study, study["fits"][fit]["public"], "train")
+
+
+def folder_of_fit(study: dict, fit: str) -> str:
+    """The folder of the splits of these images."""
+    return paths.SOURCE.format(source=study["fits"][fit]["public"])
+
+
+def kept_for_fit(study: dict, fit: str) -> list[str]:
+    """What de-duplication kept of these images, where it drops public ones."""
+    return kept_for_training(study, study["fits"][fit]["public"])
+
+
+def backbone_files_of_fit(study: dict, fit: str) -> list[str]:
+    """The files of the backbone whose features are projected, where there is one."""
+    return backbone_files(study["fits"][fit])
+
+
+def backbone_folder_of_fit(study: dict, fit: str) -> str | None:
+    """Their folder."""
+    return backbone_folder(study["fits"][fit])
+
+
+def backbone_folder_of_features(study: dict, features: str) -> str | None:
+    """The folder of the backbone that makes features."""
+    return backbone_folder(study["features"][features])
+
+
+def fit_folder_of_features(study: dict, features: str) -> str | None:
+    """The folder of the projection of features."""
+    return fit_folder(study["features"][features])
+
+
+def extraction_options(study: dict, features: str) -> dict:
+    """What an extraction is told of a feature set: not what only ledgers say."""
+    return {key: value for key, value in study["features"][features].items() if key != "trained_on"}
+
+
+def extraction_inputs(study: dict, dataset: str, features: str, split: str, shard: str) -> list[str]:
+    """The image shard with its manifest, and the network and the projection where the feature set has them."""
+    options, names = study["features"][features], {"source": dataset, "split": split, "shard": shard}
+    images = [path.format(**names) for path in (paths.DATA_MANIFEST, paths.DATA_SHARD)]
+    return [*images, *backbone_files(options), *weights_files(study, options), *fit_files(options)]

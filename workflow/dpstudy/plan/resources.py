@@ -1,0 +1,274 @@
+"""The memory that jobs declare, in megabytes: python -m benchmarks memory holds it against what they take.
+
+Each function of (study, wildcards, input) says what a job of one rule takes at most, from the config, the wildcards and
+the files that it reads, as Snakemake gives them.
+"""
+
+import functools
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpstudy.config.cells import Cell, unfold
+from dpstudy.config.tuned import pays
+from dpstudy.core.arrays import has_driver
+from dpstudy.data.shard_size import unpacked_bytes
+from dpstudy.methods.network_memory import micro_batch_mb
+from dpstudy.plan.training import devices_of, entries_where, has_seed_jobs
+from dpstudy.plan.wildcards import cell_of
+from dpstudy.schema.methods import method_schema
+
+Megabytes = Callable[[dict, Any, Any], int]
+
+NESTED_MB = 250  # of the Snakemake in a job of a cluster
+HELD_MB = 1024  # HOLD_BYTES of dpstudy.methods.records
+PICKED_MB = 4096  # PICK_BYTES
+GPU_MB = 1500  # of torch on the host where it computes on a GPU: 1,000 to 1,100 measured (H100, torch 2.11)
+WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
+LEAST_MB = {"prepare_manifest": 134, "cell": 190, "sums": 147}  # of jobs that hold next to nothing
+CLAIMS_MB = {"anon_smoothing": 120, "mehta2023": 120, "de2022": 165, "tramer2021": 240}  # the last two's by accountants
+DISTRIBUTIONS_MB = 95  # of privacy loss distributions
+
+
+@functools.cache
+def gpus() -> int:
+    """GPUs that a job asks for: one where this machine has any, or DPSTUDY_GPU says so. A profile's set-resources
+    overrides it.
+
+    Raises:
+        StudyError: DPSTUDY_GPU is neither 0 nor 1.
+    """
+    return int(has_driver())
+
+
+def by_size(least: float, factor: float) -> Megabytes:
+    """Megabytes from the size of the inputs."""
+    return lambda study, wildcards, input: int(least + factor * input.size_mb)
+
+
+def by_largest(least: float, factor: float) -> Megabytes:
+    """Megabytes from the size of the largest input."""
+    return lambda study, wildcards, input: int(least + factor * max(input.size_files_mb))
+
+
+def with_gpu(megabytes: float) -> int:
+    """What torch takes on a CPU, and more of it with a GPU."""
+    return int(megabytes + GPU_MB * gpus())
+
+
+@functools.cache
+def decoded_mb(paths: tuple[str, ...]) -> float:
+    """Megabytes of the largest of some shards, its columns unpacked, as their footers say; 0 where none is whole."""
+    return max((unpacked_bytes(path) for path in paths), default=0) / 1e6
+
+
+def in_half_precision(study: dict, features: str) -> bool:
+    """Whether features are kept in float16, and twice as large where they are worked on."""
+    return study["features"][features].get("dtype") == "float16"
+
+
+def streaming(
+    megabytes_least: float, factor: float, limit: float, beyond: float = 1.7, processes: int = 1
+) -> Megabytes:
+    """Megabytes of a job, or of each of several processes that share what it learns from, that holds that up to a
+    limit, and beyond it reads it a few shards at a time; what models are scored on is held."""
+
+    def megabytes(study: dict, wildcards: Any, input: Any) -> int:
+        scored_on = [*input.get("test", []), *input.get("validation", [])]
+        scored = sum(map(os.path.getsize, scored_on)) / 1e6
+        learned = (input.size_mb - scored) / processes
+        if learned <= limit:  # beyond HELD_MB not in two forms
+            return with_gpu(megabytes_least + (factor if learned <= HELD_MB else beyond) * (learned + scored))
+        return with_gpu(megabytes_least + 1.2 * scored + 2.5 * max(input.size_files_mb))
+
+    return megabytes
+
+
+def matrix_of(manifest: str) -> tuple[int, int]:
+    """(d, m) of a feature set, from its manifest."""
+    content = content_of(manifest)
+    try:
+        return int(content["dim"]), len(content["classes"])
+    except (ValueError, KeyError, TypeError):
+        return 0, 0
+
+
+def content_of(manifest: str) -> Any:
+    """A manifest's content. Where it is still to be made, Snakemake asks again; the job says it if it is damaged."""
+    with open(manifest, encoding="utf-8") as file:
+        try:
+            return json.load(file)
+        except ValueError:
+            return None
+
+
+def solving(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of what has no curve: least squares reads sums, the others records."""
+    options = cell_of(wildcards).options(study)
+    if options["method"] == "least_squares":  # where it pays for a choice, it reads validation records
+        dim = matrix_of(input.train[0])[0]
+        return int(195 + (4 if pays(options) else 1.5) * input.size_mb + 48e-6 * dim**2)
+    if without_torch(study, wildcards, input):
+        return by_size(LEAST_MB["cell"], 4.4)(study, wildcards, input)
+    return streaming(1350, 8, HELD_MB)(study, wildcards, input)
+
+
+def with_scores(megabytes: Megabytes, seeds: int | None = None) -> Megabytes:
+    """The same, and what the models of so many seeds (None: all) make of the test records: held three times while it is
+    written."""
+
+    def more(study: dict, wildcards: Any, input: Any) -> int:
+        manifest = content_of(input.test[0])
+        try:
+            values = manifest["rows"] * len(manifest["classes"])
+        except (KeyError, TypeError):
+            values = 0
+        scored = len(study["seeds"]) if seeds is None else seeds
+        return int(megabytes(study, wildcards, input) + 13e-6 * scored * values)
+
+    return more
+
+
+def sum_bytes(study: dict) -> int:
+    """Of a number in a private sum: exact ones are float64."""
+    return 8 if study["noise"] == "secure" else 4
+
+
+def seed(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of the training of one seed, by several processes where there are."""
+    return devices_of(study, cell_of(wildcards)) * with_scores(stepped, 1)(study, wildcards, input)
+
+
+def claimed(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of a training that attacks its own claim."""
+    return with_scores(by_size(with_gpu(1100), 4))(study, wildcards, input)
+
+
+def black_box(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of an attack by losses, which trains networks."""
+    return int(with_gpu(1100) + engine(cell_of(wildcards).options(study), input) + int(6 * input.size_mb))
+
+
+def claims(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of judging a paper's claims."""
+    return int(CLAIMS_MB[wildcards.paper] + 8 * input.size_mb)
+
+
+def without_torch(study: dict, wildcards: Any, input: Any) -> bool:
+    """Whether a training computes with NumPy (dpstudy.core.arrays)."""
+    return cell_of(wildcards).options(study)["method"] not in WITH_TORCH and not gpus() and input.size_mb <= HELD_MB
+
+
+def tuning(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of a search: that of the cells that it chooses for."""
+    curve = wildcards.entry in entries_where(study, curve=True)
+    return (stepped if curve else solving)(study, wildcards, input)
+
+
+def stepped(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of a training in steps: full batches may be read anew, mini-batches picked from a file, and their noise is
+    found by privacy loss distributions."""
+    options = cell_of(wildcards).options(study)
+    sampled = is_sampled(options)
+    if without_torch(study, wildcards, input):
+        dim, classes = matrix_of(input.train[0])
+        matrices = {"newton": 3e-6 * sum_bytes(study) * classes, "feature_covariance": 40e-6}.get(
+            options["method"], 0
+        ) * dim**2
+        accountant = DISTRIBUTIONS_MB * (sampled and wildcards.epsilon != "inf")
+        return int(LEAST_MB["cell"] + accountant + 3.6 * input.size_mb + matrices)
+    half = in_half_precision(study, wildcards.features)
+    held = 4 if half else 3.2 if "normalisation" in options else 2.4
+    beyond = 2 if half else 1.7
+    least = 1080 + engine(options, input)
+    network = options["method"] == "network_dpsgd"
+    held += 1.2 * network
+    limit = PICKED_MB if sampled or network else HELD_MB
+    shared = 1 if "normalisation" in options else options.get("devices", 1)
+    return streaming(least, held, limit, beyond, shared)(study, wildcards, input)
+
+
+def engine(options: Mapping, input: Any) -> float:
+    """mem_mb of the gradients that a network's training forms at once on a CPU."""
+    if options["method"] != "network_dpsgd" or gpus():
+        return 0
+    shape = (content_of(input.train[0]) or {}).get("image_shape") or [32, 32, 3]
+    copies = options.get("augmentation", {}).get("multiplicity", 1)
+    of = functools.partial(micro_batch_mb, options["network"], copies, math.prod(shape[:2]))
+    size, batch = options.get("micro_batch", "auto"), options.get("batch_size", "full")
+    taken = of() if size == "auto" else of(size)
+    return taken if batch == "full" else min(taken, of(2 * batch))  # few Poisson batches are twice as large as expected
+
+
+def is_sampled(options: Mapping) -> bool:
+    """Whether what is released of batches is of samples, or a search may try such."""
+    if options["method"] == "instance_smoothing":  # its batches train W, without any noise
+        return False
+    searched = options.get("tuning", {}).get("space", {})
+    return options.get("batch_size", "full") != "full" or "batch_size" in searched
+
+
+def scoring(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of what scores are worth: areas take scikit-learn, intervals weigh each test record in each sample."""
+    held = sum(decoded_mb((path,)) for path in input.scores)
+    try:
+        records = 1e6 * held / (4 * content_of(input.run)["classes"] * len(study["seeds"]))
+    except (KeyError, TypeError):
+        records = 0
+    return int(240 + 9 * held + 40e-6 * study["evaluation"]["intervals"] * records)
+
+
+def audit(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of attacks: for networks, the gradients of all canaries."""
+    if has_seed_jobs(study, wildcards.entry):
+        return with_gpu(8000)
+    return with_gpu(950) if gpus() or cell_of(wildcards).options(study)["method"] in WITH_TORCH else 233
+
+
+def certification(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of certifying: sampled batches need privacy loss distributions, and a replay what a training does beside
+    its records."""
+    own = [cell.options(study) for cell in unfold(study) if cell.dataset == wildcards.dataset]
+    least = 2500 if any(one["method"] in WITH_TORCH for one in own) else 950 if any(map(is_sampled, own)) else 260
+    grams = 0.0
+    for manifest in input.layouts:
+        dim, classes = matrix_of(manifest)
+        grams = max(grams, dim**2 * (72 + 24 * classes * any(map(has_class_grams, own))) / 1e6)
+    return int(least + grams + 8 * input.size_mb)
+
+
+def has_class_grams(options: Mapping) -> bool:
+    """Whether an entry holds a matrix of features for each class."""
+    per_class = method_schema(options["method"]).get("x-per-class", {})
+    return options["method"] == "newton" or bool(per_class) and all(options[key] == per_class[key] for key in per_class)
+
+
+def bundle(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of a bundle, whose cell is certified."""
+    sampled = is_sampled(cell_of(wildcards).options(study))
+    return int((950 if sampled else 300) + 8 * input.size_mb)
+
+
+def table(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of a table; those of claims compute noise."""
+    table = study["tables"][wildcards.table]
+    least = CLAIMS_MB[table["paper"]] if table.get("style") == "claims" else 0
+    return int(max(138, least) + 8 * input.size_mb)
+
+
+def total(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of adding up what is spent: distributions too, where batches are sampled."""
+    sampled = any(is_sampled(cell.options(study)) for cell in unfold(study))
+    return int((195 if sampled else 135) + 8 * input.size_mb)
+
+
+def seed_gpus(study: dict, cell: Cell) -> int:
+    """One GPU, where there is one, for each process of a seed's training."""
+    return devices_of(study, cell) * gpus()
+
+
+def tuning_gpus(study: dict, cell: Cell) -> int:
+    """One GPU, where there is one, for a search whose trials train in steps."""
+    return gpus() if method_schema(study["methods"][cell.entry]["method"])["x-curve"] else 0

@@ -1,0 +1,259 @@
+"""Data sets: which splits and shards they have, which files their jobs read, and what these are told."""
+
+import functools
+from pathlib import Path
+from types import SimpleNamespace
+
+from dpstudy.cell.errata import own_rows
+from dpstudy.config.locations import data_root, records_of
+from dpstudy.data.names import caveats, split_names
+from dpstudy.data.own import own_data, own_reader
+from dpstudy.data.readers import CROPPING
+from dpstudy.plan import paths
+from dpstudy.privacy.spending import BOOK, Spending
+
+_OF_A_CELL = ("reader", "extra", "delta", "unit", "per_subject", "positives", "beyond")
+_OF_OTHERS = ("delta", "not_accounted", "matched", "sum_jobs")  # of an entry: none that reading needs
+
+
+def options_of(study: dict, source: str) -> dict:
+    """The config entry of a private or public data set."""
+    return study["datasets"][source] if source in study["datasets"] else study["public"][source]
+
+
+def sources(study: dict) -> list[str]:
+    """Every data set, the private ones first."""
+    return [*study["datasets"], *study["public"]]
+
+
+def is_private(study: dict, source: str) -> bool:
+    """Whether a data set is one of the private ones."""
+    return source in study["datasets"]
+
+
+def is_planted(study: dict, source: str) -> bool:
+    """Whether copies of private images are planted in a public set, for a demonstration."""
+    return "plant" in study["public"].get(source, {})
+
+
+def splits(study: dict, source: str) -> tuple[str, ...]:
+    """The splits that a data set is cut into."""
+    return split_names(options_of(study, source), private=source in study["datasets"])
+
+
+def training_splits(study: dict, dataset: str) -> list[str]:
+    """The splits that cells are trained on: validation serves tuning alone, so that they train on it too."""
+    return [split for split in splits(study, dataset) if split != "test"]
+
+
+def shards(study: dict, source: str) -> list[tuple[str, int]]:
+    """(split, shard) of every shard of a data set, in order."""
+    return [(split, shard) for split in splits(study, source) for shard in range(options_of(study, source)["shards"])]
+
+
+def shard_files(study: dict, source: str, split: str) -> list[str]:
+    """The shards of images of one split."""
+    return _fill(paths.DATA_SHARD, options_of(study, source)["shards"], source=source, split=split)
+
+
+def split_files(study: dict, source: str, split: str) -> list[str]:
+    """The manifest, and the shards, of images of one split."""
+    return [paths.DATA_MANIFEST.format(source=source, split=split), *shard_files(study, source, split)]
+
+
+def all_files(study: dict, *names: str) -> list[str]:
+    """Manifests and shards of every split of these data sets."""
+    return [path for source in names for split in splits(study, source) for path in split_files(study, source, split)]
+
+
+def _fill(template: str, shards: int, **names: str) -> list[str]:
+    return [template.format(shard=paths.shard_name(number), **names) for number in range(shards)]
+
+
+def feature_shards(study: dict, dataset: str, features: str, split: str) -> list[str]:
+    """The shards that an extraction writes of one split."""
+    count = study["datasets"][dataset]["shards"]
+    return _fill(paths.FEATURES_SHARD, count, dataset=dataset, features=features, split=split)
+
+
+def scaling_of(study: dict, features: str) -> str | None:
+    """How a feature set scales images that it leaves as they are; None where it extracts features."""
+    options = study["features"][features]
+    return options["scaling"] if options["extractor"] == "images" else None
+
+
+def feature_files(study: dict, dataset: str, features: str, split: str) -> list[str]:
+    """Manifest and shards of one split of a feature set: those of the images where it leaves them as they are."""
+    if scaling_of(study, features):
+        return split_files(study, dataset, split)
+    manifest = paths.FEATURES_MANIFEST.format(dataset=dataset, features=features, split=split)
+    return [manifest, *feature_shards(study, dataset, features, split)]
+
+
+def feature_folder(study: dict, dataset: str, features: str, split: str) -> str:
+    """The folder of these files."""
+    if scaling_of(study, features):
+        return paths.DATA.format(source=dataset, split=split)
+    return paths.FEATURES.format(dataset=dataset, features=features, split=split)
+
+
+def other_splits(study: dict, source: str, split: str) -> list[str]:
+    """The shards of a user's other splits, where it is known whose an image is: no two persons may share one."""
+    options = options_of(study, source)
+    if source not in study["datasets"] or not own_data(options["reader"]) or "subject_column" not in options:
+        return []
+    return [path for other in split_names(options) if other != split for path in shard_files(study, source, other)]
+
+
+def planted_files(study: dict, source: str, split: str, shard: str) -> list[str]:
+    """The private shards that a demonstration plants in the last shard of a public training split."""
+    if not is_planted(study, source) or split != "train" or int(shard) != study["public"][source]["shards"] - 1:
+        return []
+    plant = study["public"][source]["plant"]
+    return split_files(study, plant["dataset"], plant["split"])
+
+
+def source_table(study: dict, source: str) -> list[str]:
+    """The user's table of paths and labels, where there is one: an edit of it makes the shards anew."""
+    options = options_of(study, source)
+    if "table" not in options:
+        return []
+    return [str(Path(data_root(study)) / options["location"] / options["table"])]
+
+
+def reader_modules(study: dict, source: str) -> list[str]:
+    """The modules that read a data set, and what it is enlarged by."""
+    options = options_of(study, source)
+    readers = [options["reader"], *([options["extra"]["reader"]] if "extra" in options else [])]
+    return [f"dpstudy.data.readers.{reader}" for reader in readers]
+
+
+def reading_options(study: dict, source: str) -> dict:
+    """What a reader is told of a data set: not what only others need, so that another delta reads nothing anew."""
+    options, others = options_of(study, source), list(_OF_OTHERS)
+    others += [] if options.get("beyond") == "truncate" else ["positives", "beyond"]
+    # Whose the test records are says how records are named, where it says that they are the user's own at all.
+    named = options.get("test_split") == "private" and not own_data(options["reader"]) and not numbered(study, source)
+    others += [] if named else ["test_split"]
+    return {key: value for key, value in options.items() if key not in others}
+
+
+def checking_options(study: dict, source: str) -> SimpleNamespace:
+    """What a shard is checked by as it is read: no reason to read it anew. Also the folder of all data sets."""
+    options = study["datasets"].get(source, {})
+    positives = options.get("positives", 1) if source in study["datasets"] else None
+    return SimpleNamespace(data_root=data_root(study), delta=options.get("delta"), positives=positives)
+
+
+def numbered(study: dict, source: str) -> bool:
+    """Whether a user's own records keep row numbers, by which the book of secure noise knows them.
+
+    Raises:
+        StudyError: the book is damaged.
+    """
+    if source not in study["datasets"] or not own_reader(study["datasets"][source]):
+        return False
+    return _is_numbered(source, records_of(study, source, links=False))
+
+
+@functools.cache
+def _is_numbered(source: str, records: str) -> bool:
+    return Spending(BOOK).numbered(source, records)
+
+
+# Thousands of jobs ask for the same.
+_states: dict[str, str] = {}
+_record_names: dict[str, str] = {}
+
+
+def record_names(study: dict, dataset: str) -> str:
+    """Which records a data set has, for the book of secure noise (config.locations.records_of)."""
+    key = repr((study["datasets"][dataset], data_root(study)))
+    if key not in _record_names:
+        _record_names[key] = records_of(study, dataset)
+    return _record_names[key]
+
+
+def state_of_images(study: dict, source: str) -> str:
+    """What the user's own images look like from outside: a replaced, added or removed one makes the shards anew."""
+    from dpstudy.data.state import state_of
+
+    entry, root = options_of(study, source), data_root(study)
+    key = repr((entry, root))
+    if key not in _states:
+        _states[key] = state_of(entry, Path(root))
+    return _states[key]
+
+
+def facts(study: dict, dataset: str) -> dict:
+    """What a cell is told of its data set."""
+    options = study["datasets"][dataset]
+    found = {key: options[key] for key in _OF_A_CELL if key in options}
+    sentences = caveats(options, numbered(study, dataset))
+    return found | ({"not_accounted": sentences} if sentences else {})
+
+
+def has_unnamed_rows(study: dict, dataset: str) -> bool:
+    """Whether a data set has records of somebody's own in a format where nothing names them."""
+    return own_rows(study["datasets"][dataset])
+
+
+def place_of_data(study: dict) -> SimpleNamespace:
+    """The folder of all data sets: to move it makes nothing anew."""
+    return SimpleNamespace(data_root=data_root(study))
+
+
+def is_cropped(study: dict, dataset: str) -> bool:
+    """Whether a data set's images were brought to their size by cutting out the middle."""
+    options = study["datasets"][dataset]
+    return options.get("resize", "crop" if options["reader"] in CROPPING else "stretch") == "crop"
+
+
+def sum_jobs(study: dict, dataset: str) -> int:
+    """Among how many jobs a pass for sums over a split is shared; never more than it has shards."""
+    options = study["datasets"][dataset]
+    return min(options.get("sum_jobs", 1), options["shards"])
+
+
+def share_files(study: dict, dataset: str, features: str, split: str, share: str) -> list[str]:
+    """The manifest, and the shards of one job's share of a pass for sums."""
+    from dpstudy.features.batches import share_of
+
+    manifest, *parts = feature_files(study, dataset, features, split)
+    return [manifest, *share_of(parts, int(share), sum_jobs(study, dataset))]
+
+
+def all_shares(study: dict, dataset: str, features: str, split: str, clip: str, grams: str) -> list[str]:
+    """The sums of all jobs that share a pass."""
+    names = {"dataset": dataset, "features": features, "split": split, "clip": clip, "grams": grams}
+    return [paths.SUMS_SHARE.format(**names, share=f"{share:03d}") for share in range(sum_jobs(study, dataset))]
+
+
+def folder(study: dict, source: str, split: str) -> str:
+    """The folder of the images of one split."""
+    return paths.DATA.format(source=source, split=split)
+
+
+def training_folder(study: dict, source: str) -> str:
+    """That of the training split."""
+    return folder(study, source, "train")
+
+
+def positives(study: dict, dataset: str) -> int:
+    """How many labels a record has at most."""
+    return study["datasets"][dataset]["positives"]
+
+
+def summed_at_once(study: dict) -> list[str]:
+    """The data sets whose sums one job makes."""
+    return [name for name in study["datasets"] if sum_jobs(study, name) == 1]
+
+
+def summed_in_shares(study: dict) -> list[str]:
+    """Those whose sums several jobs share."""
+    return [name for name in study["datasets"] if sum_jobs(study, name) > 1]
+
+
+def all_record_names(study: dict) -> SimpleNamespace:
+    """Which records each data set has, for the book: no reason to add it up anew."""
+    return SimpleNamespace(of={name: record_names(study, name) for name in study["datasets"]})
