@@ -20,7 +20,7 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 
-TRIED = ("9.27.0",)
+TRIED = ("9.27.1",)
 RECORDS = "results/records"
 _SNAKEMAKE = ".snakemake"
 _LINK = f"{_SNAKEMAKE}/metadata"

@@ -1,0 +1,65 @@
+"""Small studies, as the config loads them."""
+
+import copy
+
+import pytest
+
+from dpstudy.config.loading import load
+
+BASE = {
+    "study": "small",
+    "datasets": {
+        "own": {
+            "reader": "cifar",
+            "location": "cifar10",
+            "splits": {"validation": 0.2},
+            "shards": 2,
+            "delta": "1e-5",
+        }
+    },
+    "public": {"web": {"reader": "glyphs", "count": 100, "shards": 2}},
+    "backbones": {"cnn": {"architecture": "small_cnn", "public": "web", "width": 8, "embedding": 16, "epochs": 1}},
+    "fits": {"pca": {"public": "web", "extractor": "pixels", "dim": 8}},
+    "features": {
+        "pixels": {"extractor": "pixels"},
+        "cnn": {"extractor": "backbone", "backbone": "cnn"},
+        "projected": {"extractor": "pixels", "fit": "pca"},
+        "images": {"extractor": "images", "scaling": "unit"},
+    },
+    "methods": {
+        "ls": {"method": "least_squares"},
+        "sgd": {"method": "first_order", "learning_rate": 2.0, "clipping_norm": 1.0, "steps": 5},
+        "net": {
+            "method": "network_dpsgd",
+            "network": "scatter-28",
+            "learning_rate": 0.5,
+            "clipping_norm": 1.0,
+            "batch_size": 10,
+            "steps": 2,
+        },
+        "smoothing": {"method": "instance_smoothing", "epochs": 1, "projected_dim": 4},
+    },
+    "epsilons": ["1", "inf"],
+    "seeds": [0, 1],
+}
+
+
+def study_with(**changes) -> dict:
+    """The study with values in place of its own; `a__b=value` is config["a"]["b"]. None takes a key away."""
+    config = copy.deepcopy(BASE)
+    for path, value in changes.items():
+        *around, last = path.split("__")
+        node = config
+        for key in around:
+            node = node.setdefault(key, {})
+        if value is None:
+            node.pop(last)
+        else:
+            node[last] = value
+    return load(config)
+
+
+@pytest.fixture(scope="session")
+def study() -> dict:
+    """The study as it stands; no test changes it."""
+    return study_with()

@@ -1,0 +1,88 @@
+"""What is looked at before the first job: refusals that come before anything is lost."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dpstudy.config.cells import Cell
+from dpstudy.core.errors import StudyError
+from dpstudy.plan import before
+from dpstudy.plan.internals import Job
+from dpstudy.privacy.spending import BOOK
+from tests.unit.plan.conftest import study_with
+
+LS = Cell("own", "pixels", "ls", "1")
+NAMES = {"dataset": "own", "features": "pixels", "entry": "ls", "epsilon": "1"}
+OUTPUTS = {key: f"results/cells/{LS.path}/{name}" for key, name in (("run", "run.json"), ("ledger", "ledger.json"))}
+TRAIN = Job("train_closed_form", NAMES, [], OUTPUTS, list(OUTPUTS.values()), "../scripts/train_cell.py", [0, 1])
+SECURE = {"noise": "secure", "datasets__own__test_split": "public"}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write(path: str, content) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(json.dumps(content))
+
+
+def test_a_model_that_was_paid_for_is_not_overwritten_in_silence(study):
+    write(OUTPUTS["ledger"], {"noise": "secure", "events": [{"name": "x"}]})
+    write(BOOK, {})
+    Path(BOOK).write_text("")
+    with pytest.raises(
+        StudyError, match="nothing was run: cell own/pixels/ls/eps=1: its model was trained with secure"
+    ):
+        before.guard_paid_models(study, [TRAIN])
+    assert before.guard_paid_models(study_with(release={"spend_again": True}), [TRAIN]) is False, "where it may be"
+    assert before.guard_paid_models(study, []) is False, "nothing is about to be trained"
+
+
+def test_touching_files_refuses_nothing(study, monkeypatch):
+    monkeypatch.setattr(before, "guard_paid_models", lambda *_: pytest.fail("nothing is trained"))
+    assert before.check(study, [TRAIN], touch=True) == (False, [])
+
+
+def test_a_missing_latex_is_said_before_anything_runs(study, monkeypatch):
+    def absent():
+        raise StudyError("no pdflatex")
+
+    monkeypatch.setattr(before, "find_latex", absent)
+    with pytest.raises(StudyError, match="^nothing was run: no pdflatex$"):
+        before.check(study, [Job("compile_paper", {}, [], {}, [], "", [])], touch=False)
+    before.check(study, [TRAIN], touch=False)
+
+
+def test_files_of_a_cell_that_do_not_belong_together_stop_a_run_that_reads_them(study):
+    folder = f"results/cells/{LS.path}"
+    write(f"{folder}/run.json", {"dataset": "own", "features": "pixels", "entry": "sgd", "epsilon": "1", "seeds": []})
+    table = Job("build_table", {}, [f"{folder}/run.json"], {}, [], "", [])
+    with pytest.raises(StudyError, match="nothing was run: .*own/pixels/ls/eps=1"):
+        before.check_cells(study, [table])
+    before.check_cells(study, [])  # nothing reads it
+    before.check_cells(study, [table, TRAIN])  # it is made anew
+
+
+def test_what_is_due_is_told_with_what_counts_as_a_cell(study):
+    score = Job("score_cell", NAMES, [], {"metrics": f"results/cells/{LS.path}/metrics.json"}, ["x"], "", [])
+    told = before.plan_of(study, [TRAIN, score], [TRAIN, score, Job("all", {}, [], {}, [], "", [])])
+    assert told == {
+        "event": "plan",
+        "study": "small",
+        "cells": 1,
+        "due": [["train_closed_form", NAMES, False], ["score_cell", NAMES, True]],
+    }
+
+
+def test_what_a_study_made_is_named_at_the_end(study):
+    write("results/summary.csv", "")
+    first, *files = before.made(study)
+    assert "Study 'small' is complete: 26 cells, 2 seeds each." in first and files == ["  results/summary.csv"]
+
+
+def test_trainings_that_are_taken_as_they_are_can_be_asked_for():
+    before.note_kept(study_with(**SECURE), "kept.json")
+    assert json.loads(Path("kept.json").read_text()) == []

@@ -1,0 +1,96 @@
+"""What goes beyond Snakemake's public interface, with the versions that it was tried with."""
+
+import importlib.metadata
+from types import SimpleNamespace
+
+import pytest
+
+from dpstudy.core.errors import StudyError
+from dpstudy.plan import internals
+
+
+def test_this_version_of_snakemake_was_tried():
+    """On another: run tests/workflow and tests/slurm, look at each function of plan/internals.py, then add it."""
+    assert importlib.metadata.version("snakemake") in internals.TRIED
+
+
+class Outputs(list):
+    """As Snakemake's named lists."""
+
+    def __init__(self, **named):
+        super().__init__(named.values())
+        self.items = named.items
+
+
+class Planned:
+    """A job of a graph."""
+
+    def __init__(self, name: str):
+        self.rule = SimpleNamespace(name=name)
+
+
+def job(name: str, params=(), **outputs):
+    return SimpleNamespace(
+        rule=SimpleNamespace(name=name, script="../scripts/train_cell.py"),
+        wildcards_dict={"dataset": "own"},
+        input=["a", "b"],
+        output=Outputs(**outputs),
+        params=SimpleNamespace(**dict(params)),
+    )
+
+
+def test_a_job_is_told_by_its_names_and_files():
+    one = job("train_seed", {"request": {"seeds": [1]}}, run="r.json", ledger="l.json")
+    workflow = SimpleNamespace(dag=SimpleNamespace(needrun_jobs=lambda: iter([one]), jobs=[one, job("all")]))
+    found = internals.due_jobs(workflow)
+    assert found == [
+        internals.Job(
+            "train_seed",
+            {"dataset": "own"},
+            ["a", "b"],
+            {"run": "r.json", "ledger": "l.json"},
+            ["r.json", "l.json"],
+            "../scripts/train_cell.py",
+            [1],
+        )
+    ]
+    assert [one.rule for one in internals.all_jobs(workflow)] == ["train_seed", "all"]
+
+
+def test_readings_are_counted_without_the_rule_all():
+    shard, cell, whole = (Planned(name) for name in ("shard", "cell", "all"))
+    graph = SimpleNamespace(jobs=[shard, cell, whole], dependencies={shard: [], cell: [shard, shard], whole: [cell]})
+    assert internals.readings(SimpleNamespace(dag=graph)) == [["shard", "cell", 2]]
+
+
+@pytest.mark.parametrize(("limit", "lifted"), [((100, 1), True), ((5, 1), False)])
+def test_only_the_default_limit_of_jobs_is_lifted(limit, lifted):
+    limiter = SimpleNamespace(max_jobs=limit[0], timespan=limit[1])
+    workflow = SimpleNamespace(scheduler=SimpleNamespace(job_rate_limiter=limiter))
+    internals.unthrottle(workflow)
+    assert (workflow.scheduler.job_rate_limiter is None) == lifted
+
+
+def test_an_unknown_rule_is_not_run_here():
+    workflow = SimpleNamespace(rules=[SimpleNamespace(name="build_table")])
+    with pytest.raises(StudyError, match="DPSTUDY_HERE names 'nothing', and the rules are build_table"):
+        internals.run_here(workflow, ["nothing"])
+
+
+def test_records_travel_with_the_results(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".snakemake/metadata").mkdir(parents=True)
+    (tmp_path / ".snakemake/metadata/a").write_text("x")
+    internals.keep_records()
+    assert (tmp_path / "results/records/a").read_text() == "x" and (tmp_path / ".snakemake/metadata").is_symlink()
+    internals.keep_records()  # nothing happens twice
+    assert (tmp_path / ".snakemake/metadata/a").exists()
+
+
+def test_what_no_record_says_the_making_of_is_outdated(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    internals.keep_records()
+    (tmp_path / "lost").touch()
+    assert internals.unrecorded(["lost", "absent"]) == ["lost"]
+    internals.outdate(["lost"])
+    assert (tmp_path / "lost").stat().st_mtime == internals._LONG_AGO

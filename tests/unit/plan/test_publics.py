@@ -1,0 +1,80 @@
+"""What comes from public data, and what private records it was compared with."""
+
+import pytest
+
+from dpstudy.plan import publics
+from tests.unit.plan.conftest import study_with
+
+WEIGHTS = {"extractor": "timm", "model": "resnet18", "weights": "w.safetensors", "sha256": "0" * 64}
+KEPT = "results/dedup/web/kept.parquet"
+
+
+def brought(trained_on) -> dict:
+    return study_with(features__brought=WEIGHTS | {"trained_on": trained_on})
+
+
+@pytest.mark.parametrize(
+    ("features", "made_by"), [("pixels", []), ("cnn", ["web"]), ("projected", ["web"]), ("images", [])]
+)
+def test_the_public_sets_behind_features_are_known(study, features, made_by):
+    assert publics.publics_of(study, features) == made_by
+    assert publics.publics_of(study, features, "cnn") == ["web"], "and those behind what training starts from"
+
+
+def test_weights_that_were_brought_name_their_public_sets():
+    assert publics.publics_of(brought(["web"]), "brought") == ["web"]
+    assert publics.publics_of(brought("unmatched"), "brought") == []
+    start = {"weights": "w.safetensors", "trained_on": ["web"]}
+    assert publics.publics_of(study_with(), "pixels", start) == ["web"]
+
+
+def test_private_records_that_match_are_dropped_by_what_was_made_with_the_set(study):
+    assert publics.kept_for(study, "cnn") == [KEPT] and publics.kept_for(study, "pixels") == []
+    assert publics.kept_for(study, "pixels", "cnn") == [KEPT], "a start has seen the set too"
+    assert publics.kept_for_training(study, "web") == [], "what is trained on the set depends on no private record"
+    assert publics.matching_of(study, "web") == {"drop": "private"}
+
+
+def test_where_public_images_are_dropped_it_is_the_training_that_reads_which():
+    study = study_with(dedup={"drop": "public"})
+    assert publics.kept_for(study, "cnn") == []
+    assert publics.kept_for_backbone(study, "cnn") == [KEPT] and publics.kept_for_fit(study, "pca") == [KEPT]
+    assert publics.matching_of(study, "web")["drop"] == "public"
+
+
+def test_a_set_that_is_not_matched_is_never_called_compared():
+    study = study_with(public__web__matched=False)
+    assert publics.kept_for(study, "cnn") == [] and publics.kept_for_training(study, "web") == []
+    assert publics.matching_of(study, "web") is None
+    assert publics.never_compared(study, "cnn", None) == ["web"]
+    assert publics.never_compared(study, "pixels", "cnn") == ["web"]
+    assert publics.never_compared(study, "pixels", None) == []
+
+
+def test_weights_of_unknown_origin_are_named_as_never_compared():
+    assert publics.never_compared(brought("unmatched"), "brought", None) == ["resnet18"]
+    assert publics.never_compared(brought(["web"]), "brought", None) == []
+    start = {"weights": "w.safetensors", "trained_on": "unmatched"}
+    assert publics.never_compared(study_with(), "pixels", start) == ["w.safetensors"]
+
+
+def test_files_that_training_starts_from(study, tmp_path, monkeypatch):
+    monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
+    assert publics.start_files(study, None) == []
+    assert publics.start_files(study, "cnn") == ["results/backbones/cnn/model.safetensors"]
+    start = {"weights": "w.safetensors", "trained_on": "unmatched"}
+    assert publics.start_files(study, start) == [str(tmp_path / "w.safetensors")]
+
+
+def test_an_extraction_reads_its_network_or_projection(study):
+    images = ["results/data/own/train/manifest.json", "results/data/own/train/part-00001.parquet"]
+    cnn = ["results/backbones/cnn/model.safetensors", "results/backbones/cnn/card.json"]
+    pca = ["results/fits/pca/projection.safetensors", "results/fits/pca/card.json"]
+    for features, more in (("pixels", []), ("cnn", cnn), ("projected", pca)):
+        assert publics.extraction_inputs(study, "own", features, "train", "00001") == images + more
+    assert "trained_on" not in publics.extraction_options(brought(["web"]), "brought"), "only ledgers say it"
+
+
+def test_processes_of_a_pretraining_take_threads_and_makers_of_pictures():
+    study = study_with(backbones__cnn__devices=2, backbones__cnn__workers=3)
+    assert (publics.devices_of_backbone(study, "cnn"), publics.threads_of_backbone(study, "cnn")) == (2, 8)

@@ -1,0 +1,47 @@
+"""The study of a run: its config, and that what it names is there."""
+
+import os
+
+import pytest
+
+from dpstudy.core.errors import StudyError
+from dpstudy.plan.study import load_study
+from tests.unit.plan.conftest import BASE
+
+DIGITS = BASE | {"datasets": {"own": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}}}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_missing_data_are_named(tmp_path):
+    with pytest.raises(StudyError, match="datasets.own"):
+        load_study(BASE | {"data_root": str(tmp_path / "nowhere")})
+
+
+def test_what_a_confidential_study_makes_is_its_owners():
+    umask = os.umask(0o022)
+    try:
+        for folder in ("results", ".snakemake", "results/records"):
+            os.mkdir(folder, 0o755)
+        load_study(DIGITS)
+        assert os.stat("results").st_mode & 0o077, "of public data nothing is closed"
+        assert load_study(DIGITS | {"noise": "secure"})["noise"] == "secure"
+        for folder in ("results", ".snakemake", "results/records"):
+            assert os.stat(folder).st_mode & 0o077 == 0, folder
+        os.mkdir("results/later")
+        assert os.stat("results/later").st_mode & 0o077 == 0, "nor is what is made from now on for others"
+    finally:
+        os.umask(umask)
+
+
+def test_a_switch_of_the_gpu_that_is_none_is_named(monkeypatch):
+    from dpstudy.plan import resources
+
+    resources.gpus.cache_clear()
+    monkeypatch.setenv("DPSTUDY_GPU", "yes")
+    with pytest.raises(StudyError, match="DPSTUDY_GPU"):
+        load_study(DIGITS)
+    resources.gpus.cache_clear()
