@@ -7,6 +7,7 @@
 # make bench   measure speed                                     make lint   check style and types
 # make coverage  run the tests, and list what they never reach    make mutants  are planted faults of privacy caught?
 # make test-slurm  install Debian's SLURM (root) and run a study through it
+# make house  print how the library is laid out, and whether it is as it shall be
 # make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
 
 PYTHON ?= python3
@@ -20,7 +21,7 @@ CELL ?=
 A ?=
 B ?=
 
-.PHONY: study status compare release paper test test-slurm coverage mutants bench lint lock clean
+.PHONY: study status compare release paper test test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/python workflow/run.py --cores $(CORES) $(PART)
@@ -61,6 +62,10 @@ lint: $(VENV)/dev.stamp
 	@$(BIN)/snakefmt --check Snakefile workflow/rules
 	@$(BIN)/snakemake --lint
 	@$(BIN)/mypy
+	@PYTHONPATH=workflow $(BIN)/lint-imports --no-cache
+
+house: $(VENV)/dev.stamp  # layers and circles, lines of code, paths that are written out
+	@$(BIN)/python -m tests.house
 
 $(VENV)/study.stamp: envs/requirements.txt pyproject.toml
 	@workflow/setup.sh $(PYTHON) $(VENV) envs/requirements.txt

@@ -12,6 +12,7 @@ from collections.abc import Container
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
+from dpstudy.plan import paths
 from run import RUN, holder, locked
 from terminal.asked import mistake, unwritable
 from terminal.failures import refusal
@@ -70,7 +71,7 @@ def show(arguments: list[str]) -> int:
     stale = {
         cell: reason
         for cell, reason in cells.items()
-        if cell not in taken and Path(f"results/cells/{cell}/metrics.json").exists()
+        if cell not in taken and Path(paths.CELLS, cell, "metrics.json").exists()
     }
     missing = [cell for cell in cells if cell not in stale and cell not in taken]
     order = {cell: number for number, cell in enumerate(every)}
@@ -170,7 +171,7 @@ def corrected(study: dict, wrong: Container[str]) -> dict[str, list[str]]:
 
     found: dict[str, list[str]] = {}
     for cell in cells.unfold(study):
-        ledger, run = (Path(f"results/cells/{cell.path}/{name}.json") for name in ("ledger", "run"))
+        ledger, run = (Path(paths.CELLS, cell.path, f"{name}.json") for name in ("ledger", "run"))
         if cell.path not in wrong and ledger.exists() and run.exists():
             network = read_json(run)["hyperparameters"].get("network")
             for sentence in errata(read_json(ledger), network, own_rows(study["datasets"][cell.dataset])):
