@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from dpstudy.cell import errata as module
 from dpstudy.cell.errata import errata, own_rows
 from dpstudy.data.names import NUMBERED as GOES_BY_NUMBER
-from dpstudy.privacy import errata as module
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
