@@ -5,6 +5,7 @@ import pytest
 from scipy import ndimage
 
 from dpstudy.core.errors import StudyError
+from dpstudy.features import open_extractor
 from dpstudy.features.deskew import deskew
 
 
@@ -69,3 +70,19 @@ def test_each_picture_by_itself_and_blank_or_flat_ones_stay_sane():
 def test_colours_are_refused():
     with pytest.raises(StudyError, match="grey figures on black, the images have 3 channels"):
         deskew(np.zeros((1, 8, 8, 3), np.uint8))
+
+
+def test_pictures_are_deskewed_before_anything_else():
+    figure = np.zeros((2, 28, 28, 1), np.uint8)
+    for row in range(6, 22):
+        figure[0, row, row - 2 : row + 1] = figure[1, row, 15:18] = 200  # slanted, upright
+    for name in ("pixels", "scatternet"):
+        plain, upright = (open_extractor({"extractor": name, "deskew": value})(figure) for value in (False, True))
+        assert np.abs(plain[0] - plain[1]).max() > 0.1
+        assert np.abs(upright[0] - upright[1]).mean() < 0.2 * np.abs(plain[0] - plain[1]).mean()
+
+
+@pytest.mark.parametrize("name", ["pixels", "scatternet"])
+def test_deskewing_refuses_colours_before_the_work(name):
+    with pytest.raises(StudyError, match="deskew is for grey figures on black, the images have 3 channels"):
+        open_extractor({"extractor": name, "deskew": True}).shape((32, 32, 3))

@@ -4,7 +4,6 @@ import copy
 import math
 import secrets
 
-import mpmath
 import numpy as np
 import pytest
 
@@ -13,7 +12,6 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.certificate import AGREEMENT, BOUNDS, bounds_of, recertify
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
-from dpstudy.privacy.renyi_certificate import divergence_of
 
 GRAM = Event("gram", "gaussian", 7.0, 1.0)
 BIAS = Event("bias", "gaussian", 5.0, 0.5, 3)
@@ -149,25 +147,6 @@ def test_what_is_not_proved_states_no_epsilon():
     assert recertify(ledger_of(GRAM) | {"epsilon": None})["faults"] == ["a proved guarantee states no epsilon"]
     silent = ledger_of(GRAM) | {"events": [GRAM.scaled(0.0).to_json()]}
     assert recertify(silent)["faults"] == ["no accountant bounds its events"]
-
-
-@pytest.mark.parametrize(("noise", "rate"), [(0.7, 0.3), (4.0, 0.01), (900.0, 0.5), (1.0, 1e-4)])
-@pytest.mark.parametrize("order", [1.75, 2, 5.5, 40])
-def test_divergences_by_integration_are_those_of_many_digits(noise, rate, order):
-    with mpmath.workdps(40):
-        q, s = mpmath.mpf(rate), mpmath.mpf(noise)
-
-        def logarithm(power):
-            ends = sorted([-14, -5, 0, 5, 14, 14 + abs(order) / noise, *(k * order / noise / 4 for k in range(5))])
-            return mpmath.log(
-                mpmath.quad(
-                    lambda x: mpmath.npdf(x) * (1 - q + q * mpmath.exp((2 * s * x - 1) / (2 * s * s))) ** power, ends
-                )
-            )
-
-        exact = max(logarithm(mpmath.mpf(power)) for power in (order, 1 - order)) / (order - 1)
-    found = divergence_of([{"noise_multiplier": noise, "sampling_rate": rate, "count": 3}])(order)
-    assert found == pytest.approx(3 * float(exact), rel=1e-6)
 
 
 def test_where_nothing_is_lost_another_accountant_may_find_less_than_nothing():
