@@ -9,7 +9,7 @@ from dpstudy.methods.hessians import class_hessians
 from dpstudy.methods.records import Records
 from dpstudy.methods.row_map import RowMap
 from dpstudy.methods.sufficient_statistics import accumulate
-from tests.methods.exact_releases import RELEASES, moved_by, problem_of, rows_of
+from tests.unit.methods.exact_releases import RELEASES, moved_by, problem_of, rows_of
 
 N, DIMS = 1_300_000, (5, 10)
 PATTERNS = ("equal", "half and half", "random")

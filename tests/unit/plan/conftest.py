@@ -1,10 +1,13 @@
 """Small studies, as the config loads them."""
 
 import copy
+import json
+from types import SimpleNamespace
 
 import pytest
 
 from dpstudy.config.loading import load
+from dpstudy.plan import data_resources, resources
 
 BASE = {
     "study": "small",
@@ -63,3 +66,35 @@ def study_with(**changes) -> dict:
 def study() -> dict:
     """The study as it stands; no test changes it."""
     return study_with()
+
+
+class Names(dict):
+    """As Snakemake's wildcards."""
+
+    __getattr__ = dict.__getitem__
+
+
+class Files(SimpleNamespace):
+    """As Snakemake's inputs."""
+
+    def get(self, name, default=None):
+        return getattr(self, name, default)
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    """A machine without one."""
+    for module in (resources, data_resources):
+        monkeypatch.setattr(module, "gpus", lambda: 0)
+
+
+@pytest.fixture
+def manifest(tmp_path):
+    """Write a manifest of 100 records of 10 features and two classes, and of what is told of it."""
+
+    def write(**content) -> str:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
+        path.write_text(json.dumps({"dim": 10, "classes": ["a", "b"], "rows": 100} | content))
+        return str(path)
+
+    return write

@@ -75,22 +75,3 @@ def test_an_unknown_rule_is_not_run_here():
     workflow = SimpleNamespace(rules=[SimpleNamespace(name="build_table")])
     with pytest.raises(StudyError, match="DPSTUDY_HERE names 'nothing', and the rules are build_table"):
         internals.run_here(workflow, ["nothing"])
-
-
-def test_records_travel_with_the_results(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".snakemake/metadata").mkdir(parents=True)
-    (tmp_path / ".snakemake/metadata/a").write_text("x")
-    internals.keep_records()
-    assert (tmp_path / "results/records/a").read_text() == "x" and (tmp_path / ".snakemake/metadata").is_symlink()
-    internals.keep_records()  # nothing happens twice
-    assert (tmp_path / ".snakemake/metadata/a").exists()
-
-
-def test_what_no_record_says_the_making_of_is_outdated(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    internals.keep_records()
-    (tmp_path / "lost").touch()
-    assert internals.unrecorded(["lost", "absent"]) == ["lost"]
-    internals.outdate(["lost"])
-    assert (tmp_path / "lost").stat().st_mtime == internals._LONG_AGO

@@ -1,43 +1,12 @@
 """Memory that jobs declare grows with what they hold; python -m benchmarks memory holds it against what they take."""
 
-import json
-from types import SimpleNamespace
-
 import pytest
 
-from dpstudy.plan import data_resources, resources
-from tests.unit.plan.conftest import study_with
+from dpstudy.plan import resources
+from tests.unit.plan.conftest import Files, Names, study_with
 
+pytestmark = pytest.mark.usefixtures("no_gpu")
 CELL = {"dataset": "own", "features": "pixels", "entry": "ls", "epsilon": "1"}
-
-
-class Names(dict):
-    """As Snakemake's wildcards."""
-
-    __getattr__ = dict.__getitem__
-
-
-class Files(SimpleNamespace):
-    """As Snakemake's inputs."""
-
-    def get(self, name, default=None):
-        return getattr(self, name, default)
-
-
-@pytest.fixture(autouse=True)
-def no_gpu(monkeypatch):
-    for module in (resources, data_resources):
-        monkeypatch.setattr(module, "gpus", lambda: 0)
-
-
-@pytest.fixture
-def manifest(tmp_path):
-    def write(**content) -> str:
-        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
-        path.write_text(json.dumps({"dim": 10, "classes": ["a", "b"], "rows": 100} | content))
-        return str(path)
-
-    return write
 
 
 def test_least_squares_grows_with_the_square_of_the_features(study, manifest):
@@ -73,18 +42,6 @@ def test_manifests_that_are_still_to_be_made_or_damaged_raise_nothing(tmp_path):
 )
 def test_accountants_of_samples_take_memory_where_there_are_samples(options, sampled):
     assert resources.is_sampled(options) == sampled
-
-
-def test_sums_of_each_class_and_exact_ones_take_more(study, manifest):
-    files = Files(features=[manifest(dim=1000)], size_mb=1.0, size_files_mb=[1.0])
-    secure = study_with(noise="secure", datasets__own__test_split="public")
-    names = Names(dataset="own", features="pixels", split="train", grams="shared")
-    shared, per_class = (
-        data_resources.sums(study, Names(names, grams=kind), files) for kind in ("shared", "per-class")
-    )
-    assert per_class - shared == pytest.approx(10 + 2 * 4, abs=1)
-    exact = data_resources.sums(secure, Names(names, grams="per-class"), files)
-    assert exact - per_class == pytest.approx(2 * 4, abs=1), "of float64 instead of float32"
 
 
 def test_processes_of_a_seed_each_take_memory(study, manifest):

@@ -13,7 +13,7 @@ order of the records, on blocks, jobs, threads or the processor, and a record mo
 - Sums over classes, and squares of norms, are made of such multiples too.
 
 So a contribution is a function of its record alone, as long as elementwise functions (exp, cos, square roots, ...) give
-the same bits wherever in an array a number stands, which tests/methods/test_exact.py looks at.
+the same bits wherever in an array a number stands, which tests/unit/methods/test_exact.py looks at.
 """
 
 from __future__ import annotations

@@ -1,1 +1,0 @@
-from tests.tables.conftest import paper_study, study  # noqa: F401, finished studies on disk

@@ -1,0 +1,1 @@
+from tests.unit.tables.conftest import compiles  # noqa: F401, a fixture

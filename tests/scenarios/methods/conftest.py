@@ -1,0 +1,1 @@
+from tests.unit.methods.conftest import kind  # noqa: F401, a fixture

@@ -1,0 +1,165 @@
+"""A training that secure noise pays for is in the store before the book has it, and taken from there ever after."""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpstudy.cell import paid_training
+from dpstudy.cell.inputs import CellInputs
+from dpstudy.cell.paid_models import Due, PaidModels, guard
+from dpstudy.cell.paid_training import take, take_or_train
+from dpstudy.core.errors import StudyError
+from dpstudy.features import shards
+from dpstudy.jobs.training import train_cell
+from dpstudy.privacy.paid_store import PaidStore
+from dpstudy.privacy.spending import BeyondBudgetError, Spending
+from tests.unit.tuning.conftest import FIRST_ORDER, request_of, write_split
+
+OPTIONS = FIRST_ORDER | {"learning_rate": 0.1}
+NAMES = ("model.safetensors", "run.json", "scores.parquet", "ledger.json", "curve.parquet")
+
+
+@pytest.fixture
+def paying(tmp_path):
+    """A request with a book, its inputs, and its outputs."""
+    rng = np.random.default_rng(3)
+    for split, rows in (("train", 60), ("test", 20)):
+        write_split(tmp_path / "features", split, rng.standard_normal((rows, 4)), rng.integers(3, size=rows))
+    request = request_of(OPTIONS | {"steps": 2}, noise="secure", spent=str(tmp_path / "privacy/spent.jsonl"))
+    inputs = CellInputs((str(tmp_path / "features/train"),), str(tmp_path / "features/test"))
+    outputs = {name.partition(".")[0]: str(tmp_path / "cell" / name) for name in NAMES}
+    return request, inputs, outputs
+
+
+def lines_of(request):
+    return list(request.spending.entries())
+
+
+def contents(outputs):
+    return {path: open(path, "rb").read() for path in outputs.values()}
+
+
+def due_of(request, outputs):
+    return Due(request.cell.path, request.seeds, outputs["ledger"], outputs, request.fingerprint)
+
+
+def test_a_training_is_taken_as_it_is_and_books_nothing(paying):
+    request, inputs, outputs = paying
+    assert not take(request, inputs, outputs), "nothing was paid for yet"
+    train_cell(request, inputs, outputs)
+    before, (line,) = contents(outputs), lines_of(request)
+    assert set(line["files"]) == set(NAMES)
+    shutil.rmtree(os.path.dirname(outputs["run"]))
+    assert take(request, inputs, outputs)
+    assert contents(outputs) == before and lines_of(request) == [line]
+    open(outputs["model"], "ab").write(b"more")
+    assert take(request, inputs, outputs) and contents(outputs) == before, "an output is a copy"
+
+
+def test_a_death_after_the_book_s_line_loses_nothing(paying, monkeypatch):
+    request, inputs, outputs = paying
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(paid_training, "publish", die)
+        train_cell(request, inputs, outputs)
+    (line,) = lines_of(request)
+    assert not os.path.exists(outputs["model"])
+    assert take(request, inputs, outputs) and lines_of(request) == [line] and all(map(os.path.exists, outputs.values()))
+
+
+def test_what_the_book_refuses_is_not_kept(paying, monkeypatch):
+    request, inputs, outputs = paying
+
+    def refuse(*_, **__):
+        raise BeyondBudgetError("refused")
+
+    monkeypatch.setattr(Spending, "record", refuse)
+    with pytest.raises(StudyError, match="refused"):
+        train_cell(request, inputs, outputs)
+    assert not list((request.spending.path.parent / "paid").rglob("*.safetensors")) and not os.path.exists(
+        outputs["run"]
+    )
+
+
+def test_what_may_be_trained_again_is_taken_where_nothing_was_changed(paying):
+    request, inputs, outputs = paying
+    train_cell(request, inputs, outputs)
+    before, request = contents(outputs), replace(request, spend_again=True)
+    trained = []
+    take_or_train(request, inputs, outputs, lambda: trained.append(request))
+    assert contents(outputs) == before and not trained
+    other = replace(request, options=request.options | {"steps": 3})
+    take_or_train(other, inputs, outputs, lambda: train_cell(other, inputs, outputs))
+    assert contents(outputs) != before and len(lines_of(request)) == 2
+
+
+@pytest.mark.parametrize("changed", ["steps", "seeds", "output"])
+def test_only_the_very_training_is_taken(paying, changed):
+    request, inputs, outputs = paying
+    train_cell(request, inputs, outputs)
+    other = {
+        "steps": {"options": request.options | {"steps": 3}},
+        "seeds": {"seeds": [0, 1]},
+        "output": {},
+    }[changed]
+    request = replace(request, **other)
+    more = {"audit": outputs["run"].replace("run", "audit")} if changed == "output" else {}
+    assert not take(request, inputs, outputs | more)
+    with pytest.raises(StudyError, match="it was trained with secure noise on 20"):
+        train_cell(request, inputs, outputs)
+    assert len(lines_of(request)) == 1
+
+
+def test_other_bytes_of_the_same_records_are_taken_where_somebody_noted_what_they_were(paying, tmp_path):
+    request, inputs, outputs = paying
+    train_cell(request, inputs, outputs)
+    store, manifest = PaidModels(request.spending).store, tmp_path / "features/train/manifest.json"
+    was = manifest.read_text()
+    manifest.write_text(json.dumps(json.loads(was) | {"version": 2}))
+    with pytest.raises(StudyError, match=r"what it learned from or was tested on \(train\) is not what is there"):
+        take(request, inputs, outputs)  # the same, but nobody can tell
+    now = manifest.read_text()
+    manifest.write_text(was)
+    assert store.note_content(manifest)
+    manifest.write_text(now)
+    assert take(request, inputs, outputs)
+    table = shards.load(str(manifest.parent))
+    table.features[0, 0] += 1
+    write_split(tmp_path / "features", "train", table.features, table.labels)
+    with pytest.raises(StudyError, match=r"\(train\) is not what is there"):
+        take(request, inputs, outputs)
+    assert len(lines_of(request)) == 1
+
+
+def test_a_run_is_told_what_its_jobs_may_refuse_and_refused_where_it_would_lose_something(paying):
+    request, inputs, outputs = paying
+    train_cell(request, inputs, outputs)
+    book, due = request.spending, due_of(request, outputs)
+    new = Due("toy/pixels/entry/eps=2", [0], "nowhere/ledger.json")
+    other = Due(due.cell, due.seeds, due.ledger, due.outputs, "another config")
+    assert guard([due], book, True) and not guard([new], book, True)
+    for refused, others in (([other], False), ([other, other], False)):
+        with pytest.raises(StudyError, match="nothing was run: cell toy/pixels/entry/eps=1: it was trained with"):
+            guard(refused, book, True, others)
+    assert guard([other, new], book, True) and guard([other], book, True, others=True)
+    store = PaidModels(book).store.root
+    shutil.rmtree(store)
+    assert guard([due], book, True) and list(store.rglob("model.safetensors")), "put there again"
+    shutil.rmtree(store)
+    open(outputs["model"], "ab").write(b"more")
+    with pytest.raises(StudyError, match="nothing was run: .*it was trained with secure noise"):
+        guard([due, new], book, True)  # what is there is not what was paid for, and Snakemake would remove it
+    assert not list(store.rglob("*.safetensors"))
+
+
+def test_of_many_seeds_the_folder_has_a_short_name(tmp_path):
+    store = PaidStore(tmp_path)
+    places = {store.place("a", range(count)) for count in (1, 2, 60, 61)}
+    assert len(places) == 4 and max(len(place.name) for place in places) < 120

@@ -1,0 +1,26 @@
+"""Whatever a library raises on somebody else's file becomes one sentence."""
+
+import pytest
+
+from dpstudy.core.errors import StudyError, in_a_sentence
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (KeyError("kind"), "the file is damaged (KeyError: 'kind')"),
+        (ValueError("first line\nsecond line"), "the file is damaged (ValueError: first line)"),
+        (RecursionError(), "the file is damaged (RecursionError)"),
+        (ValueError("x" * 1000), f"the file is damaged (ValueError: {'x' * 300})"),
+        (StudyError("said already"), "said already"),
+    ],
+)
+def test_any_error_becomes_one_sentence(error, sentence):
+    with pytest.raises(StudyError) as caught, in_a_sentence("the file is damaged"):
+        raise error
+    assert str(caught.value) == sentence
+
+
+def test_what_is_no_error_of_a_file_is_left_alone():
+    with pytest.raises(KeyboardInterrupt), in_a_sentence("the file is damaged"):
+        raise KeyboardInterrupt

@@ -1,0 +1,197 @@
+"""A table of image paths, labels, subjects and groups."""
+
+import csv
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from PIL import Image
+
+from dpstudy.core.errors import StudyError
+from dpstudy.data.readers import open_reader
+
+TABLE = {
+    "reader": "image_table",
+    "location": "scans",
+    "table": "labels.csv",
+    "path_column": "path",
+    "label_column": "finding",
+    "classes": ["well", "ill"],
+    "subject_column": "patient",
+    "group_columns": ["sex"],
+    "splits": {"test": 0.3},
+}
+ROWS = 12
+
+
+def picture(seed, size=(7, 5), channels=3):
+    shape = size if channels == 1 else (*size, channels)
+    return np.random.default_rng(seed).integers(0, 256, shape).astype(np.uint8)
+
+
+def save(path, pixels):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path)
+
+
+@pytest.fixture
+def scans(tmp_path):
+    rows = []
+    for seed in range(ROWS):
+        save(tmp_path / "scans" / "files" / f"{seed}.png", picture(seed, channels=1))
+        rows.append(
+            {
+                "path": f"files/{seed}.png",
+                "finding": ("well", "ill")[seed % 2],
+                "patient": f"p{seed // 3}",
+                "sex": "FM"[seed % 2],
+                "edema": seed % 2,
+                "mass": int(seed % 3 == 0),
+            }
+        )
+    write_csv(tmp_path / "scans" / "labels.csv", rows)
+    return tmp_path, rows
+
+
+def write_csv(path, rows):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def assert_is_scans(reader, rows, multi):
+    chosen = np.array([10, 0, 3])
+    records = reader.read("all", chosen)
+    np.testing.assert_array_equal(records.images[..., 0], [picture(seed, channels=1) for seed in chosen])
+    assert list(records.ids) == [rows[seed]["path"] for seed in chosen]
+    assert list(records.subjects) == ["p3", "p0", "p1"]
+    assert list(records.groups["sex"]) == ["F", "F", "M"]
+    np.testing.assert_array_equal(records.labels, [[0, 0], [0, 1], [1, 1]] if multi else [0, 0, 1])
+    assert reader.multi_label == multi
+    assert list(reader.rows("all").subjects) == [row["patient"] for row in rows]
+
+
+@pytest.mark.parametrize("multi", [False, True])
+@pytest.mark.parametrize("kind", ["csv", "bom", "parquet", "booleans"])
+def test_tables(scans, kind, multi):
+    root, rows = scans
+    options = dict(TABLE)
+    if multi:
+        del options["label_column"], options["classes"]
+        options["label_columns"] = ["edema", "mass"]
+    if kind == "bom":
+        file = root / "scans" / "labels.csv"
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    elif kind != "csv":
+        options["table"] = "labels.parquet"
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        if kind == "booleans":
+            columns["edema"] = [bool(value) for value in columns["edema"]]
+            columns["mass"] = [float(value) for value in columns["mass"]]
+        parquet.write_table(pa.table(columns), root / "scans" / "labels.parquet")
+    assert_is_scans(open_reader("image_table", options, root), rows, multi)
+
+
+def test_table_of_mosaic_tiles(scans):
+    root, rows = scans
+    tiles = np.stack([picture(seed, channels=1) for seed in range(ROWS)])
+    canvas = np.zeros((14, 50), np.uint8)
+    for seed in range(ROWS):
+        y, x = 7 * (seed // 10), 5 * (seed % 10)
+        canvas[y : y + 7, x : x + 5] = tiles[seed]
+    save(root / "scans" / "images.png", canvas)
+    options = {**TABLE, "mosaic": "images.png", "tile": [7, 5]}
+    assert_is_scans(open_reader("image_table", options, root), rows, False)
+    del options["path_column"]
+    assert list(open_reader("image_table", options, root).rows("all").ids[:2]) == ["row-00000", "row-00001"]
+    write_csv(root / "scans" / "labels.csv", rows[:5])
+    with pytest.raises(StudyError, match="labels.csv: 5 rows for 20 tiles"):
+        open_reader("image_table", options, root)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"finding": "odd"}, ["row 7 (line 9)", "unknown class 'odd'"]),
+        ({"finding": ""}, ["row 7 (line 9)", "no value in the column 'finding'"]),
+        ({"patient": " "}, ["row 7 (line 9)", "no value in the column 'patient'"]),
+        ({"sex": ""}, ["row 7 (line 9)", "no value in the column 'sex'"]),
+        ({"path": "files/absent.png"}, ["row 7 (line 9): no such file: /", "absent.png; mend the column 'path'"]),
+        ({"finding": "wel"}, ["row 7 (line 9)", "unknown class 'wel' in the column 'finding' (did you mean 'well'?)"]),
+        ({"path": "files/3.png", "patient": "p1"}, ["row 7 (line 9)", "'files/3.png' stands in row 3 (line 5) too"]),
+        ({"path": "files/./3.png"}, ["'files/3.png' of the subject 'p2'", "in row 3 (line 5)", "of the subject 'p1'"]),
+        ({"path": "../secret.png"}, ["row 7 (line 9)", "'../secret.png' leaves"]),
+        ({"path": "files/../../secret.png"}, ["row 7 (line 9)", "leaves"]),
+        ({"path": "/etc/passwd"}, ["row 7 (line 9)", "'/etc/passwd' leaves"]),
+        ({"path": "..\\secret.png"}, ["row 7 (line 9)", "leaves"]),
+        ({"path": "C:\\secret.png"}, ["row 7 (line 9)", "leaves"]),
+    ],
+)
+def test_a_bad_row_is_named(scans, refused, change, words):
+    root, rows = scans
+    rows[7].update(change)
+    write_csv(root / "scans" / "labels.csv", rows)
+    refused({**TABLE, "splits": {"test": 0}}, root, "labels.csv", *words)
+
+
+def test_one_label_column_makes_two_classes(scans):
+    root, rows = scans
+    options = {key: TABLE[key] for key in TABLE if key not in ("label_column", "classes")}
+    reader = open_reader("image_table", options | {"label_columns": ["mass"]}, root)
+    assert reader.classes == ["no mass", "mass"] and not reader.multi_label
+    labels = reader.read("all", np.arange(len(rows))).labels
+    assert labels.tolist() == [int(float(row["mass"])) for row in rows] and labels.dtype == np.int32
+
+
+@pytest.mark.parametrize("value", ["2", "-1", "yes", "0.5"])
+def test_a_bad_multi_label_is_named(scans, refused, value):
+    root, rows = scans
+    rows[7]["mass"] = value
+    write_csv(root / "scans" / "labels.csv", rows)
+    options = {key: TABLE[key] for key in TABLE if key not in ("label_column", "classes")}
+    options["label_columns"] = ["edema", "mass"]
+    refused(options, root, "labels.csv: row 7 (line 9)", f"{value!r} in the column 'mass'")
+
+
+def test_undecodable_images_name_the_row(scans, refused):
+    root, _ = scans
+    (root / "scans" / "files" / "7.png").write_bytes(b"damaged")
+    refused({**TABLE, "splits": {"test": 0}}, root, "labels.csv: row 7 (line 9)", "7.png is not an image")
+    save(root / "scans" / "files" / "7.png", picture(7, (8, 8), 1))
+    refused({**TABLE, "splits": {"test": 0}}, root, "row 7 (line 9)", "(8, 8, 1)", "(7, 5, 1)")
+
+
+def test_bad_tables_and_options_are_refused(scans, refused):
+    root, rows = scans
+    file = root / "scans" / "labels.csv"
+    for key, column in (("path_column", "path"), ("label_column", "finding"), ("subject_column", "patient")):
+        refused({**TABLE, key: "absent"}, root, "labels.csv: no column 'absent'", column)
+        close = f"no column {column.upper()!r} (did you mean {column!r}?); there are path, finding, patient, sex"
+        refused({**TABLE, key: column.upper()}, root, close)
+    refused({**TABLE, "group_columns": ["sex", "age"]}, root, "no column 'age'")
+    refused({**TABLE, "label_columns": ["edema"]}, root, "either `label_column` or `label_columns`")
+    refused({key: TABLE[key] for key in TABLE if key != "path_column"}, root, "`path_column` is missing")
+    refused({key: TABLE[key] for key in TABLE if key != "classes"}, root, "name the classes")
+    refused({**TABLE, "classes": ["ill", "well", "ill"]}, root, "'ill' stands twice")
+    refused({**TABLE, "table": "absent.csv"}, root, "absent.csv: no such file")
+    refused({**TABLE, "table": "../labels.csv"}, root, "leaves")
+    refused({**TABLE, "mosaic": "images.png"}, root, "`mosaic` needs `tile`")
+    whole = file.read_text()
+    file.write_text(whole.splitlines()[0])
+    refused(TABLE, root, "labels.csv: no rows")
+    file.write_text("")
+    refused(TABLE, root, "labels.csv: is empty, or begins with an empty line; its first line names the columns")
+    file.write_text(whole.replace(",", ";"))
+    refused(TABLE, root, "labels.csv: its header has no comma but ';'; save it with commas between the values")
+    file.write_text(whole.replace("sex", "path", 1))
+    refused(TABLE, root, "labels.csv", "its header names the column 'path' twice")
+    file.write_text(whole.replace("p2,", "p2,extra,", 1))
+    refused(TABLE, root, "labels.csv: line 8 has 7 values for 6 columns")
+    file.write_text(whole + '"never closed')
+    refused(TABLE, root, "labels.csv: line 14 is not CSV")
+    file.write_bytes(whole.encode() + b"\xff\xfe")
+    refused(TABLE, root, "labels.csv: not UTF-8")
+    (root / "scans" / "labels.parquet").write_bytes(b"PAR1 damaged")
+    refused({**TABLE, "table": "labels.parquet"}, root, "labels.parquet: damaged parquet")

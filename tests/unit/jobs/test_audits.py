@@ -1,0 +1,33 @@
+"""An attack on a cell's method: written where it is consistent with what is certified, refused where it is not."""
+
+import pytest
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
+from dpstudy.jobs.audits import audit_cell
+from dpstudy.privacy.noise import NoiseSource
+from tests.unit.tuning.conftest import inputs_of, request_of, rows, toy_features  # noqa: F401, fixtures
+
+OPTIONS = {"runs": 400, "canaries": 10, "confidence": 0.999}
+CELL = {"method": "least_squares"}
+
+
+def test_an_attack_that_refutes_a_guarantee_stops_the_study(toy_features, tmp_path, monkeypatch):  # noqa: F811
+    path = tmp_path / "audit.json"
+    audit_cell(request_of(CELL), inputs_of(toy_features), OPTIONS, str(path))
+    assert read_json(path)["verdict"].startswith("consistent: ")
+    path.unlink()
+    gaussian = NoiseSource.gaussian
+
+    def too_little(self, name, shape, std, *args):
+        return gaussian(self, name, shape, std, *args) / 10  # asked for as the ledger has it
+
+    monkeypatch.setattr(NoiseSource, "gaussian", too_little)
+    told = (
+        "cell toy/pixels/entry/eps=1: an attack refutes its guarantee, so that nothing is tabled: refuted: epsilon is "
+    )
+    with pytest.raises(
+        StudyError, match=f"^{told}at least .* At a confidence of 0.999, what method 'least_squares' releases"
+    ):
+        audit_cell(request_of(CELL), inputs_of(toy_features), OPTIONS, str(path))
+    assert not path.exists()

@@ -1,0 +1,43 @@
+"""Memory of jobs that make data sets, features and sums."""
+
+import pytest
+
+from dpstudy.plan import data_resources
+from tests.unit.plan.conftest import Files, Names, study_with
+
+pytestmark = pytest.mark.usefixtures("no_gpu")
+
+
+def test_sums_of_each_class_and_exact_ones_take_more(study, manifest):
+    files = Files(features=[manifest(dim=1000)], size_mb=1.0, size_files_mb=[1.0])
+    secure = study_with(noise="secure", datasets__own__test_split="public")
+    names = Names(dataset="own", features="pixels", split="train", grams="shared")
+    shared, per_class = (
+        data_resources.sums(study, Names(names, grams=kind), files) for kind in ("shared", "per-class")
+    )
+    assert per_class - shared == pytest.approx(10 + 2 * 4, abs=1)
+    exact = data_resources.sums(secure, Names(names, grams="per-class"), files)
+    assert exact - per_class == pytest.approx(2 * 4, abs=1), "of float64 instead of float32"
+
+
+def test_drawn_images_take_memory_by_their_size_and_number(study):
+    names = Names(source="web", split="train", shard="00000")
+    large = study_with(public__web={"reader": "glyphs", "count": 10_000_000, "shards": 2})
+    assert data_resources.reading(large, names, Files()) - data_resources.reading(
+        study, names, Files()
+    ) == pytest.approx(3e-6 * 28 * 28 * 10_000_000 / 2, abs=2)
+
+
+def test_features_in_half_precision_are_worked_on_twice_as_large(study):
+    half = study_with(features__pixels__dtype="float16")
+    files, names = Files(size_mb=10.0, size_files_mb=[10.0]), Names(features="pixels")
+    assert data_resources.description_of_features(half, names, files) > data_resources.description_of_features(
+        study, names, files
+    )
+
+
+def test_networks_take_a_gpu_each_where_there_is_one(study, monkeypatch):
+    monkeypatch.setattr(data_resources, "gpus", lambda: 1)
+    assert [data_resources.extraction_gpus(study, name) for name in ("pixels", "cnn")] == [0, 1]
+    assert data_resources.projection_gpus(study, "pca") == 0
+    assert data_resources.pretraining_gpus(study_with(backbones__cnn__devices=3), "cnn") == 3

@@ -1,0 +1,422 @@
+"""The book of what secure noise has spent: every training stands in it, and none is repeated in silence."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import math
+import multiprocessing
+import os
+
+import pytest
+
+from dpstudy.cell.paid_models import Due, guard
+from dpstudy.config.locations import records_of
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
+from dpstudy.jobs.totals import write_totals
+from dpstudy.privacy import gaussian
+from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.ledger import build_ledger
+from dpstudy.privacy.ledger_sums import total
+from dpstudy.privacy.spending import OvertakenError, Spending, about
+from dpstudy.tables.words import spent_in_words, total_in_words
+from tests.unit.tuning.conftest import FIRST_ORDER, request_of
+
+LEDGER = build_ledger([Event("gram", "gaussian", 7.0, 1.0)], Budget("1", 1e-5), n=1000, unit="record", noise="secure")
+
+
+def test_a_second_training_is_refused_until_somebody_says_so(tmp_path):
+    book = Spending(tmp_path / "privacy" / "spent.jsonl")
+    assert list(book.entries()) == []
+    book.check("a/b/c/eps=1", [0, 1])
+    book.record("a", "a/b/c/eps=1", 0, LEDGER)
+    with pytest.raises(StudyError, match="cell a/b/c/eps=1: it was trained with secure noise on 20.*spend_again: true"):
+        book.check("a/b/c/eps=1", [0, 1])
+    book.check("a/b/c/eps=1", [1])  # a new seed
+    book.check("a/b/c/eps=2", [0])
+    Spending(tmp_path / "privacy" / "spent.jsonl", again=True).check("a/b/c/eps=1", [0])
+    (entry,) = book.entries()
+    assert (entry["dataset"], entry["seed"], entry["ledger"]) == ("a", 0, LEDGER)
+
+
+LINE = {"when": "2026-01-01T00:00:00+00:00", "dataset": "a", "cell": "x", "seed": 0, "ledger": LEDGER}
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"cell"', "it is not JSON"),
+        ("", "it is not JSON"),
+        ("[" * 100_000, "it is not JSON"),
+        ('{"seed": ' + "9" * 5000 + "}", "it is not JSON"),
+        (b"\xff", "it is not JSON"),
+        ("5", "the line is no entry"),
+        ("[]", "the line is no entry"),
+        (json.dumps(LINE | {"ledger": None}), "'ledger' of the line is not of the type 'dict'"),
+        (json.dumps(LINE | {"seed": True}), "'seed' of the line is not of the type 'int'"),
+        (json.dumps(LINE | {"files": 3}), "'files' of the line is not of the type 'dict'"),
+        (json.dumps(LINE | {"ledger": LEDGER | {"delta": "1"}}), "'delta' of its ledger is not of the type 'float'"),
+        *((json.dumps({name: LINE[name] for name in LINE if name != key}), f"the line lacks '{key}'") for key in LINE),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("ending", [b"", b"\n"])
+def test_a_damaged_book_is_not_taken_for_an_empty_one(tmp_path, line, why, ending):
+    book = Spending(tmp_path / "spent.jsonl", ceiling="3")
+    line = line if isinstance(line, bytes) else line.encode()
+    content = json.dumps(LINE).encode() + b"\n" + line + (ending or b"\n" * (not line))
+    book.path.write_bytes(content)
+    for asked in (lambda: book.check("y", [0]), lambda: book.record("a", "y", 1, LEDGER), book.trainings):
+        with pytest.raises(StudyError) as refused:
+            asked()
+        assert f"spent.jsonl: line 2 is damaged ({why}); nobody can tell what was spent" in str(refused.value)
+    assert book.path.read_bytes() == content
+
+
+def test_a_line_without_an_end_does_not_swallow_the_next(tmp_path):
+    book = Spending(tmp_path / "spent.jsonl")
+    book.path.write_text(json.dumps(LINE))  # as an editor leaves it
+    book.record("a", "y", 1, LEDGER)
+    assert [(entry["cell"], entry["seed"]) for entry in book.entries()] == [("x", 0), ("y", 1)]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+@pytest.mark.parametrize("call", ["os.fsync", "os.replace", "pathlib.Path.write_bytes", "os.open"])
+def test_of_a_write_that_fails_nothing_stays(tmp_path, monkeypatch, call, number):
+    book = Spending(tmp_path / "spent.jsonl")
+    book.record("a", "x", [0, 1], LEDGER)
+    before = book.path.read_bytes()
+
+    def fail(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched, pytest.raises(StudyError, match="the disk is (full|read-only)"):
+        patched.setattr(call, fail)
+        book.record("a", "y", [0, 1], LEDGER)
+    assert book.path.read_bytes() == before and not list(tmp_path.glob("*.tmp"))
+    book.record("a", "y", [0, 1], LEDGER)
+    assert book.path.read_bytes().startswith(before) and len(list(book.entries())) == 4
+    assert book.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_book_lies_on_the_disk_before_anybody_goes_on(tmp_path, monkeypatch):
+    """The new file before it has the name, the name before `record` returns."""
+    done, fsync, replace = [], os.fsync, os.replace
+
+    def noted_fsync(descriptor):
+        done.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    def noted_replace(source, target):
+        done.append("renamed")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    Spending(tmp_path / "spent.jsonl").record("a", "x", 0, LEDGER)
+    assert done == [f".spent.jsonl.{os.getpid()}.tmp", "renamed", tmp_path.name]
+
+
+def test_what_was_begun_counts_until_it_has_ended(tmp_path):
+    """Once, with all that it will spend; what was begun and lost has been spent too."""
+    ceiling = str(gaussian.epsilon_of(math.sqrt(2.5) / 7, 1e-5))  # two fit, three do not
+    book = Spending(tmp_path / "spent.jsonl", ceiling=ceiling)
+    book.record("a", "x", 0, LEDGER, training="t1", config="c")
+    with pytest.raises(StudyError, match="cell x: its training of seed 0 was begun with secure noise on 20"):
+        book.check("x", [0])
+    book.check("x", [0], "t1")
+    book.afford("a", "x", [0], LEDGER)
+    with pytest.raises(StudyError, match="beyond release"):
+        book.afford("a", "x", [0, 1], LEDGER)
+    book.afford("a", "x", [0, 1], LEDGER, training="t1")
+    book.record("a", "x", 0, LEDGER, files={"f": "h"}, training="t1", config="c", known=0)
+    assert len(book.trainings()) == 1 and len(list(book.entries())) == 2 and book.ended("x", [0]) == 1
+    with pytest.raises(StudyError, match="cell x: it was trained with secure noise on 20"):
+        book.check("x", [0], "t1")
+    book.record("a", "x", 0, LEDGER, training="t2")  # begun again, and lost
+    assert [entry["training"] for entry in book.trainings()] == ["t1", "t2"]
+    with pytest.raises(StudyError, match="beyond release"):
+        book.record("a", "y", 0, LEDGER)
+
+
+def test_of_two_that_overlap_the_second_learns_of_the_first(tmp_path):
+    book = Spending(tmp_path / "spent.jsonl")
+    book.record("a", "x", [0, 1], LEDGER, files={"f": "1"}, known=0)
+    for seeds in ([0], [1], [1, 2]):
+        with pytest.raises(OvertakenError):
+            book.record("a", "x", seeds, LEDGER, files={"f": "2"}, known=0)
+    book.record("a", "x", [2], LEDGER, files={"f": "2"}, known=0)
+    book.record("a", "y", [0], LEDGER, files={"f": "2"}, known=0)
+    assert len(list(book.entries())) == 4
+
+
+def _old(path, *names):
+    """A book whose lines are those of earlier versions."""
+    lines = [LINE | {"dataset": dataset, "records": records} for dataset, records in names]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return Spending(path)
+
+
+def test_rows_keep_the_numbers_by_which_a_book_knows_them(tmp_path):
+    """And only those: of the same reader and folder, whatever enlarges it, or of an old line's name."""
+    mine = {"datasets": {"own": {"reader": "idx", "location": "mine"}}, "data_root": str(tmp_path)}
+    others = [
+        {"reader": "cifar", "location": "mine"},
+        {"reader": "idx", "location": "mine/below"},
+        {"reader": "idx", "location": "other"},
+    ]
+    records = records_of(mine, "own")
+    book = _old(tmp_path / "old.jsonl", ("another name", records))
+    assert book.numbered("own", records)
+    for entry in others:
+        assert not book.numbered("another name", records_of(mine | {"datasets": {"d": entry}}, "d"))
+    enlarged = mine["datasets"]["own"] | {"extra": {"reader": "arrays", "location": "more"}}
+    assert book.numbered("d", records_of(mine | {"datasets": {"d": enlarged}}, "d"))
+    assert _old(tmp_path / "older.jsonl", ("own", "")).numbered("own", records)
+    assert not _old(tmp_path / "older.jsonl", ("own", "")).numbered("x", records)
+
+
+def test_what_is_trained_now_changes_no_names(tmp_path):
+    """A data set that is new keeps the names it has; one that an old book knows keeps its numbers for good."""
+    book = Spending(tmp_path / "new.jsonl")
+    for seed in (0, 1):
+        assert not book.numbered("own", "r1")
+        book.record("own", "own/b/c/eps=1", seed, LEDGER, "r1")
+    assert [entry["ids"] for entry in book.entries()] == ["content"] * 2
+    book = _old(tmp_path / "old.jsonl", ("own", "r1"))
+    for seed in (0, 1):
+        book.record("own", "own/b/c/eps=1", seed, LEDGER, "r1")
+        book.record("other", "other/b/c/eps=1", seed, LEDGER, "r2")
+        assert book.numbered("own", "r1") and not book.numbered("other", "r2")
+    assert all(("ids" in entry) == (entry["dataset"] == "other") for entry in book.entries()), "whoever mends the book"
+
+
+def _write(path, job):
+    for seed in range(40):
+        Spending(path).record("a", f"cell {job}", seed, LEDGER)
+
+
+def test_jobs_that_write_at_once_lose_no_line(tmp_path):
+    jobs = [multiprocessing.get_context("fork").Process(target=_write, args=(tmp_path / "s", job)) for job in range(4)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert len({(entry["cell"], entry["seed"]) for entry in Spending(tmp_path / "s").entries()}) == 160
+
+
+def test_trainings_together_stay_below_the_ceiling(tmp_path):
+    """Each release of LEDGER is 1/7-Gaussian DP, so that k of them on the same records are sqrt(k)/7-Gaussian DP."""
+    ceiling = gaussian.epsilon_of(math.sqrt(5.5) / 7, 1e-5)  # five fit, six do not
+    book = Spending(tmp_path / "spent.jsonl", ceiling=str(ceiling))
+    book.record("a", "a/b/c/eps=1", [0, 1, 2], LEDGER, "r1")
+    with pytest.raises(StudyError, match=r"ε = 1\.342 on these records \(before it 0\.916\), beyond release"):
+        book.record("a", "a/b/c/eps=1", [3, 4, 5], LEDGER, "r1")
+    assert len(list(book.entries())) == 3, "of what is refused nothing is written down"
+    book.record("another name", "d/b/c/eps=1", [3, 4], LEDGER, "r1")
+    book.record("a", "a/b/c/eps=1", [3, 4, 5], LEDGER, "r2")
+    for ledger, why in (
+        (LEDGER, "with it trainings"),
+        (LEDGER | {"guarantee": "claimed"}, "its guarantee is 'claimed', without a bound"),
+        (LEDGER | {"unit": "subject"}, "protect single records and bound nothing for persons"),
+    ):
+        with pytest.raises(StudyError, match=why):
+            book.afford("a", "a/b/c/eps=1", [6], ledger, "r1")
+    Spending(tmp_path / "spent.jsonl").afford("a", "a/b/c/eps=1", [6], LEDGER, "r1")
+
+
+def _write_below(path, job):
+    for seed in range(4):
+        with contextlib.suppress(StudyError):
+            Spending(path, ceiling=str(gaussian.epsilon_of(math.sqrt(5.5) / 7, 1e-5))).record(
+                "a", str(job), seed, LEDGER
+            )
+
+
+def test_jobs_that_end_at_once_do_not_pass_the_ceiling_together(tmp_path):
+    jobs = [multiprocessing.get_context("fork").Process(target=_write_below, args=(tmp_path / "s", j)) for j in "abc"]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert len(list(Spending(tmp_path / "s").entries())) == 5
+
+
+def test_the_total_knows_what_is_gone(tmp_path):
+    for seed in range(3):
+        Spending(tmp_path / "spent.jsonl").record("a", "a/b/gone/eps=1", seed, LEDGER)
+    for name, content in (("ledger", LEDGER), ("run", {"seeds": [{}]})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    cell = {"dataset": "a", "ledger": str(tmp_path / "ledger.json"), "run": str(tmp_path / "run.json")}
+    write_totals([cell], {"a": "1e-5", "b": "1e-5"}, str(tmp_path / "total.json"), str(tmp_path / "spent.jsonl"))
+    found = read_json(tmp_path / "total.json")["datasets"]["a"]
+    assert found["cells"] == 1 and found["spent"]["seeds"] == 3 and found["spent"]["epsilon"] > found["epsilon"] > 0
+
+
+def test_entries_that_read_the_same_records_are_added_up_too(tmp_path):
+    """Each under its own name would be told half of what both tell of a record."""
+    documents = {"record": LEDGER, "subject": LEDGER | {"unit": "subject", "not_accounted": ["A thing."]}}
+    cells = []
+    for name, unit in (("a", "record"), ("b", "record"), ("c", "subject"), ("elsewhere", "record")):
+        (tmp_path / f"{name}.json").write_text(json.dumps(documents[unit]))
+        (tmp_path / f"{name}-run.json").write_text(json.dumps({"seeds": [{}]}))
+        cells.append({"dataset": name, "ledger": tmp_path / f"{name}.json", "run": tmp_path / f"{name}-run.json"})
+    known = dict.fromkeys("abc", "r1") | {"elsewhere": "r2"}
+    write_totals(cells, dict.fromkeys(known, "1e-5"), str(tmp_path / "total.json"), None, known)
+    found = read_json(tmp_path / "total.json")["datasets"]
+    assert "together" not in found["elsewhere"] and found["elsewhere"]["epsilon"] == found["a"]["epsilon"]
+    both = found["a"]["together"]
+    assert (both["with"], both["seeds"], both["not_accounted"]) == (["b", "c"], 3, ["A thing."])
+    mu = math.sqrt(3) / 7.0
+    assert both["epsilon"] == pytest.approx(certify([Event("", "gaussian", 1 / mu, 1.0)], 1e-5).epsilon)
+    assert found["c"]["together"]["seeds"] == 1 and found["c"]["together"]["by_record"] == 2
+    assert found["c"]["unit"] == "subject" and found["a"]["unit"] == "record"
+    said = total_in_words(found["c"])
+    assert "With a, b, which may have the same records: 1 cells" in said and "2 more protect single records" in said
+    assert "Not accounted for: what total.json names." in said
+
+
+def test_a_sum_says_what_its_ledgers_say_beside_epsilon():
+    ledgers = [(LEDGER | {"noise": "seeded", "not_accounted": ["x", "y"]}, 1), (LEDGER | {"adjacency": "zero-out"}, 2)]
+    found = total(ledgers, 1e-5)
+    assert found["adjacencies"] == ["add-remove-one", "zero-out"] and found["noise"] == ["seeded", "secure"]
+    said = total_in_words(found)
+    assert "leaving one place empty (zero-out)" in said and "seeded: not for release" in said
+    assert "Not accounted for: 2 things, which total.json names." in said
+    assert total_in_words(total([(LEDGER, 1)], 1e-5)).endswith("exact Gaussian DP).")
+
+
+def test_a_total_does_not_outlive_what_was_spent_since(tmp_path):
+    (tmp_path / "total.json").write_text("{}")
+    refusing = Spending(tmp_path / "spent.jsonl", ceiling="0.1")
+    with pytest.raises(StudyError, match="beyond release"):
+        refusing.record("a", "a/b/c/eps=1", 0, LEDGER)
+    assert (tmp_path / "total.json").exists(), "nothing was spent"
+    Spending(tmp_path / "spent.jsonl").record("a", "a/b/c/eps=1", 0, LEDGER)
+    assert not (tmp_path / "total.json").exists()
+
+
+def test_only_secure_noise_is_written_down(tmp_path):
+    path = str(tmp_path / "spent.jsonl")
+    assert request_of(FIRST_ORDER, noise="seeded", spent=path).spending is None
+    assert request_of(FIRST_ORDER, noise="secure").spending is None
+    assert isinstance(request_of(FIRST_ORDER, noise="secure", spent=path).spending, Spending)
+
+
+def test_records_are_known_by_what_is_read_and_not_by_what_a_study_calls_them(tmp_path):
+    """A data set under a new name has spent what it spent under the old one; of others nothing is forgotten."""
+    book = Spending(tmp_path / "spent.jsonl")
+    persons = LEDGER | {"unit": "subject"}
+    for dataset, ledger, records in (("old", LEDGER, "r1"), ("old", persons, "r1"), ("gone", persons, "r2")):
+        book.record(dataset, f"{dataset}/b/c/eps=1", 0, ledger, records)
+    for name, content in (("record", LEDGER), ("subject", persons), ("run", {"seeds": [{}]})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    cells = [
+        {"dataset": f"by {unit}", "ledger": str(tmp_path / f"{unit}.json"), "run": str(tmp_path / "run.json")}
+        for unit in ("record", "subject")
+    ]
+    names = [cell["dataset"] for cell in cells]
+    write_totals(
+        cells, dict.fromkeys(names, "1e-5"), str(tmp_path / "total.json"), str(tmp_path / "spent.jsonl"),
+        dict.fromkeys(names, "r1"),
+    )  # fmt: skip
+    found = read_json(tmp_path / "total.json")
+    by_record, by_subject = (found["datasets"][name] for name in names)
+    assert by_record["spent"]["seeds"] == 2 and "by_record" not in by_record
+    assert by_subject["spent"]["seeds"] == 1 and by_subject["by_record"] == 1
+    assert by_record["spent"]["epsilon"] > by_subject["spent"]["epsilon"] > 0.5
+    assert found["others"].keys() == {"gone"} and found["others"]["gone"]["spent"]["seeds"] == 1
+    write_totals(
+        cells[:1], {names[0]: "1e-5", "gone": "1e-5"}, str(tmp_path / "total.json"), str(tmp_path / "spent.jsonl"),
+        {names[0]: "r1", "gone": "r2"},
+    )  # fmt: skip
+    found = read_json(tmp_path / "total.json")
+    assert found["others"].keys() == {"gone"}, "a data set of the study without a cell of its own"
+    assert "bound nothing" in spent_in_words(by_subject["spent"], 1) and "bound" not in spent_in_words(None)
+
+
+def test_the_same_folder_is_the_same_records_whatever_is_made_of_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
+    config = {
+        "datasets": {
+            "a": {"reader": "image_table", "location": "x", "size": [8, 8]},
+            "b": {"reader": "image_table", "location": "x/../x", "unit": "subject"},
+            "c": {"reader": "image_table", "location": "y"},
+            1: {"reader": "digits"},
+        }
+    }
+    found = {name: records_of(config, name) for name in ("a", "b", "c", "1")}
+    assert found["a"] == found["b"] and len(set(found.values())) == 3
+    config["datasets"] |= {
+        "by another reader": {"reader": "image_folder", "location": "x"},
+        "enlarged": {"reader": "cifar", "location": "z", "extra": {"reader": "image_folder", "location": "y"}},
+        "not enlarged": {"reader": "cifar", "location": "z"},
+        "around": {"reader": "image_table", "location": "p"},
+        "within": {"reader": "image_folder", "location": "p/q/r"},
+        "beside": {"reader": "image_folder", "location": "p/s"},
+    }
+    found = {name: records_of(config, str(name)) for name in config["datasets"]}
+    for line, others in {
+        "a": {"a", "b", "by another reader"},
+        "c": {"c", "enlarged"},
+        "enlarged": {"c", "enlarged", "not enlarged"},
+        1: {1},
+        "around": {"around", "within", "beside"},
+        "within": {"within", "around"},
+    }.items():
+        entry = {"dataset": "whatever it was called", "records": found[line]}
+        assert {name for name in found if about(entry, str(name), found[name])} == others
+    old = {"dataset": "", "records": hashlib.sha256(f"image_table {tmp_path / 'x'}".encode()).hexdigest()[:16]}
+    assert about(old, "a", found["a"]) and not about(old, "c", found["c"]), "a line of an earlier version"
+
+
+def test_images_behind_a_link_are_the_images_that_it_leads_to(tmp_path):
+    """Of a folder, of a folder within, of a file, of a chain; a link that stays inside leads nowhere else."""
+    for name in ("mine/images", "mine/more", "other/images", "linked", "files", "chain", "inside/images", "far"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "mine/images/1.png").touch()
+    (tmp_path / "linked/images").symlink_to("../mine/images")
+    (tmp_path / "files/2.png").symlink_to("../mine/images/1.png")
+    (tmp_path / "chain/images").symlink_to("../linked/images")
+    (tmp_path / "inside/again").symlink_to("images")
+    (tmp_path / "whole").symlink_to("mine")
+    for number in range(70):
+        (tmp_path / f"mine/images/{number}").mkdir()
+        (tmp_path / f"far/{number}").symlink_to(f"../mine/images/{number}")
+    names = ("mine", "mine/more", "other", "linked", "files", "chain", "inside", "whole", "far")
+    entries = {name: {"reader": "image_folder", "location": name} for name in names}
+    config = {"datasets": entries, "data_root": str(tmp_path)}
+    found = {name: records_of(config, name) for name in names}
+
+    def together(name):
+        line = {"dataset": "", "records": found[name]}
+        return {other for other in names if about(line, "x", found[other])}
+
+    behind = {"mine", "linked", "files", "chain", "whole", "far"}
+    assert together("mine") == behind | {"mine/more"}
+    assert all(together(name) == behind for name in ("linked", "files", "chain", "far"))
+    assert together("other") == {"other"} and together("inside") == {"inside"}
+    for name in names:  # the first name, by which old books know whose rows go by number, is as it was
+        assert found[name].partition("+")[0] == records_of(config, name, links=False).partition("+")[0]
+
+
+def test_a_model_that_was_paid_for_is_not_overwritten(tmp_path):
+    book, path = Spending(tmp_path / "spent.jsonl"), tmp_path / "ledger.json"
+    due = [Due(f"a/b/{name}/eps=1", [0], str(path)) for name in "cd"]
+    guard(due, book, secure=True)
+    path.write_text(json.dumps(LEDGER))
+    for secure in (True, False):
+        with pytest.raises(
+            StudyError, match=r"nothing was run: cell a/b/c/eps=1: its model.*\(1 more cells likewise\)"
+        ):
+            guard(due, book, secure)
+    guard(due, Spending(tmp_path / "spent.jsonl", again=True), secure=True)
+    path.write_text(json.dumps(LEDGER | {"noise": "seeded"}))
+    guard(due, book, secure=True)
+    book.record("a", "a/b/d/eps=1", 0, LEDGER)
+    guard(due, book, secure=False)
+    with pytest.raises(StudyError, match="nothing was run: cell a/b/d/eps=1: it was trained with secure noise"):
+        guard(due, book, secure=True)

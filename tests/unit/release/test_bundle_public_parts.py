@@ -1,0 +1,168 @@
+"""Bundles with a public network and a public projection: nothing in them derives from private records."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dpstudy.cell.inputs import CellInputs
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_table
+from dpstudy.data import shards
+from dpstudy.data.records import Records
+from dpstudy.features.extract import extract_shard, prepare_manifest
+from dpstudy.features.fits import fit_projection
+from dpstudy.pretraining.pretrain import pretrain
+from dpstudy.privacy.noise import NoiseSource
+from dpstudy.release.bundle import write_bundle
+from dpstudy.release.predictor import Predictor
+from dpstudy.schema.reading import fill_defaults, schema
+from tests.unit.release.test_bundle import SIDE, contents, origin_of, train
+from tests.unit.tuning.conftest import request_of, trained, tuned
+
+BACKBONE = {"architecture": "small_cnn", "public": "web", "width": 8, "embedding": 16, "epochs": 1}
+FIT = {
+    "kind": "pca", "public": "web", "extractor": "backbone", "backbone": "cnn", "scaling": "unit", "dim": 3,
+    "images": 100, "standardise": False, "whiten": 0.0, "seed": 0, "points": 5,
+}  # fmt: skip
+FEATURES = {"extractor": "backbone", "backbone": "cnn", "fit": "pca", "normalise": "l2", "dtype": "float32"}
+ROWS = {"train": 80, "validation": 40, "test": 20}
+SPACE = {"ridge": {"choices": [0.01, 1.0, 100.0]}}
+RATES = {"learning_rate": {"choices": [0.1, 1.0]}}
+LEAST_SQUARES = {"method": "least_squares", "clipping_norm": 1.0}
+STEPS = {"method": "first_order", "clipping_norm": 1.0, "steps": 3, "batch_size": 20}
+PAID = {
+    "choice": tuned(LEAST_SQUARES, SPACE, pay="choice", sampler="grid"),
+    "choice, retrained": tuned(LEAST_SQUARES, SPACE, pay="choice", sampler="grid", retrain=True),
+    "repeats": tuned(STEPS, RATES, pay="repeats", sampler="random", trials=3),
+}
+
+
+def drawn(seed, rows, prefix, several):
+    """Random images, two of each person."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, (rows, 3)).astype(np.int8) if several else rng.integers(0, 3, rows).astype(np.int32)
+    return Records(
+        ids=np.array([f"{prefix}{row}" for row in range(rows)], dtype=object),
+        images=rng.integers(0, 256, (rows, SIDE, SIDE, 1)).astype(np.uint8),
+        labels=labels,
+        subjects=np.array([f"{prefix}-s{row // 2}" for row in range(rows)], dtype=object),
+    )
+
+
+def write(records, folder, private):
+    shards.write_shard(folder / "part-00000.parquet", records, private)
+    facts = {"dataset": folder.parent.name, "split": folder.name, "classes": ["a", "b", "c"], "private": private}
+    shards.write_manifest(folder / "manifest.json", shard_paths=[folder / "part-00000.parquet"], **facts)
+
+
+def public_parts(folder, public, kept=None):
+    """The folders of a network and of a projection, made of the rows that were kept of a public set."""
+    backbone, fit = folder / "backbone", folder / "fit"
+    dedup = {"drop": "public" if kept else "private"}
+    card = backbone / "card.json"
+    pretrain("cnn", BACKBONE, public, backbone / "model.safetensors", card, kept=kept, dedup=dedup)
+    files = [fit / name for name in ("projection.safetensors", "card.json", "points.safetensors")]
+    fit_projection("pca", FIT, public, *files, kept=kept, drop=dedup["drop"], backbone_folder=backbone)
+    return {"backbone": str(backbone), "fit": str(fit), "features": FEATURES}
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("public") / "web"
+    write(drawn(5, 120, "w", several=False), folder / "train", private=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parts(public, tmp_path_factory):
+    return public_parts(tmp_path_factory.mktemp("parts"), public)
+
+
+def another(records):
+    """The records, but for the first: it has another name, is white, and has every label."""
+    changed = replace(records, ids=records.ids.copy(), images=records.images.copy(), labels=records.labels.copy())
+    changed.ids[0], changed.images[0], changed.labels[0] = "somebody else", 255, 1
+    return changed
+
+
+def paid_cell(folder, parts, options, change):
+    """A cell on private images whose tuning is paid for; in every split one record may be `change`d."""
+    for seed, (split, rows) in enumerate(ROWS.items()):
+        images, features = folder / "images" / "toy" / split, folder / "features" / split
+        write(change(drawn(seed, rows, split, several=True)), images, private=True)
+        paths = [features / "part-00000.parquet"]
+        given = {"backbone_folder": parts["backbone"], "fit_folder": parts["fit"], "private": True}
+        extract_shard(FEATURES, images, 0, paths[0], **given)
+        prepare_manifest("cnn", images, paths, features / "manifest.json", private=True)
+    dataset = {"reader": "image_table", "delta": "1e-4", "unit": "subject", "per_subject": 2, "positives": 3}
+    request = request_of(options, "4", noise="secure", dataset=dataset, metrics=["auc"])
+    fill_defaults(request.options["tuning"], schema("tuning"), schema("tuning"))
+    both = request.options["tuning"]["retrain"]
+    train = tuple(str(folder / "features" / split) for split in (("train", "validation") if both else ("train",)))
+    inputs = CellInputs(train, str(folder / "features" / "test"), validation=str(folder / "features" / "validation"))
+    trained(request, inputs, folder)
+    return folder
+
+
+@pytest.mark.parametrize("case", PAID)
+def test_one_private_record_reaches_a_bundle_through_releases_alone(case, parts, tmp_path, monkeypatch):
+    """Persons, several labels and tuning that is paid for: where what is released and chosen is the same, so is every
+    file."""
+
+    def released(self, name, query, std, step=0, tensor="", symmetric=False):
+        self._enter(name, std, step, tensor)
+        rng = np.random.default_rng(abs(hash((self.key, name, step, tensor))))
+        found = rng.normal(size=query.shape).astype(query.dtype)
+        return found + found.T if symmetric else found
+
+    def chosen(self, name, scores, epsilon):
+        self._enter(name, 1 / epsilon, 0, "")
+        return 1
+
+    def sampling(self, name):
+        self.untouched = False
+        return np.random.default_rng(abs(hash((self.key, name))))
+
+    for name, instead in {"released": released, "chosen": chosen, "sampling": sampling}.items():
+        monkeypatch.setattr(NoiseSource, name, instead)
+    bundles = []
+    for number, change in enumerate((lambda records: records, another)):
+        cell = paid_cell(tmp_path / f"cell{number}", parts, PAID[case], change)
+        origin = origin_of(cell, multi_label=True, **parts)
+        write_bundle("toy", origin, [], str(tmp_path / f"bundle{number}"))
+        bundles.append(contents(tmp_path / f"bundle{number}"))
+    assert read_json(tmp_path / "cell0" / "metrics.json") != read_json(tmp_path / "cell1" / "metrics.json")
+    assert bundles[0] == bundles[1]
+    expected = {
+        f"{part}/{file}" for part, file in (("backbone", "model.safetensors"), ("fit", "projection.safetensors"))
+    }
+    assert expected | {"backbone/card.json", "fit/card.json", "ledger.json", "PRIVACY.md", "README.md"} <= set(
+        bundles[0]
+    )
+    assert "one person" in bundles[0]["PRIVACY.md"].decode()
+    Predictor(tmp_path / "bundle0")  # the cards say enough to open what they are about
+
+
+def test_public_parts_that_private_records_chose_are_refused_or_named_and_their_rows_not_counted(public, tmp_path):
+    kept = tmp_path / "kept.parquet"
+    write_table(
+        kept, pa.table({"dataset": ["web"] * 117, "split": ["train"] * 117, "id": [f"w{r}" for r in range(117)]})
+    )
+    parts = public_parts(tmp_path / "parts", public, kept)
+    sentence = "What made the features, or training starts from, was trained on images of 'web' that were chosen"
+    cell = train(tmp_path / "cell", LEAST_SQUARES, 1, not_accounted=[sentence])
+    origin = origin_of(cell, chosen=["web"], **parts)
+    with pytest.raises(StudyError, match="the images of 'web', .*, were chosen by comparing them with private records"):
+        write_bundle("toy", origin, ["tuning"], str(tmp_path / "bundle"))
+    write_bundle("toy", origin, ["tuning", "drop_public"], str(tmp_path / "bundle"))
+    assert sentence in (tmp_path / "bundle" / "PRIVACY.md").read_text()
+    for part in ("backbone", "fit"):
+        card = read_json(tmp_path / "parts" / part / "card.json")
+        copy = read_json(tmp_path / "bundle" / part / "card.json")
+        assert 117 in card.values() or card["images"] == 100
+        counted = {"rows_used", "rows_sha256", "rows_hash", "dedup", "drop", "sha256", "images", "norm_quantiles"}
+        assert not (counted | {"validation_rows", "validation_accuracy", "explained_variance"}) & set(copy)
+    with pytest.raises(StudyError, match="copies of private records were planted in 'web'.*leave `plant` out"):
+        write_bundle("toy", replace(origin, planted=["web"]), ["tuning", "drop_public"], str(tmp_path / "bundle"))
