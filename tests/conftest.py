@@ -14,7 +14,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 
-FOLDERS = ("workflow", "slurm", "mutants", "fuzz")  # whose tests are slow, but for these files
+FOLDERS = ("workflow", "slurm", "mutants", "fuzz", "attacks")  # whose tests are slow, but for these files
 QUICK = ("test_tiny.py", "test_reruns.py", "test_status.py")
 
 
