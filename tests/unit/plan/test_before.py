@@ -41,6 +41,17 @@ def test_a_model_that_was_paid_for_is_not_overwritten_in_silence(study):
     assert before.guard_paid_models(study, []) is False, "nothing is about to be trained"
 
 
+def test_a_run_is_held_against_what_was_paid_for_and_against_the_files_of_cells(study):
+    write(OUTPUTS["ledger"], {"noise": "secure", "events": [{"name": "x"}]})
+    Path("results/privacy").mkdir()
+    Path(BOOK).write_text("")
+    with pytest.raises(StudyError, match="its model was trained with secure noise"):
+        before.check(study, [TRAIN], touch=False)
+    write(OUTPUTS["run"], {"dataset": "own", "features": "pixels", "entry": "sgd", "epsilon": "1", "seeds": []})
+    with pytest.raises(StudyError, match="nothing was run: .*own/pixels/ls/eps=1"):
+        before.check(study, [Job("build_table", {}, [OUTPUTS["run"]], {}, [], "", [])], touch=False)
+
+
 def test_touching_files_refuses_nothing(study, monkeypatch):
     monkeypatch.setattr(before, "guard_paid_models", lambda *_: pytest.fail("nothing is trained"))
     assert before.check(study, [TRAIN], touch=True) == (False, [])
