@@ -1,4 +1,5 @@
-# make study   set up .venv and run the study in config.yaml     make test   run the tests
+# make study   set up .venv and run the study in config.yaml
+# make test    does the installation work, and what a change could break     make test-all   every test
 # make status  which cells are done, stale or missing (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
 # make release CELL=DATASET/FEATURES/ENTRY/eps=E   what may be published of a cell (docs/own-data.md; STUDY=FILE as above)
@@ -21,7 +22,7 @@ CELL ?=
 A ?=
 B ?=
 
-.PHONY: study status compare release paper test test-slurm coverage mutants bench lint house lock clean
+.PHONY: study status compare release paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/python workflow/run.py --cores $(CORES) $(PART)
@@ -42,14 +43,22 @@ paper: $(VENV)/study.stamp
 	@$(BIN)/python workflow/run.py results/tables/all.pdf --cores $(CORES) $(PART)
 	@echo "  results/tables/all.pdf"
 
-test: $(VENV)/dev.stamp
-	@$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
+
+test: $(VENV)/dev.stamp  # what is not marked slow (tests/conftest.py): the real workflow on a tiny study is among it
+	@$(PYTEST) -m "not slow"
+
+test-rest: $(VENV)/dev.stamp  # what `make test` leaves out
+	@$(PYTEST) -m slow
+
+test-all: $(VENV)/dev.stamp
+	@$(PYTEST)
 
 test-slurm: $(VENV)/dev.stamp
 	@tests/slurm/install.sh && DPSTUDY_SLURM=1 $(BIN)/python -m pytest tests/slurm
 
 coverage: $(VENV)/dev.stamp  # what the tests never reach: a report by file, and pages in htmlcov/
-	@$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder --cov --cov-report=term:skip-covered --cov-report=html
+	@$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html
 
 mutants: $(VENV)/dev.stamp  # the faults of tests/mutants, each in a copy; writes the table of docs/privacy.md
 	@$(BIN)/python -m tests.mutants

@@ -14,6 +14,13 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 
+FOLDERS = ("workflow", "slurm", "mutants", "fuzz", "attacks")  # whose tests are slow, but for these files
+QUICK = ("test_tiny.py", "test_reruns.py", "test_status.py")
+
+
 def pytest_collection_modifyitems(items) -> None:
-    """Whole workflows first: a file of them takes minutes, and the last one would keep a single worker busy."""
+    """Mark slow tests. Whole workflows first: a file of them takes minutes, and the last would keep one worker busy."""
+    for item in items:
+        if item.path.parent.name in FOLDERS and item.path.name not in QUICK:
+            item.add_marker("slow")
     items.sort(key=lambda item: item.path.parent.name not in ("workflow", "slurm"))

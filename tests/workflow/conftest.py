@@ -1,6 +1,8 @@
 """A study in a folder of its own: the real Snakefile, rules and library, on tiny data."""
 
+import atexit
 import fcntl
+import functools
 import os
 import re
 import shutil
@@ -11,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.workflow.dry_runs import DryRuns
 
 ROOT = Path(__file__).parents[2]
 SNAKEMAKE = str(Path(sys.executable).with_name("snakemake"))
@@ -64,14 +68,20 @@ class StudyFolder:
 
     def planned(self, *arguments: str) -> list[tuple[str, str]]:
         """(rule, first output) of every job that a dry run names, sorted; `all` left out."""
-        result = self.snakemake("--dry-run", *arguments)
-        assert result.returncode == 0, result.stdout + result.stderr
-        text = result.stdout + result.stderr
+        status, text = _dry_runs().plan(self.path, ("--cores", "2", *arguments), self.environment)
+        assert status == 0, text
         pattern = r"^(?:local)?rule (\w+):\n(?:    input: .*\n)?    output: ([^,\n]+)"
         return sorted(re.findall(pattern, text, re.MULTILINE))
 
     def read(self, name: str) -> bytes:
         return (self.path / "results" / name).read_bytes()
+
+
+@functools.cache
+def _dry_runs() -> DryRuns:
+    made = DryRuns(StudyFolder(ROOT).environment)
+    atexit.register(made.close)
+    return made
 
 
 def make_folder(path: Path) -> StudyFolder:

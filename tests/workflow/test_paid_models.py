@@ -31,8 +31,12 @@ def finished_clinic(tmp_path_factory):
 
 @pytest.fixture
 def clinic(finished_clinic, tmp_path):
-    folder = tmp_path / "study"
-    shutil.copytree(finished_clinic.path, folder, symlinks=True, copy_function=shutil.copy2)
+    return copy_of(finished_clinic, tmp_path / "study")
+
+
+def copy_of(study, folder):
+    """A copy of a study with its times."""
+    shutil.copytree(study.path, folder, symlinks=True, copy_function=shutil.copy2)
     return StudyFolder(folder)
 
 
@@ -191,11 +195,17 @@ def test_outputs_that_the_book_does_not_know_are_no_paid_model(clinic):
     assert not list((clinic.path / "results/privacy/paid").rglob("model*"))
 
 
-@pytest.mark.parametrize("earlier", [False, True])
-def test_the_seeds_of_a_deep_cell_are_taken_each(tmp_path, earlier):
-    study = make_folder(tmp_path / "study")
+@pytest.fixture(scope="module")
+def finished_seeds(tmp_path_factory):
+    study = make_folder(tmp_path_factory.mktemp("deep") / "study")
     study.write_config(STUDY | {"noise": "secure"})
     succeeds(study.snakemake("results/summary.csv"))
+    return study
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_the_seeds_of_a_deep_cell_are_taken_each(finished_seeds, tmp_path, earlier):
+    study = copy_of(finished_seeds, tmp_path / "study")
     if earlier:
         as_an_earlier_version_left_it(study)
     files = {f"runs/{CELL}/seed={seed}/{name}": b"" for seed in (0, 1) for name in (*MADE, "curve.parquet")}

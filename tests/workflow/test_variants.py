@@ -101,10 +101,3 @@ def test_the_total_of_a_study_with_open_cells_is_unbounded(ledgers):
     assert total["epsilon"] is None
     assert total["epsilon_of_proved"] > 1
     assert total["unbounded"] > 0
-
-
-def test_planted_copies_are_found(finished):
-    report = json.loads(finished.read("dedup/glyphs/report.json"))
-    planted = {(s["dataset"], s["split"]): s["exact"] + s["near"] for s in report["sets"]}
-    assert planted["digits", "test"] >= TINY["public"]["glyphs"]["plant"]["count"]
-    assert report["drop"] == "private"

@@ -244,24 +244,6 @@ def test_a_schema_and_its_parameters_are_the_same(name):
         assert key in rules.get("required", ()) or rules["properties"][key].get("default") == default, key
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"x-curve": None}, "`x-curve` is None; must be true or false"),
-        ({"x-curve": "yes"}, "`x-curve` is 'yes'"),
-        ({"x-chosen-on": ["MNIST", "CheXpert"]}, "`x-chosen-on` has 'CheXpert'; must be of CIFAR-10, CIFAR-100, MNIST"),
-        ({"x-reads": "feature"}, "`x-reads` is 'feature'; must be features or statistics"),
-        ({"properties": {"method": {"const": "newtonn"}}}, "`method: {const: newton}`"),
-        ({"additionalProperties": True}, "`additionalProperties: false`"),
-    ],
-)
-def test_what_rules_ask_of_a_methods_schema_is_said(change, words, monkeypatch):
-    rules = schema("methods/newton") | change
-    monkeypatch.setattr("dpstudy.schema.methods.schema", lambda name: rules)
-    with pytest.raises(StudyError, match=f"schema of method 'newton': .*{re.escape(words)}"):
-        method_schema.__wrapped__("newton")
-
-
 FOREIGN = {
     "elsewhere-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: elsewhere\nVersion: 1\n",
     "elsewhere-1.dist-info/entry_points.txt": "[dpstudy.methods]\nbrought = elsewhere.brought\n",

@@ -1,10 +1,14 @@
 """What methods' schemas say of options, whoever wrote the method."""
 
+import re
+
 import pytest
 
 from dpstudy.core import entry_points
 from dpstudy.core.errors import StudyError
+from dpstudy.schema import methods
 from dpstudy.schema.methods import hyperparameters, is_beyond_target, method_names, method_schema
+from dpstudy.schema.reading import schema
 
 
 @pytest.fixture
@@ -41,24 +45,6 @@ def test_a_method_of_another_package_is_one_among_others(brought):
     assert is_beyond_target({"method": "brought", "sampling": "shuffle"})
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"x-reads": "images"}, "`x-reads` is 'images'; must be features or statistics"),
-        ({"x-curve": None}, "`x-curve` is None; must be true or false"),
-        ({"x-reads": "statistics"}, "`x-reads: statistics` needs `x-per-class`"),
-        ({"x-chosen-on": ["CIFAR"]}, "`x-chosen-on` has 'CIFAR'; must be of CIFAR-10, "),
-        ({"additionalProperties": True}, "must have `additionalProperties: false`"),
-        ({"properties": {}}, "`method: {const: brought}` among its properties"),
-    ],
-)
-def test_what_rules_ask_of_a_schema_is_asked_for(brought, change, words):
-    brought(f"SCHEMA = {SCHEMA | change!r}")
-    with pytest.raises(StudyError) as caught:
-        method_schema("brought")
-    assert words in str(caught.value) and "schema of method 'brought'" in str(caught.value)
-
-
 def test_a_name_that_two_packages_have_is_refused(brought):
     brought(f"SCHEMA = {SCHEMA!r}")
     entry_points.name_module("brought", "json")
@@ -69,3 +55,22 @@ def test_a_name_that_two_packages_have_is_refused(brought):
 def test_hyperparameters_are_what_a_method_is_given():
     options = {"method": "brought", "sampling": "poisson", "sanitise": "full", "tuning": {}, "accounting": "certified"}
     assert hyperparameters(options) == {"sampling": "poisson"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"x-curve": None}, "`x-curve` is None; must be true or false"),
+        ({"x-curve": "yes"}, "`x-curve` is 'yes'"),
+        ({"x-chosen-on": ["MNIST", "CheXpert"]}, "`x-chosen-on` has 'CheXpert'; must be of CIFAR-10, CIFAR-100, MNIST"),
+        ({"x-reads": "feature"}, "`x-reads` is 'feature'; must be features or statistics"),
+        ({"x-reads": "statistics"}, "`x-reads: statistics` needs `x-per-class`"),
+        ({"properties": {"method": {"const": "newtonn"}}}, "`method: {const: newton}`"),
+        ({"additionalProperties": True}, "`additionalProperties: false`"),
+    ],
+)
+def test_what_rules_ask_of_a_methods_schema_is_said(change, words, monkeypatch):
+    rules = schema("methods/newton") | change
+    monkeypatch.setattr(methods, "schema", lambda name: rules)
+    with pytest.raises(StudyError, match=f"schema of method 'newton': .*{re.escape(words)}"):
+        method_schema.__wrapped__("newton")
