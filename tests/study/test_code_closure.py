@@ -19,14 +19,17 @@ from dpstudy.methods import module_name
 from dpstudy.provenance.code import PACKAGE, closure
 from dpstudy.provenance.hashes import library_hash
 from dpstudy.provenance.imports import statements
-from dpstudy.schema import reading as schemas
+from dpstudy.schema import methods as schemas
 from dpstudy.schema.methods import method_names, method_schema
 from dpstudy.schema.reading import schema
+from dpstudy.tables.specs import KINDS
+from dpstudy.tables.styles import module_of, names
 
 SCRIPTS = PACKAGE.parent / "scripts"
 SOURCE, FEATURES = (schema("config")["$defs"][node] for node in ("source", "features"))
 READERS = [f"dpstudy.data.readers.{name}" for name in SOURCE["x-readers"]]
 EXTRACTORS = [module for name in FEATURES["x-extractors"] for module in extractor_modules(name)]
+STYLES = {kind: [module_of(kind, {"style": name}) for name in names(kind)] for kind in KINDS}
 MODULES = {  # what a rule adds to a script, because the script chooses it by name
     "prepare_shard.py": READERS,
     "prepare_manifest.py": READERS,
@@ -34,6 +37,8 @@ MODULES = {  # what a rule adds to a script, because the script chooses it by na
     "fit_projection.py": EXTRACTORS,
     "train_cell.py": [f"dpstudy.methods.{name}" for name in method_names()],
     "tune_entry.py": [f"dpstudy.methods.{name}" for name in method_names()],
+    "build_table.py": STYLES["tables"],
+    "draw_figure.py": STYLES["figures"],
 }
 CASES = [(path.name, module) for path in sorted(SCRIPTS.glob("*.py")) for module in MODULES.get(path.name, [None])]
 OPTIONS = {
@@ -233,6 +238,22 @@ def test_methods_do_not_depend_on_each_other():
     assert PACKAGE / "methods" / "first_order.py" not in squares
     assert PACKAGE / "methods" / "sufficient_statistics.py" in squares
     assert PACKAGE / "tables" / "latex.py" not in squares
+
+
+def test_an_edit_of_one_style_makes_no_table_of_another_anew():
+    for kind, script in (("tables", "build_table.py"), ("figures", "draw_figure.py")):
+        folder = PACKAGE / "tables" / "styles" / kind
+        for module in STYLES[kind]:
+            own = folder / f"{module.rpartition('.')[2]}.py"
+            assert declared(script, module) & set(folder.glob("*.py")) == {own, folder / "__init__.py"}, module
+
+
+def test_styles_are_asked_before_anything_runs_and_load_nothing_that_computes_or_draws():
+    asked = "\n".join(f"import {module}" for kind in KINDS for module in STYLES[kind])
+    program = f"import sys\n{asked}\nprint(*(name for name in sys.modules if '.' not in name))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) & (HEAVY | {"pyarrow", "scipy", "pandas", "dp_accounting"}) == set()
 
 
 @pytest.mark.parametrize("name", method_names())

@@ -21,7 +21,7 @@ def test_a_figure_of_panels_loads():
     ("change", "sentence"),
     [
         ({"features": ["pixels"]}, "figures.f: give either 'features' or 'groups', which name features with labels"),
-        ({"dataset": "digits"}, "figures.f: give exactly one of 'dataset', 'datasets', 'panels', 'noise'"),
+        ({"dataset": "digits"}, "figures.f: give exactly one of 'dataset', 'datasets'"),
         ({"published": {"paper": "mehta2024"}}, "figures.f: published: no row of results.csv has paper = 'mehta2024'*"),
         ({"datasets": ["digit"]}, "figures.f.datasets: unknown data set 'digit'*"),
         ({"x": "step"}, "figures.f.x: the style 'epsilons' does not take this key; it takes dataset, datasets*"),
@@ -88,7 +88,7 @@ LINE = {"algorithm": "dp-sgd", "epsilons": ["1"], "batch_sizes": [10]}
 @pytest.mark.parametrize(
     ("x", "line", "sentence"),
     [
-        ("epoch", {}, "figures.f.x: 'epoch': the style 'noise' takes epsilon, sampling_rate"),
+        ("epoch", {}, "figures.f.x: 'epoch' is not one of 'epsilon', 'sampling_rate'*"),
         ("epsilon", {"batch_sizes": [10, 20]}, "figures.f.noise.series[0].batch_sizes: 2 of them, but x is 'epsilon'*"),
         ("sampling_rate", {"epsilons": ["1", "2"]}, "figures.f.noise.series[0].epsilons: 2 of them*"),
         ("epsilon", {"batch_sizes": [101]}, "figures.f.noise.series[0].batch_sizes: 101 exceeds the 100 records"),
@@ -122,14 +122,17 @@ def test_noise_that_cannot_be_computed_is_refused_at_once(x, line, sentence):
             {"panels": [{"by": "clipping_norm"}]},
             "figures.f.searches[0].cells[0]: the search of digits/pixels/sgd/eps=0.5 does not choose 'clipping_norm'*",
         ),
-        ({"panels": [{}]}, "figures.f.panels[0]: the key 'by' is missing; the style 'search' needs it"),
+        (
+            {"panels": [{}]},
+            "figures.f.panels[0]: the key 'by' is missing (A hyper-parameter that all the searches choose from a list, or *",
+        ),
         (
             {"panels": [{"by": "learning_rate", "lines": [CURVE]}]},
-            "figures.f.panels[0].lines: the style 'search' does not take this key; it takes by",
+            "figures.f.panels[0].lines: unknown key*; allowed here: by, title",
         ),
         (
             {"style": "curve", "panels": [{"by": "learning_rate"}], "searches": GONE},
-            "figures.f.panels[0].by: the style 'curve' does not take this key; it takes lines",
+            "figures.f.panels[0].by: unknown key*; allowed here: lines, title",
         ),
         ({"searches": GONE}, "figures.f: the key 'searches' is missing; the style 'search' needs it"),
         (
@@ -187,7 +190,7 @@ NEIGHBOURS = {"style": "neighbours", "dataset": "digits", "features": "pixels", 
         ({"features": GONE}, "figures.f: the key 'features' is missing; the style 'neighbours' needs it"),
         (
             {"features": ["pixels"]},
-            "figures.f.features: ['pixels'] must be the name of one feature set in the style 'neighbours'",
+            "figures.f.features: ['pixels'] must be a string (the name of one feature set)",
         ),
         ({"features": "pixel"}, "figures.f.features: unknown feature set 'pixel'*"),
         ({"features": "as-is"}, "figures.f.features: 'as-is' leaves images as they are (extractor 'images');*"),
@@ -196,7 +199,7 @@ NEIGHBOURS = {"style": "neighbours", "dataset": "digits", "features": "pixels", 
         ({"style": "epsilons", "classes": GONE}, "figures.f.neighbours: the style 'epsilons' does not take this key*"),
         (
             {"style": "epsilons", "classes": GONE, "neighbours": GONE},
-            "figures.f.features: 'pixels' must be a list in the style 'epsilons'",
+            "figures.f.features: 'pixels' must be a list",
         ),
     ],
 )
@@ -225,7 +228,7 @@ def test_features_without_cells_have_no_neighbours_and_no_model_is_scored_for_th
         ({"rows": [{"entry": "ls"}]}, "figures.f.rows[0]: the key 'features' is missing*"),
         (
             {"rows": [{"entry": "ls", "features": "pixels", "epochs": 3}]},
-            "figures.f.rows[0].epochs: the style 'disparity' takes rows with features, entry, label",
+            "figures.f.rows[0].epochs: unknown key*; allowed here: entry, features, label",
         ),
         ({"entries": ["ls"]}, "figures.f.entries: the style 'disparity' does not take this key; it takes dataset*"),
         ({"metric": "auc"}, "figures.f.metric: 'auc' is not among evaluation.metrics*"),
@@ -250,10 +253,13 @@ STANDING |= {"cells": [{"features": "pixels", "entry": "ls", "x": 50}]}
     ("change", "sentence"),
     [
         ({"series": GONE}, "figures.f: the key 'series' is missing; the style 'settings' needs it"),
-        ({"panels": [{"x": "steps"}]}, "figures.f.panels[0]: the key 'y' is missing; the style 'settings' needs it"),
+        (
+            {"panels": [{"x": "steps"}]},
+            "figures.f.panels[0]: the key 'y' is missing (The same, or one of evaluation.metrics)",
+        ),
         (
             {"panels": [{"x": "steps", "y": "top1", "by": "steps"}]},
-            "figures.f.panels[0].by: the style 'settings' does not take this key; it takes x and y",
+            "figures.f.panels[0].by: unknown key (did you mean 'y'?); allowed here: title, x, y",
         ),
         (
             {"panels": [{"x": "steps", "y": "train_top1"}]},
@@ -318,7 +324,7 @@ def test_printed_numbers_stand_beside_curves_over_epsilon():
         ({"panels": [{"lines": [CURVE]}] * 2}, "figures.f.cited: printed numbers have an epsilon and no epoch*"),
         ({"cited": [VGG, VGG]}, "figures.f.cited[1].label: 'VGG' is another line's already"),
         ({"cited": [VGG | {"label": "sgd"}]}, "figures.f.cited[0].label: 'sgd' is another line's already"),
-        ({"cited": [{"label": "a", "published": {"paper": "x"}}]}, "figures.f: published: no row of*"),
+        ({"cited": [{"label": "a", "published": {"paper": "x"}}]}, "figures.f.cited[0]: published: no row of*"),
     ],
 )
 def test_points_that_cannot_stand_beside_curves_are_refused(change, sentence):

@@ -32,7 +32,7 @@ def test_tables_that_load(tables):
     [
         (
             {"style": "group"},
-            "tables.t.style: 'group' is not one of 'plain', 'grouped', 'best'* (did you mean 'grouped'?)",
+            "tables.t.style: unknown style of tables 'group' (did you mean 'grouped'?); there is adjacencies, best*",
         ),
         ({"groups": GROUPS}, "tables.t.groups: the style 'plain' does not take this key; it takes rows, cited"),
         (
@@ -41,12 +41,16 @@ def test_tables_that_load(tables):
         ),
         (
             {"dataset": "digits", "cited": [{"label": "others", "published": {"paper": "tramer"}}]},
-            "tables.t: published: no row of results.csv has paper = 'tramer'*",
+            "tables.t.cited[0]: published: no row of results.csv has paper = 'tramer'*",
         ),
         ({"style": "grouped", "rows": ROWS}, "tables.t: the key 'groups' is missing; the style 'grouped' needs it"),
         ({"style": "grouped", "groups": GROUPS}, "tables.t: the key 'rows' is missing; the style 'grouped' needs it"),
         (
             {"rows": ROWS},
+            "tables.t.rows[0]: the key 'features' is missing",
+        ),
+        (
+            {"style": "best", "rows": ROWS},
             "tables.t.rows[0]: the key 'features' is missing; only rows of a table with groups go without it",
         ),
         (
@@ -139,11 +143,11 @@ SIDE = {
         ({"epsilons": ["1"]}, "tables.t.epsilons: the style 'side_by_side' has one 'dataset', and an 'epsilon' a row"),
         (
             {"rows": [{"entry": "ls"}]},
-            "tables.t.rows[0]: the key 'epsilon' is missing; the style 'side_by_side' needs it",
+            "tables.t.rows[0]: the key 'epsilon' is missing*",
         ),
         (
             {"rows": [{"entry": "ls", "epsilon": "1", "features": "pixels"}]},
-            "tables.t.rows[0].features: the style 'side_by_side' takes rows with entry, epsilon, label, published",
+            "tables.t.rows[0].features: unknown key; allowed here: entry, epsilon, label, published",
         ),
         ({"rows": [{"entry": "ls", "epsilon": "3"}]}, "tables.t.rows[0].epsilon: unknown epsilon '3'*"),
         ({"columns": [{"features": "pixel"}]}, "tables.t.columns[0].features: unknown feature set 'pixel'*"),
@@ -154,7 +158,7 @@ SIDE = {
         ),
         (
             {"style": "plain", "columns": GONE},
-            "tables.t.rows[0].epsilon: the style 'plain' takes rows with dataset, features, entry, label*",
+            "tables.t.rows[0].epsilon: unknown key*; allowed here: dataset, entry, epochs, features, label, published",
         ),
     ],
 )

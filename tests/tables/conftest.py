@@ -41,7 +41,13 @@ class Study:
     @property
     def results(self):
         """As tables read it."""
-        return Results.read(self.axes, self.summary, self.ledgers, self.metrics, audits=getattr(self, "audits", None))
+        return Results.read(
+            self.axes,
+            self.summary,
+            ledgers=self.ledgers,
+            metrics=self.metrics,
+            audits=getattr(self, "audits", {}),
+        )
 
     @staticmethod
     def ledger(epsilon, certified):
@@ -119,7 +125,7 @@ class PaperStudy:
     @property
     def results(self):
         """As tables read it."""
-        return Results.read(self.axes, self.summary, self.ledgers, self.metrics)
+        return Results.read(self.axes, self.summary, ledgers=self.ledgers, metrics=self.metrics)
 
     def set_ledger(self, cell, **changes):
         """Change a cell's ledger."""

@@ -5,8 +5,10 @@ import pytest
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.adjacency import ADJACENCIES
 from dpstudy.privacy.events import Event
-from dpstudy.tables.adjacencies import CSV_HEADER, build_adjacencies_table, lay_adjacencies
+from dpstudy.tables.build import build_table
+from dpstudy.tables.styles.tables.adjacencies import lay_adjacencies
 
 EVENT = Event("sum", "gaussian", 4.0, 1.0)
 
@@ -23,10 +25,12 @@ def certified(study):
 
 def test_a_line_a_cell_with_three_bounds(certified, compiles):
     tex, path = certified.folder / "t.tex", certified.folder / "t.csv"
-    build_adjacencies_table("t", {"caption": "Neighbours."}, certified.results, tex, path)
+    build_table("t", {"style": "adjacencies", "caption": "Neighbours."}, certified.results, tex, path)
     with open(path, newline="") as file:
         rows = list(csv.DictReader(file))
-    assert tuple(rows[0]) == CSV_HEADER and len(rows) == 10, "five cells of each kind of features at a finite epsilon"
+    assert list(rows[0])[4:] == ["delta", *ADJACENCIES] and len(rows) == 10, (
+        "five cells of each kind of features at a finite epsilon"
+    )
     first = next(row for row in rows if row["entry"] == "ls")
     # 1/4- and 1/2-Gaussian DP at delta 1e-5, computed with 50 digits elsewhere.
     assert float(first["add-remove-one"]) == float(first["zero-out"]) == pytest.approx(0.926341504, rel=1e-6)

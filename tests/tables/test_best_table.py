@@ -5,10 +5,10 @@ import dataclasses
 
 import pytest
 
-from dpstudy.tables import best
-from dpstudy.tables.best import CSV_HEADER, best_sheet
-from dpstudy.tables.build import build
+from dpstudy.tables.build import build_table
 from dpstudy.tables.published import find_all
+from dpstudy.tables.styles.tables import best
+from dpstudy.tables.styles.tables.best import CSV_HEADER
 
 PAPER = {"published": {"paper": "mehta2023", "table": "1"}}
 PAPER |= {"counterparts": {"cifar10": {"table": "3", "dataset": "CIFAR-10"}}}
@@ -20,7 +20,7 @@ def spec(study, **changes):
 
 def make(study, **changes):
     tex, table = study.folder / "b.tex", study.folder / "b.csv"
-    build("b", spec(study, **changes), study.results, tex, table)
+    build_table("b", spec(study, **changes), study.results, tex, table)
     with open(table, newline="") as file:
         return tex.read_text(), {(row["dataset"], row["epsilon"]): row for row in csv.DictReader(file)}
 
@@ -76,12 +76,12 @@ def test_a_higher_cited_result_is_not_the_papers(paper_study, monkeypatch):
 
 
 def test_the_sheet_shows_published_columns_only_where_there_are_any(paper_study):
-    sheet = best_sheet("b", spec(paper_study), paper_study.results)
+    sheet = best.STYLE.table("b", spec(paper_study), paper_study.results).sheets[0]
     assert sheet.header[:4] == ("Data set", "ε", "Previous", "Ours") and len(sheet.columns) == len(sheet.header) == 10
     assert sheet.blocks[0][1] == (
         *("", "1", "96.7", "96.5 ± 0.3", "DP-LS", "1", "ImageNet-21k"),
         *("98.8 (−2.3)", "DP-FC 10", "JFT-3B"),
     )
-    own = best_sheet("b", spec(paper_study, datasets=["own"]), paper_study.results)
+    own = best.STYLE.table("b", spec(paper_study, datasets=["own"]), paper_study.results).sheets[0]
     assert own.header == ("Data set", "ε", "Ours", "Method", "Epochs", "Features")
     assert own.blocks[0][0] == ("own", "0.01", "65.0 ± 0.3", "ours", "", "ImageNet-1k")

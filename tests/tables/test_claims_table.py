@@ -12,10 +12,11 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.evaluation.summary import cell_name, write_summary
 from dpstudy.provenance.hashes import config_hash
-from dpstudy.tables.build import SHEETS, build
+from dpstudy.tables.build import build_table
 from dpstudy.tables.claims.gather import gather
 from dpstudy.tables.claims.grid import Place
 from dpstudy.tables.results import Results
+from dpstudy.tables.styles.tables import claims
 
 ENTRIES = {"dp-ls": 1, "dp-ls-wide": 1, "dp-ls-shared": 1, "dp-adam-1": 1, "dp-adam-100": 100}
 LEVEL = {"dp-ls": 90.0, "dp-ls-wide": 91.0, "dp-ls-shared": 95.0, "dp-adam-1": 85.0, "dp-adam-100": 80.0}
@@ -58,7 +59,7 @@ def results(tmp_path_factory):
                 ledgers[name], metrics[name] = folder / name / "ledger.json", folder / name / "metrics.json"
                 cells.append(cell | {"metrics": metrics[name]})
     write_summary(cells, folder / "summary.csv", folder / "summary.parquet")
-    return Results.read(AXES, folder / "summary.csv", ledgers, metrics)
+    return Results.read(AXES, folder / "summary.csv", ledgers=ledgers, metrics=metrics)
 
 
 def _ledger(entry, epochs, epsilon):
@@ -73,8 +74,8 @@ def _ledger(entry, epochs, epsilon):
     }
 
 
-def build_table(results, spec, folder, name="t"):
-    build(name, spec, results, folder / f"{name}.tex", folder / f"{name}.csv")
+def built(results, spec, folder, name="t"):
+    build_table(name, spec, results, folder / f"{name}.tex", folder / f"{name}.csv")
     with open(folder / f"{name}.csv", newline="") as file:
         return (folder / f"{name}.tex").read_text(), list(csv.DictReader(file))
 
@@ -103,18 +104,18 @@ def test_cells_without_a_proved_epsilon_do_not_count(results, tmp_path):
 
 
 def test_the_claims_table(results, tmp_path):
-    tex, rows = build_table(results, SPEC, tmp_path)
+    tex, rows = built(results, SPEC, tmp_path)
     assert len(rows) == 35 and rows[0]["section"] == "Abstract; 1; 2.4"
     adam = rows[1]
     assert (adam["verdict"], adam["decided_by"]) == ("cannot be decided here", "")
     assert "LS over best of Adam: 4 of 4 for, 0 ties, 0 against; mean difference +6.00 ± 0.08" in adam["here"]
     assert r"Claims \& verdicts" in tex and r"\endhead" in tex
-    sheet = SHEETS["claims"]("t", SPEC, results)
+    sheet = claims.STYLE.table("t", SPEC, results).sheets[0]
     assert len(sheet.blocks[0]) == 35 and "35 claims" in sheet.notes[0]
 
 
 def test_the_ceiling_table(results, tmp_path):
-    tex, rows = build_table(results, CEILING, tmp_path)
+    tex, rows = built(results, CEILING, tmp_path)
     printed = [row for row in rows if row["kind"] == "published"]
     assert len(printed) == 8 * 8 * 8 and sum(int(row["above"]) for row in printed) == 59
     assert "59 of 492 printed accuracies" in tex and "77.2*" in tex
@@ -140,13 +141,13 @@ def test_the_ceiling_table(results, tmp_path):
 )
 def test_names_that_the_study_of_claims_does_not_have(results, tmp_path, spec, message):
     with pytest.raises(StudyError, match=message):
-        build_table(results, spec, tmp_path)
+        built(results, spec, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_long_tables_compile_with_booktabs_and_longtable(results, tmp_path, compiles):
-    build_table(results, SPEC, tmp_path, "claims")
-    build_table(results, CEILING, tmp_path, "ceiling")
+    built(results, SPEC, tmp_path, "claims")
+    built(results, CEILING, tmp_path, "ceiling")
     compiles(tmp_path, "claims", "ceiling", packages="booktabs,longtable")
 
 

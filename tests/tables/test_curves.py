@@ -9,8 +9,10 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_table
-from dpstudy.tables.curves import _cited, _read, build_curves, draw
+from dpstudy.tables.build import build_figure
 from dpstudy.tables.palette import COLOURS
+from dpstudy.tables.results import Results
+from dpstudy.tables.styles.figures.curve import _cited, _read, draw
 
 CELL = {"dataset": "mnist", "features": "pixels", "epsilon": "3"}
 LOW, HIGH = CELL | {"entry": "low"}, CELL | {"entry": "high", "label": "high rate"}
@@ -25,7 +27,7 @@ SPEC = {
 @pytest.fixture
 def files(tmp_path):
     """Two cells of two seeds, evaluated after steps 5 and 10 of q = 0.25."""
-    found = []
+    curves, metrics = {}, {}
     for entry, offset in (("low", 0.0), ("high", 10.0)):
         folder = tmp_path / f"mnist/pixels/{entry}/eps=3"
         rows = [
@@ -38,13 +40,14 @@ def files(tmp_path):
         folder.mkdir(parents=True)
         write_table(folder / "curve.parquet", pa.table(dict(zip(names, zip(*rows, strict=True), strict=True))))
         (folder / "metrics.json").write_text(json.dumps({"hyperparameters": {"sampling_rate": 0.25}}))
-        found += [str(folder / "curve.parquet"), str(folder / "metrics.json")]
-    return found
+        cell = f"mnist/pixels/{entry}/eps=3"
+        curves[cell], metrics[cell] = folder / "curve.parquet", folder / "metrics.json"
+    return Results(AXES, [], metrics=metrics, curves=curves)
 
 
 def build(files, folder, name, **changes):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_curves("f", SPEC | changes, AXES, files, *paths)
+    build_figure("f", SPEC | changes, files, *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 

@@ -6,10 +6,12 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_json
-from dpstudy.tables.disparity import build_disparity_table, disparity_sheet, lay_disparities
-from dpstudy.tables.disparity_figure import build_disparity_figure
+from dpstudy.tables.build import build_figure, build_table
+from dpstudy.tables.styles.tables.disparity import STYLE
+from dpstudy.tables.subgroups import lay_disparities
 
 SPEC = {
+    "style": "disparity",
     "column": "sex",
     "epsilons": ["2", "inf"],
     "rows": [{"features": "pixels", "entry": "ls", "label": "LS"}, {"features": "pixels", "entry": "dp-sgd"}],
@@ -46,11 +48,11 @@ def test_each_group_has_its_mean_and_the_gap_is_that_of_each_seed(grouped):
 
 def test_the_table_and_its_numbers(grouped):
     tex, path = grouped.folder / "t.tex", grouped.folder / "t.csv"
-    build_disparity_table("t", SPEC, grouped.results, tex, path)
+    build_table("t", SPEC, grouped.results, tex, path)
     with open(path, newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 16 and {row["column"] for row in rows} == {"sex"}
-    sheet = disparity_sheet("t", SPEC, grouped.results)
+    sheet = STYLE.table("t", SPEC, grouped.results).sheets[0]
     assert sheet.header == ("Method", "sex", "n", "ε = 2", "ε = ∞") and len(sheet.blocks) == 2
     first = sheet.blocks[0]
     assert [row[0] for row in first] == ["LS", "", "", ""] and [row[1] for row in first][3] == "best less worst"
@@ -68,12 +70,12 @@ def test_a_table_without_groups_says_what_is_missing(grouped):
 def test_what_is_claimed_and_not_proved_is_marked(grouped):
     entry = SPEC["rows"][0]["entry"]
     results = replace(grouped.results, axes=dict(grouped.results.axes) | {"claimed": [entry]})
-    labels = [row[0] for block in disparity_sheet("t", SPEC, results).blocks for row in block if row[0]]
+    labels = [row[0] for block in STYLE.table("t", SPEC, results).sheets[0].blocks for row in block if row[0]]
     assert [label.endswith(" (ε claimed)") for label in labels] == [row["entry"] == entry for row in SPEC["rows"]]
     results = replace(grouped.results, axes=dict(grouped.results.axes) | {"beyond": [entry]})
-    beyond = [row[0] for block in disparity_sheet("t", SPEC, results).blocks for row in block if row[0]]
+    beyond = [row[0] for block in STYLE.table("t", SPEC, results).sheets[0].blocks for row in block if row[0]]
     assert beyond == [label.replace("(ε claimed)", "(certifies more than ε)") for label in labels]
-    plain = [row[0] for block in disparity_sheet("t", SPEC, grouped.results).blocks for row in block]
+    plain = [row[0] for block in STYLE.table("t", SPEC, grouped.results).sheets[0].blocks for row in block]
     assert not any("claimed" in label or "certifies" in label for label in plain)
 
 
@@ -84,9 +86,9 @@ def test_groups_that_a_metric_cannot_compare_are_named_all_the_same(grouped):
         for row in content["seeds"]:
             row["groups"] = {"sex=F": {"n": 60}, "sex=M": {"n": 40}}
         write_json(path, content)
-    (sheet,) = [disparity_sheet("t", SPEC, grouped.results)]
+    (sheet,) = [STYLE.table("t", SPEC, grouped.results).sheets[0]]
     assert [row[1:4] for row in sheet.blocks[0]][1:] == [("F", "60", "–"), ("M", "40", "–")]
     assert "too few" in sheet.notes[-1]
     paths = [grouped.folder / f"empty.{kind}" for kind in ("pdf", "png", "csv")]
-    build_disparity_figure("f", SPEC, grouped.results.axes, grouped.metrics, *paths)
+    build_figure("f", SPEC, grouped.results, *paths)
     assert "sex,F,60,top1,,,,,3" in paths[2].read_text()

@@ -8,9 +8,10 @@ from matplotlib.colors import to_hex
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_json
 from dpstudy.report.page import Making, build_report
-from dpstudy.tables.disparity import lay_disparities
-from dpstudy.tables.disparity_figure import build_disparity_figure, draw
+from dpstudy.tables.build import build_figure
 from dpstudy.tables.palette import COLOURS
+from dpstudy.tables.styles.figures.disparity import draw
+from dpstudy.tables.subgroups import lay_disparities
 
 SPEC = {
     "style": "disparity",
@@ -37,7 +38,7 @@ def grouped(study):
 
 def build(study, name="f", **changes):
     paths = [study.folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_disparity_figure(name, SPEC | changes, study.axes, study.metrics, *paths)
+    build_figure(name, SPEC | changes, study.results, *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 

@@ -7,8 +7,11 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.summary import read_summary
-from dpstudy.tables.figures import RC, Series, build_figure, collect, draw
+from dpstudy.tables.build import build_figure
+from dpstudy.tables.drawing import RC
 from dpstudy.tables.palette import COLOURS
+from dpstudy.tables.series import Series
+from dpstudy.tables.styles.figures.epsilons import collect, draw
 
 SPEC = {
     "dataset": "mnist",
@@ -23,7 +26,7 @@ SPEC = {
 
 def build(study, name, spec=SPEC):
     paths = [study.folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_figure("f", spec, study.axes, study.summary, *paths)
+    build_figure("f", spec, study.results, *paths)
     return [path.read_bytes() for path in paths]
 
 

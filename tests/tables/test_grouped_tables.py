@@ -8,8 +8,8 @@ import pytest
 
 from dpstudy.core.files import read_json, write_json
 from dpstudy.tables import results
-from dpstudy.tables.build import build
-from dpstudy.tables.grouped import CSV_HEADER
+from dpstudy.tables.build import build_table
+from dpstudy.tables.styles.tables.grouped import CSV_HEADER
 
 PAPER = {"published": {"paper": "mehta2023"}, "counterparts": {"cifar10": {"table": "3", "dataset": "CIFAR-10"}}}
 DAGGER, DOUBLE = r"$^{\dagger}$", r"$^{\ddagger}$"
@@ -22,7 +22,7 @@ def spec(study, **changes):
 
 def make(study, **changes):
     tex, table = study.folder / "t.tex", study.folder / "t.csv"
-    build("t", spec(study, **changes), study.results, tex, table)
+    build_table("t", spec(study, **changes), study.results, tex, table)
     with open(table, newline="") as file:
         return tex.read_text(), list(csv.DictReader(file))
 
@@ -155,5 +155,5 @@ def test_the_ceiling_is_that_of_the_cells_ledger_and_classes(paper_study):
 def test_grouped_and_best_tables_compile_with_booktabs_alone(paper_study, compiles):
     make(paper_study, dataset=None, datasets=["cifar10", "own"])
     best = spec(paper_study) | {"style": "best", "caption": "Best"}
-    build("b", best, paper_study.results, paper_study.folder / "b.tex", paper_study.folder / "b.csv")
+    build_table("b", best, paper_study.results, paper_study.folder / "b.tex", paper_study.folder / "b.csv")
     compiles(paper_study.folder, "t", "b")

@@ -7,8 +7,8 @@ import pytest
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_json
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.tables.build import build as build_any
-from dpstudy.tables.latex import CSV_HEADER
+from dpstudy.tables.accuracies import CSV_HEADER
+from dpstudy.tables.build import build_table
 from dpstudy.tables.layout import lay_out
 from dpstudy.tables.markup import escape
 from dpstudy.tables.numbers import decimals, signed, significant
@@ -26,7 +26,7 @@ SPEC = {
 
 def build(study, spec=SPEC, name="t"):
     tex, table = study.folder / f"{name}.tex", study.folder / f"{name}.csv"
-    build_any(name, spec, study.results, tex, table)
+    build_table(name, spec, study.results, tex, table)
     with open(table, newline="") as file:
         return tex.read_text(), list(csv.DictReader(file))
 

@@ -6,9 +6,10 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
-from dpstudy.tables.build import build
-from dpstudy.tables.membership import lay_membership, membership_sheet
+from dpstudy.tables.attacked import lay_membership
+from dpstudy.tables.build import build_table
 from dpstudy.tables.results import Results
+from dpstudy.tables.styles.tables.membership import STYLE
 
 AXES = {"datasets": ["mnist"], "features": ["images"], "entries": ["lenet", "other"], "epsilons": ["1", "8", "inf"]}
 PRINTED = {"paper": "de2022", "table": "9", "method": "DP-SGD audit (|D|=100)", "metric": "eps_lower_bound"}
@@ -33,7 +34,7 @@ def results(tmp_path):
 
 
 def test_what_was_found_stands_beside_what_is_printed(results, tmp_path):
-    build("t", SPEC, results, tmp_path / "t.tex", tmp_path / "t.csv")
+    build_table("t", SPEC, results, tmp_path / "t.tex", tmp_path / "t.csv")
     tex = (tmp_path / "t.tex").read_text()
     one, eight = (line for line in tex.splitlines() if "& 0.66 &" in line)
     cells = [cell.strip(" \\") for cell in one.split("&")]
@@ -48,7 +49,7 @@ def test_what_was_found_stands_beside_what_is_printed(results, tmp_path):
 
 def test_without_a_counterpart_nothing_is_printed_beside(results):
     rows = [{"features": "images", "entry": "lenet", "label": "a hundred"}]
-    sheet = membership_sheet("t", SPEC | {"rows": rows, "epsilons": ["8"]}, results)
+    sheet = STYLE.table("t", SPEC | {"rows": rows, "epsilons": ["8"]}, results).sheets[0]
     assert sheet.blocks == ((("a hundred", "8", "3.99", "–", "0.66", "–", "0.25", "–", "0.47", "–"),),)
 
 

@@ -12,7 +12,9 @@ import dpstudy
 from dpstudy.core.errors import StudyError
 from dpstudy.features import shards
 from dpstudy.report.page import Making, build_report
-from dpstudy.tables.neighbours import BINS, build_neighbours, spacings
+from dpstudy.tables.build import build_figure
+from dpstudy.tables.results import Results
+from dpstudy.tables.styles.figures.neighbours import BINS, spacings
 
 SCRIPT = Path(dpstudy.__file__).parents[1] / "scripts" / "draw_figure.py"
 SPEC = {"style": "neighbours", "dataset": "toy", "features": "net", "title": "Spacing"}
@@ -76,7 +78,8 @@ def test_a_record_with_several_labels_belongs_to_each_of_its_classes(tmp_path):
 
 def build(folder, out, name="f", **changes):
     paths = [out / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_neighbours("f", SPEC | changes, folder, *paths)
+    results = Results({}, [], features={"toy/net": folder / "manifest.json"})
+    build_figure("f", SPEC | changes, results, *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 
@@ -124,9 +127,9 @@ def test_the_script_reads_beside_the_manifest_and_the_page_warns(tmp_path, study
     job = SimpleNamespace(
         log=[str(tmp_path / "logs" / "f.log")],
         wildcards=SimpleNamespace(figure="f"),
-        input=SimpleNamespace(features=[str(folder / "manifest.json"), str(folder / "part-00000.parquet")]),
+        input=SimpleNamespace(summary=study.summary),
         output=SimpleNamespace(**out),
-        params=SimpleNamespace(spec=SPEC),
+        params=SimpleNamespace(spec=SPEC, axes={}, documents={"features": {"toy/net": folder / "manifest.json"}}),
     )
     monkeypatch.syspath_prepend(SCRIPT.parent)
     runpy.run_path(str(SCRIPT), init_globals={"snakemake": job}, run_name="__main__")

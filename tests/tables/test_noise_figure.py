@@ -10,7 +10,8 @@ from dpstudy.privacy import gaussian
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise_levels import noise_level
 from dpstudy.privacy.published import tramer2021
-from dpstudy.tables.noise_figure import build_noise_figure
+from dpstudy.tables.build import build_figure
+from dpstudy.tables.results import Results
 
 FIGURE_6 = {"delta": "1e-5", "epochs": 60, "records": 50000}
 FIGURE_9 = {"records": 50000, "batch_size": 512, "epochs": 10}
@@ -24,7 +25,7 @@ def series(algorithm, epsilons, batch_sizes, accounting="tramer2021", **more):
 def build(folder, name, x, noise, *lines):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
     spec = {"style": "noise", "x": x, "noise": noise | {"series": list(lines)}, "title": "Noise"}
-    build_noise_figure("f", spec, *paths)
+    build_figure("f", spec, Results({}, []), *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 

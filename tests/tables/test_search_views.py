@@ -11,7 +11,8 @@ import pytest
 
 import dpstudy
 from dpstudy.core.errors import StudyError
-from dpstudy.tables.search_views import build_search_views
+from dpstudy.tables.build import build_figure
+from dpstudy.tables.results import Results
 from dpstudy.tuning.trials import Trial, write_trials
 
 SCRIPT = Path(dpstudy.__file__).parents[1] / "scripts" / "draw_figure.py"
@@ -67,7 +68,7 @@ def trials(tmp_path):
 
 def build(trials, folder, name="f", **changes):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_search_views(name, SPEC | changes, AXES, trials, *paths)
+    build_figure(name, SPEC | changes, Results(AXES, [], trials=trials), *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 
@@ -117,12 +118,13 @@ def test_a_value_whose_trials_all_failed_is_not_drawn(trials, tmp_path):
         build(trials, tmp_path, searches=[CNN], panels=[{"by": "batch_size"}])
 
 
-def test_the_script_draws_a_figure_of_searches(trials, tmp_path, monkeypatch):
+def test_the_script_draws_a_figure_of_searches(trials, study, tmp_path, monkeypatch):
     outputs = {kind: str(tmp_path / f"script.{kind}") for kind in ("pdf", "png", "csv")}
     snakemake = SimpleNamespace(
         log=[str(tmp_path / "log")],
         wildcards=SimpleNamespace(figure="f"),
-        params=SimpleNamespace(spec=SPEC, axes=AXES, trials=trials),
+        input=SimpleNamespace(summary=study.summary),
+        params=SimpleNamespace(spec=SPEC, axes=AXES, documents={"trials": trials}),
         output=SimpleNamespace(**outputs),
     )
     monkeypatch.syspath_prepend(SCRIPT.parent)

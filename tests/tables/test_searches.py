@@ -6,8 +6,9 @@ import statistics
 import pytest
 
 from dpstudy.core.errors import StudyError
+from dpstudy.tables.build import build_table
 from dpstudy.tables.results import Results
-from dpstudy.tables.searches import build_search_table, search_sheet
+from dpstudy.tables.styles.tables.search import STYLE
 from dpstudy.tuning.trials import Trial, write_trials
 
 SPACE = {"learning_rate": {"choices": [0.25, 0.5, 1, 2]}}
@@ -31,12 +32,12 @@ def results(tmp_path):
             for i, v in enumerate(values)
         ]
         write_trials(path, trials, SPACE)
-    return Results({}, [], {}, {}, paths)
+    return Results({}, [], trials=paths)
 
 
 def build(results, tmp_path, *rows):
     spec = {"style": "search", "caption": "Robustness", "searches": list(rows)}
-    build_search_table("t", spec, results, tmp_path / "t.tex", tmp_path / "t.csv")
+    build_table("t", spec, results, tmp_path / "t.tex", tmp_path / "t.csv")
     with open(tmp_path / "t.csv", newline="") as file:
         return spec, list(csv.DictReader(file))
 
@@ -54,7 +55,7 @@ def test_statistics_are_over_all_trials_of_all_cells_but_those_that_failed(resul
 def test_published_statistics_stand_beside(results, tmp_path):
     spec, (found,) = build(results, tmp_path, row("sn", published=PUBLISHED))
     assert [found[f"published_{name}"] for name in ("min", "max", "median", "mad")] == ["96.8", "98.8", "98.4", "0.2"]
-    sheet = search_sheet("t", spec, results)
+    sheet = STYLE.table("t", spec, results).sheets[0]
     assert sheet.blocks[0][0] == (
         "mnist",
         "SN + linear",

@@ -6,8 +6,10 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
+from dpstudy.tables.build import build_figure
 from dpstudy.tables.palette import COLOURS, MARKERS
-from dpstudy.tables.settings_figure import _points, build_settings_figure, draw
+from dpstudy.tables.results import Results
+from dpstudy.tables.styles.figures.settings import _points, draw
 
 BATCHES = {"batch-256": (256, 1250, 0.25), "batch-1024": (1024, 2500, 1.0), "batch-4096": (4096, 2500, 4.0)}
 COPIES = {"copies-0": 0, "copies-1": 1, "copies-16": 16}
@@ -42,7 +44,7 @@ def metrics(tmp_path):
 
 def build(metrics, folder, name="f", **changes):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_settings_figure(name, SPEC | changes, metrics, *paths)
+    build_figure(name, SPEC | changes, Results({}, [], metrics=metrics), *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 

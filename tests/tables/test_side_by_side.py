@@ -7,10 +7,12 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_json
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.report.page import Making, build_report
-from dpstudy.tables.side_by_side import build_side_by_side, side_by_side_sheet
+from dpstudy.tables.build import build_table
+from dpstudy.tables.styles.tables.side_by_side import STYLE
 
 PAPER = {"paper": "anon_smoothing", "table": "1"}
 SPEC = {
+    "style": "side_by_side",
     "dataset": "mnist",
     "caption": "Backbones",
     "columns": [
@@ -32,7 +34,7 @@ def claim(study, features, entry, epsilon, guarantee, certified=None):
 
 
 def test_a_row_per_entry_and_epsilon_a_column_per_feature_set(study):
-    sheet = side_by_side_sheet("t", SPEC, study.results)
+    sheet = STYLE.table("t", SPEC, study.results).sheets[0]
     assert sheet.header == ("Method", "ResNet-18", "scatternet") and sheet.columns == "lcc"
     assert sheet.blocks == (
         (
@@ -55,7 +57,7 @@ def test_intervals_stand_in_a_row_of_their_own(study):
     metrics = read_json(study.metrics[name])
     metrics["seeds"] = [seed | {"top1_low": 90.0, "top1_high": 92.25} for seed in metrics["seeds"]]
     write_json(study.metrics[name], metrics)
-    sheet = side_by_side_sheet("t", SPEC, study.results)
+    sheet = STYLE.table("t", SPEC, study.results).sheets[0]
     assert sheet.blocks[0][1:3] == (("DP-SGD, 0.5", "91.1 ± 0.4", "96.1 ± 0.4"), ("interval", "89.7–92.6", ""))
     assert len(sheet.blocks[0]) == 5 and any(note.startswith("Intervals: 95 %") for note in sheet.notes)
 
@@ -64,7 +66,7 @@ def test_what_is_less_than_proved_is_marked_and_more_than_the_target_is_told(stu
     claim(study, "pixels", "dp-sgd", "2", "claimed")
     claim(study, "scatternet", "dp-sgd", "2", "none")
     claim(study, "scatternet", "dp-sgd", "0.5", "proved", 0.61237)
-    sheet = side_by_side_sheet("t", SPEC, study.results)
+    sheet = STYLE.table("t", SPEC, study.results).sheets[0]
     assert sheet.blocks[0][3] == ("dp-sgd, ε = 2", "93.1 ± 0.4†", "98.1 ± 0.4‡")
     assert "no guarantee" not in sheet.blocks[0][0] and "‡" not in "".join(sheet.blocks[0][0])  # inf goes without
     assert sheet.notes[3:5] == ("† guarantee claimed by its authors, not proved.", "‡ no guarantee.")
@@ -74,13 +76,13 @@ def test_what_is_less_than_proved_is_marked_and_more_than_the_target_is_told(stu
 def test_a_missing_cell_keeps_its_published_number(study):
     rows = [SPEC["rows"][0], {"entry": "ls", "epsilon": "3", "published": PAPER | {"method": "DP-SGD"}}]
     study.axes = study.axes | {"epsilons": ["3", *study.axes["epsilons"]]}
-    assert side_by_side_sheet("t", SPEC | {"rows": rows}, study.results).blocks[0][1][1:] == ("– (77.8)", "–")
+    assert STYLE.table("t", SPEC | {"rows": rows}, study.results).sheets[0].blocks[0][1][1:] == ("– (77.8)", "–")
 
 
 def test_the_files(study):
     claim(study, "pixels", "dp-sgd", "2", "claimed")
     tex, path = study.folder / "t.tex", study.folder / "t.csv"
-    build_side_by_side("t", SPEC, study.results, tex, path)
+    build_table("t", SPEC, study.results, tex, path)
     text = tex.read_text()
     assert r"93.1 $\pm$ 0.4 (93.2)" in text and r"93.1 $\pm$ 0.4$^{\dagger}$" in text and "†" not in text
     with open(path, newline="") as file:
@@ -105,6 +107,6 @@ def test_it_is_on_the_page(study):
 
 def test_nothing_at_all_is_an_error(study):
     with pytest.raises(StudyError, match="table t: the study has none of its cells, or 'top1' in none of them"):
-        side_by_side_sheet("t", SPEC | {"rows": SPEC["rows"][2:3]}, study.results)
+        STYLE.table("t", SPEC | {"rows": SPEC["rows"][2:3]}, study.results).sheets[0]
     with pytest.raises(StudyError, match="table t: features 'pixel' is not in the study"):
-        side_by_side_sheet("t", SPEC | {"columns": [{"features": "pixel"}]}, study.results)
+        STYLE.table("t", SPEC | {"columns": [{"features": "pixel"}]}, study.results).sheets[0]

@@ -7,7 +7,8 @@ import pytest
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_json
 from dpstudy.evaluation.summary import write_summary
-from dpstudy.tables.sizes import build_sizes
+from dpstudy.tables.build import build_figure
+from dpstudy.tables.results import Results
 
 SIZES = {"small": 10_000, "whole": 50_000, "odd": 12_345}
 LINES = [
@@ -39,7 +40,7 @@ def files(tmp_path):
 
 def build(files, folder, name="f", **changes):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_sizes(name, SPEC | changes, AXES, *files, *paths)
+    build_figure(name, SPEC | changes, Results.read(AXES, files[0], ledgers=files[1]), *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 

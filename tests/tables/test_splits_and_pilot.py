@@ -5,10 +5,10 @@ import csv
 import pytest
 
 from dpstudy.core.files import write_json
-from dpstudy.tables.build import build
-from dpstudy.tables.pilot import pilot_sheet
+from dpstudy.tables.build import build_table
 from dpstudy.tables.results import Results
-from dpstudy.tables.splits import lay_splits, splits_sheet
+from dpstudy.tables.styles.tables import pilot, splits
+from dpstudy.tables.styles.tables.splits import lay_splits
 
 AXES = {"datasets": ["cifar10", "mnist"], "features": ["images"], "entries": ["lenet"], "epsilons": ["1", "8"]}
 
@@ -22,8 +22,8 @@ def rows_of(path):
 def sized(tmp_path):
     sizes = {"cifar10": {"train": 45_000, "validation": 5_000, "test": 10_000}, "mnist": {"train": 100, "test": 10_000}}
     paths: dict = {}
-    for dataset, splits in sizes.items():
-        for split, rows in splits.items():
+    for dataset, counts in sizes.items():
+        for split, rows in counts.items():
             path = tmp_path / dataset / f"{split}.json"
             write_json(path, {"rows": rows, "classes": [str(label) for label in range(10)]})
             paths.setdefault(dataset, {})[split] = path
@@ -34,14 +34,22 @@ SPLITS = {"style": "splits", "paper": "de2022", "counterparts": {"cifar10": {"da
 
 
 def test_splits_stand_beside_the_papers(sized, tmp_path):
-    build("t", SPLITS, sized, tmp_path / "t.tex", tmp_path / "t.csv")
+    build_table("t", SPLITS, sized, tmp_path / "t.tex", tmp_path / "t.csv")
     first, second = rows_of(tmp_path / "t.csv")
     assert [first[key] for key in ("train", "published_train", "validation", "published_validation")] == [
         *("45000", "45000", "5000", "5000")
     ]
     assert (first["classes"], first["test"], first["published_test"]) == ("10", "10000", "10000")
     assert (second["train"], second["validation"], second["published_train"]) == ("100", "", "")
-    assert splits_sheet("t", SPLITS, sized).blocks[0][1] == ("mnist", "10", "100", *"–––", "10,000", "–")
+    (sheet,) = splits.STYLE.table("t", SPLITS, sized).sheets
+    assert sheet.blocks[0][1] == (
+        "mnist",
+        "10",
+        "100",
+        *"–––",
+        "10,000",
+        "–",
+    )
     assert r"45,000 & 45,000 & 5,000 & 5,000 & 10,000 & 10,000" in (tmp_path / "t.tex").read_text()
 
 
@@ -87,7 +95,7 @@ PILOT = {"style": "pilot", "paper": "de2022", "dataset": "mnist", "rows": [{"fea
 
 
 def test_every_setting_that_was_tried_is_in_the_csv(attacked, tmp_path):
-    build("t", PILOT, attacked, tmp_path / "t.tex", tmp_path / "t.csv")
+    build_table("t", PILOT, attacked, tmp_path / "t.tex", tmp_path / "t.csv")
     rows = rows_of(tmp_path / "t.csv")
     assert len(rows) == 8 and [row["chosen"] for row in rows[:4]] == ["1", "0", "0", "0"]
     assert (rows[5]["epsilon"], rows[5]["learning_rate"], rows[5]["batch_size"]) == ("8", "0.5", "64")
@@ -95,7 +103,7 @@ def test_every_setting_that_was_tried_is_in_the_csv(attacked, tmp_path):
 
 
 def test_the_grids_stand_beside_the_papers(attacked):
-    sheet = pilot_sheet("t", PILOT, attacked)
+    sheet = pilot.STYLE.table("t", PILOT, attacked).sheets[0]
     assert sheet.blocks[0] == (("100", "blank, noise", "0.1, 0.5", "1", "50", "64"),)
     many, few = sheet.blocks[1]
     assert many[0] == "paper, |D|=60K" and many[2:5] == ("0.1, 0.5, 1.0", "0.1, 1.0, 10.0", "500, 1000")

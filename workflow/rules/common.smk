@@ -45,6 +45,7 @@ from dpstudy.cell.bound_before import BoundBefore
 from dpstudy.provenance.code import WORKFLOW, closure, relative
 from dpstudy.provenance.imports import read_imports
 from dpstudy.config.origins import UNMATCHED, publics_trained_on
+from dpstudy.plan import documents as plan_documents
 from dpstudy.plan.outside import inherited_choices, is_chosen, is_planted, outside_ledger
 from dpstudy.cell.errata import own_rows
 from dpstudy.cell.paid_models import Due, PaidModels, guard
@@ -52,9 +53,8 @@ from dpstudy.provenance.hashes import cell_fingerprint, config_hash, evaluation_
 from dpstudy.config.public_points import reads_public
 from dpstudy.provenance.records import RECORDS, keep_records, outdate, record_own_jobs, unrecorded
 from dpstudy.schema.methods import method_schema
-from dpstudy.config.selected_cells import series_cells
+from dpstudy.config.narrowing import study_of
 from dpstudy.config.tuned import PAID_TUNING, pays, unpaid_searches
-from dpstudy.tables.claims.names import roles_of
 from dpstudy.tables.pdflatex import find_latex
 
 name_workflow()

@@ -9,7 +9,7 @@ localrules:
 rule write_paper:
     input:
         template=relative(WORKFLOW / "report" / "paper.tex.j2"),
-        code=code("write_paper.py"),
+        code=code("write_paper.py", *style_modules("figures", STUDY["figures"])),
     output:
         "results/tables/all.tex",
     log:
@@ -23,7 +23,7 @@ rule write_paper:
         mem_mb=peak(200),
         runtime=grown(10),
     params:
-        library=library("write_paper.py"),
+        library=library("write_paper.py", *style_modules("figures", STUDY["figures"])),
         study=lambda wildcards: STUDY["study"],
         question=lambda wildcards: STUDY.get("question", ""),
         axes=lambda wildcards: axes(),

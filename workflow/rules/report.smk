@@ -3,10 +3,8 @@
 
 rule judge_claims:
     input:
-        summary=lambda wildcards: ["results/summary.parquet"] if claims_table(wildcards.paper)[0] else [],
-        documents=lambda wildcards: [
-            path for paths in claims_documents(wildcards.paper).values() for path in paths.values()
-        ],
+        summary=lambda wildcards: ["results/summary.parquet"] if claims_table(wildcards.paper) else [],
+        documents=lambda wildcards: document_files("tables", claims_table(wildcards.paper)),
         published=published_files(),
         code=code("judge_claims.py"),
     output:
@@ -23,10 +21,10 @@ rule judge_claims:
         runtime=grown(30),
     params:
         library=library("judge_claims.py"),
-        table=lambda wildcards: claims_table(wildcards.paper)[0],
-        spec=lambda wildcards: claims_table(wildcards.paper)[1],
-        axes=lambda wildcards: axes() if claims_table(wildcards.paper)[0] else {},
-        documents=lambda wildcards: claims_documents(wildcards.paper),
+        table=lambda wildcards: "".join(claims_table(wildcards.paper)),
+        spec=lambda wildcards: next((STUDY["tables"][name] for name in claims_table(wildcards.paper)), None),
+        axes=lambda wildcards: axes() if claims_table(wildcards.paper) else {},
+        documents=lambda wildcards: documents("tables", claims_table(wildcards.paper)),
     script:
         "../scripts/judge_claims.py"
 
@@ -36,18 +34,17 @@ rule build_report:
         summary="results/summary.parquet",
         ledgers=cell_files("ledger.json"),
         metrics=cell_files("metrics.json"),
-        trials=list(searches_of(STUDY["tables"].values()).values()),
-        curves=list(curves_of(STUDY["tables"].values()).values()),
+        documents=document_files("tables", STUDY["tables"]),
         totals="results/privacy/total.json",
         certificates=certificates(),
         audits=list(audits().values()),
-        black_boxes=list(black_boxes_of(STUDY["tables"].values()).values()),
-        splits=manifests_of(STUDY["tables"].values()),
         claims=[f"results/claims/{paper}.json" for paper in STUDY["report"]["claims"]],
         figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
         published=published_files(),
         templates=report_templates(),
-        code=code("build_report.py"),
+        code=code(
+            "build_report.py", *style_modules("tables", STUDY["tables"]), *style_modules("figures", STUDY["figures"])
+        ),
     output:
         report("results/report/index.html", caption="../report/report.rst", category="Report"),
     log:
@@ -61,20 +58,17 @@ rule build_report:
         mem_mb=peak(memory(175, 8)),
         runtime=grown(30),
     params:
-        library=library("build_report.py"),
+        library=library(
+            "build_report.py", *style_modules("tables", STUDY["tables"]), *style_modules("figures", STUDY["figures"])
+        ),
         study=lambda wildcards: STUDY["study"],
         config_hash=config_hash(STUDY),
         question=lambda wildcards: STUDY.get("question", ""),
         axes=lambda wildcards: axes(),
         tables=lambda wildcards: STUDY["tables"],
         figures=lambda wildcards: STUDY["figures"],
-        ledgers=cell_paths("ledger.json"),
-        metrics=cell_paths("metrics.json"),
-        trials=searches_of(STUDY["tables"].values()),
-        curves=curves_of(STUDY["tables"].values()),
-        audits=audits(),
-        black_boxes=black_boxes_of(STUDY["tables"].values()),
-        splits=splits_in(STUDY["tables"].values()),
+        documents=documents("tables", STUDY["tables"])
+        | {"ledgers": cell_paths("ledger.json"), "metrics": cell_paths("metrics.json"), "audits": audits()},
         public_tests={name: test_is_public(dataset) for name, dataset in STUDY["datasets"].items()},
         dedup={
             public: {key: STUDY["dedup"][key] for key in ("drop", "method")} | {"rule": rule_options()}

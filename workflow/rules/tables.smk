@@ -4,15 +4,9 @@
 rule build_table:
     input:
         summary="results/summary.parquet",
-        ledgers=cell_files("ledger.json"),
-        metrics=cell_files("metrics.json"),
-        trials=lambda wildcards: list(searches_of([STUDY["tables"][wildcards.table]]).values()),
-        curves=lambda wildcards: list(curves_of([STUDY["tables"][wildcards.table]]).values()),
-        audits=lambda wildcards: list(audits_of([STUDY["tables"][wildcards.table]]).values()),
-        black_boxes=lambda wildcards: list(black_boxes_of([STUDY["tables"][wildcards.table]]).values()),
-        splits=lambda wildcards: manifests_of([STUDY["tables"][wildcards.table]]),
+        documents=lambda wildcards: document_files("tables", [wildcards.table]),
         published=published_files(),
-        code=code("build_table.py"),
+        code=lambda wildcards: code("build_table.py", *style_modules("tables", [wildcards.table])),
     output:
         tex=report("results/tables/{table}.tex", caption="../report/table.rst", category="Tables"),
         csv="results/tables/{table}.csv",
@@ -27,16 +21,10 @@ rule build_table:
         mem_mb=peak(table_memory),
         runtime=grown(30),
     params:
-        library=library("build_table.py"),
+        library=lambda wildcards: library("build_table.py", *style_modules("tables", [wildcards.table])),
         spec=lambda wildcards: STUDY["tables"][wildcards.table],
         axes=axes(),
-        ledgers=cell_paths("ledger.json"),
-        metrics=cell_paths("metrics.json"),
-        trials=lambda wildcards: searches_of([STUDY["tables"][wildcards.table]]),
-        curves=lambda wildcards: curves_of([STUDY["tables"][wildcards.table]]),
-        audits=lambda wildcards: audits_of([STUDY["tables"][wildcards.table]]),
-        black_boxes=lambda wildcards: black_boxes_of([STUDY["tables"][wildcards.table]]),
-        splits=lambda wildcards: splits_in([STUDY["tables"][wildcards.table]]),
+        documents=lambda wildcards: documents("tables", [wildcards.table]),
     script:
         "../scripts/build_table.py"
 
@@ -44,13 +32,9 @@ rule build_table:
 rule draw_figure:
     input:
         summary="results/summary.parquet",
-        curves=lambda wildcards: curve_files(wildcards.figure),
-        trials=lambda wildcards: list(searches_of([STUDY["figures"][wildcards.figure]]).values()),
-        ledgers=lambda wildcards: list(sized_ledgers(wildcards.figure).values()),
-        metrics=lambda wildcards: list(grouped_metrics(wildcards.figure).values()),
-        features=lambda wildcards: neighbour_files(wildcards.figure),
+        documents=lambda wildcards: document_files("figures", [wildcards.figure]),
         published=relative(WORKFLOW / "published" / "results.csv"),
-        code=code("draw_figure.py"),
+        code=lambda wildcards: code("draw_figure.py", *style_modules("figures", [wildcards.figure])),
     output:
         pdf="results/figures/{figure}.pdf",
         png=report("results/figures/{figure}.png", caption="../report/figure.rst", category="Figures"),
@@ -66,11 +50,9 @@ rule draw_figure:
         mem_mb=peak(memory(255, 6)),
         runtime=grown(30),
     params:
-        library=library("draw_figure.py"),
+        library=lambda wildcards: library("draw_figure.py", *style_modules("figures", [wildcards.figure])),
         spec=lambda wildcards: STUDY["figures"][wildcards.figure],
         axes=axes(),
-        trials=lambda wildcards: searches_of([STUDY["figures"][wildcards.figure]]),
-        ledgers=lambda wildcards: sized_ledgers(wildcards.figure),
-        metrics=lambda wildcards: grouped_metrics(wildcards.figure),
+        documents=lambda wildcards: documents("figures", [wildcards.figure]),
     script:
         "../scripts/draw_figure.py"

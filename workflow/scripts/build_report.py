@@ -10,10 +10,9 @@ from dpstudy.tables.results import Results
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         params, files = snakemake.params, snakemake.input
-        documents = (params.ledgers, params.metrics, params.trials, params.curves, params.audits, params.black_boxes)
         build_report(
             params.study,
-            Results.read(params.axes, files.summary, *documents, params.splits),
+            Results.read(params.axes, files.summary, **params.documents),
             params.tables,
             params.figures,
             {name: f"results/figures/{name}.png" for name in params.figures},

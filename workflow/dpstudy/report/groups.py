@@ -5,10 +5,10 @@ from operator import itemgetter
 
 from dpstudy.core.files import read_json
 from dpstudy.evaluation.metrics import METRICS
-from dpstudy.tables.disparity import GAP, WHOLE, Score, lay_disparities
 from dpstudy.tables.names import marked
 from dpstudy.tables.numbers import decimals
 from dpstudy.tables.results import Results
+from dpstudy.tables.subgroups import GAP, WHOLE, Score, lay_disparities
 
 
 def describe_groups(results: Results) -> list[dict]:

@@ -1,6 +1,6 @@
 """The contents of a table: rows of (data set, features, method entry), columns of epsilon, as the papers lay them out.
 
-`lay_out` gathers the numbers; latex.py, grouped.py and report.py print what it returns.
+`lay_out` gathers the numbers; styles and the report print what it returns.
 """
 
 import logging
@@ -134,7 +134,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A laid-out table; `private_tests` are those of its data sets whose test split holds private records."""
+    """A laid-out table; `private_tests` are those of its data sets whose test split holds private records, and `heads`
+    stand above its columns where these are no epsilons."""
 
     name: str
     caption: str
@@ -143,6 +144,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     private_tests: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from dpstudy.tables.claims.scores import Point, Run, Scores, Search
 from dpstudy.tables.names import check_names
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
-from dpstudy.tables.searches import BY_LABEL, STATISTICS, lay_searches, pooled
+from dpstudy.tables.trials import BY_LABEL, STATISTICS, lay_searches, pooled
 
 PAPERS = {
     printed.paper: printed
