@@ -6,7 +6,7 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import aggregate
-from dpstudy.evaluation.metrics import evaluate
+from dpstudy.evaluation.evaluate import evaluate
 
 TEN = [str(i) for i in range(10)]
 
@@ -110,7 +110,8 @@ def test_bad_input_is_named(scores, labels, metric, message):
 
 def test_top1_does_not_import_scikit_learn():
     code = (
-        "import sys, numpy as np; from dpstudy.evaluation.metrics import evaluate; import dpstudy.evaluation.aggregate;"
+        "import sys, numpy as np; import dpstudy.evaluation.aggregate;"
+        "from dpstudy.evaluation.evaluate import evaluate;"
         "evaluate(np.eye(6), np.arange(6), ['top1', 'top5'], list('abcdef')); sys.exit('sklearn' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from dpstudy import methods
+from dpstudy.cell.monitor import CURVES
 from dpstudy.core.arrays import has_driver
 from dpstudy.core.errors import StudyError
+from dpstudy.evaluation.metrics import modules
 from dpstudy.features import extractor_modules, shards
 from dpstudy.methods import module_name
 from dpstudy.provenance.code import PACKAGE, closure
@@ -338,3 +340,12 @@ def test_every_job_is_told_a_hash_of_the_code_that_it_runs_on():
             assert said == re.sub(r"\bcode\(", "library(", asked), name
         told += 1
     assert told >= 25
+
+
+def test_a_metric_is_declared_by_its_name_and_curves_declare_theirs():
+    """So that one more makes nothing stale, and an edit of one only what measures or prints it."""
+    folder = PACKAGE / "evaluation" / "metrics"
+    for script in ("score_cell.py", "summarise_cells.py", "build_table.py"):
+        assert declared(script) & set(folder.glob("*.py")) == {folder / "__init__.py"}, script
+    assert declared("score_cell.py", *modules(["auc"])) & {folder / "auc.py", folder / "top1.py"} == {folder / "auc.py"}
+    assert {folder / f"{name}.py" for name in CURVES} <= declared("train_cell.py")

@@ -28,6 +28,7 @@ from dpstudy.data.own_names import BLOCK_BYTES
 from dpstudy.data.readers import CROPPING
 from dpstudy.data.shard_size import shard_size, unpacked_bytes
 from dpstudy.core.errors import StudyError
+from dpstudy.evaluation.metrics import modules as metric_modules
 from dpstudy.evaluation.on_training import ON_TRAINING, UNPAID
 from dpstudy.features import extractor_modules
 from dpstudy.core.files import write_json
@@ -128,6 +129,11 @@ def library(script, *modules):
     """A hash of the same, for a job's parameters: of an input Snakemake looks at the content only where its time is later
     than the output's, and code of another version may be older than what the present one made."""
     return library_hash(code(script, *modules))
+
+
+def metric_code(*more):
+    """The modules of the study's metrics, and of others, which scripts find by name."""
+    return metric_modules([*STUDY["evaluation"]["metrics"], *more])
 
 
 @functools.cache

@@ -6,7 +6,7 @@ rule score_cell:
     input:
         run=f"results/cells/{CELL}/run.json",
         scores=score_files,
-        code=code("score_cell.py"),
+        code=code("score_cell.py", *metric_code()),
     output:
         metrics=f"results/cells/{CELL}/metrics.json",
     log:
@@ -21,7 +21,7 @@ rule score_cell:
         runtime=grown(60),
     params:
         evaluation=asked_of_scores(),
-        library=library("score_cell.py"),
+        library=library("score_cell.py", *metric_code()),
     script:
         "../scripts/score_cell.py"
 
@@ -62,7 +62,7 @@ rule summarise_cells:
         metrics=cell_files("metrics.json"),
         certificates=certificates(),
         data=data_of_all(),
-        code=code("summarise_cells.py"),
+        code=code("summarise_cells.py", *metric_code()),
     output:
         csv="results/summary.csv",
         parquet="results/summary.parquet",
@@ -77,7 +77,7 @@ rule summarise_cells:
         mem_mb=peak(memory(140, 8)),
         runtime=grown(30),
     params:
-        library=library("summarise_cells.py"),
+        library=library("summarise_cells.py", *metric_code()),
         cells=[[cell.dataset, cell.features, cell.entry, cell.epsilon] for cell in CELLS],
         expected=lambda wildcards: expected_makers(),
     script:

@@ -76,7 +76,8 @@ def cell_code(wildcards, script="train_cell.py"):
     """The file that lists what `method_code` finds for a cell."""
     options = options_of(wildcards)
     paid = f"-{options['tuning']['pay']}" if pays(options) else ""
-    name = f"results/code/{os.path.splitext(script)[0]}/{options['method']}{paid}.sha256"
+    by = f"-{STUDY['evaluation']['metrics'][0]}" if script == "tune_entry.py" else ""  # another study may use another
+    name = f"results/code/{os.path.splitext(script)[0]}/{options['method']}{paid}{by}.sha256"
     files = method_code(options, script)
     try:
         return list_code(files, name)
@@ -87,6 +88,8 @@ def cell_code(wildcards, script="train_cell.py"):
 def method_code(options, script="train_cell.py"):
     """The script, a cell's method, what they import, and what a job runs beside them."""
     beside = ["dpstudy.jobs.rank"] if method_schema(options["method"]).get("x-per-seed") else []
+    if pays(options) or script == "tune_entry.py":
+        beside += metric_modules(STUDY["evaluation"]["metrics"][:1])  # which searches maximise
     if pays(options):
         beside += [PAID_TUNING, f"{PAID_TUNING}_{options['tuning']['pay']}"]
     return code(script, module_name(options["method"]), *beside)
@@ -106,7 +109,7 @@ def bundle_code(wildcards):
     """The script of a bundle, and what a bundle may be of: every kind of model, and the extractor."""
     models = [module for module, _ in MODELS.values()]
     extractor = STUDY["features"][wildcards.features]["extractor"]
-    return code("write_bundle.py", *models, *extractor_modules(extractor))
+    return code("write_bundle.py", *models, *extractor_modules(extractor), *metric_code())
 
 
 def tuning_code(wildcards):
@@ -193,7 +196,7 @@ def asked_of_scores():
 @functools.cache
 def evaluation_hash():
     """A hash of the same, and of the code that answers."""
-    return evaluation_fingerprint(asked_of_scores(), library("score_cell.py"))
+    return evaluation_fingerprint(asked_of_scores(), library("score_cell.py", *metric_code()))
 
 
 @functools.cache

@@ -6,7 +6,7 @@ rule judge_claims:
         summary=lambda wildcards: ["results/summary.parquet"] if claims_table(wildcards.paper) else [],
         documents=lambda wildcards: document_files("tables", claims_table(wildcards.paper)),
         published=published_files(),
-        code=code("judge_claims.py"),
+        code=code("judge_claims.py", *metric_code()),
     output:
         "results/claims/{paper}.json",
     log:
@@ -20,7 +20,7 @@ rule judge_claims:
         mem_mb=peak(lambda wildcards, input: int(CLAIMS_MB[wildcards.paper] + 8 * input.size_mb)),
         runtime=grown(30),
     params:
-        library=library("judge_claims.py"),
+        library=library("judge_claims.py", *metric_code()),
         table=lambda wildcards: "".join(claims_table(wildcards.paper)),
         spec=lambda wildcards: next((STUDY["tables"][name] for name in claims_table(wildcards.paper)), None),
         axes=lambda wildcards: axes() if claims_table(wildcards.paper) else {},

@@ -15,8 +15,9 @@ def document_files(kind, names):
 
 
 def style_modules(kind, names):
-    """The modules of the styles of some tables or figures."""
-    return plan_documents.style_modules(kind, [STUDY[kind][name] for name in names])
+    """The modules of some tables or figures that scripts find by name: of their styles, and of metrics."""
+    specs = [STUDY[kind][name] for name in names]
+    return plan_documents.style_modules(kind, specs) + metric_code(*(spec["metric"] for spec in specs))
 
 
 def audits():

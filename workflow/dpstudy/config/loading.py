@@ -19,6 +19,7 @@ from dpstudy.config.tuned import check_tuned
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.data.bands import check_entries
+from dpstudy.evaluation import metrics
 from dpstudy.evaluation.on_training import check_on_training
 from dpstudy.schema.messages import check_known as _known
 from dpstudy.schema.methods import hyperparameters, method_names, method_schema
@@ -40,6 +41,8 @@ def load(raw: dict) -> dict:
         if features["extractor"] == "timm":
             features.setdefault("scaling", "model")
     fill_defaults(config, schema("config"), schema("config"))
+    for number, name in enumerate(config["evaluation"]["metrics"]):
+        _known(f"evaluation.metrics[{number}]", name, metrics.names(), "metric")
     fill_specs(config)
     known = method_names()
     for name, entry in config["methods"].items():

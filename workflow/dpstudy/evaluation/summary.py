@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table, sha256, write_table
 from dpstudy.evaluation.csv_file import unguarded, write_csv
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import ordered
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -164,7 +164,6 @@ def _rows(metrics: dict) -> list[dict]:
         for group, values in {"": run, **run.get("groups", {})}.items():
             rows.extend(
                 cell | {"seed": run["seed"], "split": run["split"], "metric": m, "group": group, "value": values[m]}
-                for m in METRICS
-                if m in values
+                for m in ordered(values)
             )
     return rows

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.report.tables import privacy_of
 from dpstudy.tables.intervals import joined
@@ -93,7 +93,7 @@ def describe_chart(name: str, spec: dict, results: Results) -> dict:
         panels.append(Panel(dataset, scale.x_ticks, scale.y_ticks, scale.gap, tuple(lines)))
     legend = {line.label: line for panel in panels for line in panel.lines if line.points}
     known = "95 % intervals over seeds and test records" if intervals else "one standard deviation over seeds"
-    return {"metric": METRICS[metric], "bars": known, "panels": panels, "legend": list(legend.values())}
+    return {"metric": metric_of(metric).label, "bars": known, "panels": panels, "legend": list(legend.values())}
 
 
 def _intervals(series: Sequence[Series], values: Mapping, results: Results, metric: str) -> dict:

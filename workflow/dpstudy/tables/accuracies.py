@@ -1,6 +1,6 @@
 """What tables of accuracies have in common: lines of CSV, marks of guarantees, and the notes below them."""
 
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.layout import Cell, Column, Table
 from dpstudy.tables.numbers import over_seeds
 from dpstudy.tables.published import Published
@@ -29,7 +29,7 @@ def notes(table: Table, beside: str = "; in brackets ours minus published") -> l
     Args:
         beside: how the sentence on published numbers ends.
     """
-    metric = METRICS[table.metric]
+    metric = metric_of(table.metric).label
     spread = over_seeds(table.statistic, (cell.seeds for row in table.rows for cell in row.cells))
     sentences = [f"{metric[0].upper()}{metric[1:]}: {spread}."]
     if any(row.has_intervals for row in table.rows):

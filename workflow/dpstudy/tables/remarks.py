@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.layout import Cell, Row, Table
 from dpstudy.tables.names import enumerated, private_tests
 
@@ -74,7 +74,7 @@ def cited_remark(spec: Mapping) -> str:
 
 def measured(spec: Mapping, axes: Mapping, numbers: str, shown: str, detail: str) -> tuple[str, str]:
     """The caption of a figure of a metric, and the text for those who do not see it: what is shown of it, and how."""
-    metric = METRICS[spec.get("metric", "top1")]
+    metric = metric_of(spec.get("metric", "top1")).label
     more = cited_remark(spec) + (figure_remarks(spec, axes) if axes else "")
     return f"{metric} {shown}; {detail}.{more}", f"{metric} {shown}; {numbers}."
 

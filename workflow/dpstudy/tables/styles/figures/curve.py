@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table
 from dpstudy.evaluation.aggregate import mean_median_std
-from dpstudy.evaluation.metrics import METRICS
-from dpstudy.evaluation.on_training import ON_TRAINING
+from dpstudy.evaluation.metrics import metric_of, names
 from dpstudy.schema.messages import check_known
 from dpstudy.schema.methods import method_schema
 from dpstudy.tables.checks import check_cell, check_label
@@ -124,7 +123,7 @@ def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> 
         panel.set_axisbelow(True)
         panel.set_xlabel(X_LABELS[x])
         if i % columns == 0:
-            panel.set_ylabel(METRICS[metric])
+            panel.set_ylabel(metric_of(metric).label)
         panel.set_title(title, loc="left")
     for panel in panels[len(titles) :]:
         panel.set_axis_off()
@@ -175,8 +174,9 @@ def _documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
 
 def _check(where: str, spec: dict, study: Study) -> None:
     """Every line is a cell of a method with steps; what is cited stands over epsilon, in the one panel."""
-    if spec["metric"] == ON_TRAINING:
-        raise StudyError(f"{where}.metric: {ON_TRAINING!r} has no curve; those of the test split have one")
+    check_known(f"{where}.metric", spec["metric"], names(), "metric")
+    if metric_of(spec["metric"]).on_training:
+        raise StudyError(f"{where}.metric: {spec['metric']!r} has no curve; those of the test split have one")
     borrowed = {line.get("label", line["entry"]) for line in _lines(spec) if "like" in line}
     coloured = [label for line in _lines(spec) if (label := line.get("label", line["entry"])) not in borrowed]
     for number, panel in enumerate(spec["panels"]):

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.checks import check_any, check_column
 from dpstudy.tables.keys import COLUMN, EPSILONS, TEXT, row_schema
 from dpstudy.tables.names import marked
@@ -47,7 +47,7 @@ def draw(spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric:
     groups = list(dict.fromkeys(score.group for score in scores))
     if not groups:
         figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT))
-        figure.text(0.5, 0.5, f"{METRICS[metric]}: too few records in the groups to compare them", ha="center")
+        figure.text(0.5, 0.5, f"{metric_of(metric).label}: too few records in the groups to compare them", ha="center")
         return figure
     panels_of = [[s for s in scores if s.place[1:3] == (row["features"], row["entry"])] for row in spec["rows"]]
     drawn = [(row, found) for row, found in zip(spec["rows"], panels_of, strict=True) if found]
@@ -69,7 +69,7 @@ def draw(spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric:
         panel.set_axisbelow(True)
         panel.set_xlabel(spec["column"].replace("_", " "))
         if i % columns == 0:
-            panel.set_ylabel(METRICS[metric])
+            panel.set_ylabel(metric_of(metric).label)
         label = row.get("label", f"{row['entry']}, {row['features']}")
         letters = int(_WIDTH / columns / _LETTER)  # a longer title would run out of the figure
         panel.set_title(textwrap.fill(marked(label, row["entry"], axes), letters), loc="left")
@@ -112,7 +112,7 @@ def _check(place: str, spec: dict, study: Study) -> None:
 
 
 def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
-    metric, by = METRICS[spec.get("metric", "top1")], spec["column"].replace("_", " ")
+    metric, by = metric_of(spec.get("metric", "top1")).label, spec["column"].replace("_", " ")
     detail = "mean over seeds, bars are 95 % intervals over seeds and test records where there are any"
     return (
         f"{metric} on the test split by {by}; {detail}.{figure_remarks(spec, axes)}",

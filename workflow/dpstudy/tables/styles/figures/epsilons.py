@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.schema.messages import check_known
 from dpstudy.tables.checks import check_cited, check_published
@@ -45,7 +45,9 @@ def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
 
 
 def _axis(metric: str, spec: dict) -> str:
-    return f"{METRICS[metric]}, gain over {spec['gain_over']}" if "gain_over" in spec else METRICS[metric]
+    return (
+        f"{metric_of(metric).label}, gain over {spec['gain_over']}" if "gain_over" in spec else metric_of(metric).label
+    )
 
 
 def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[dict]) -> list[Series]:
@@ -227,7 +229,7 @@ def _cells(spec: Mapping, study: Study) -> list[str]:
 
 
 def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
-    metric = METRICS[spec.get("metric", "top1")]
+    metric = metric_of(spec.get("metric", "top1")).label
     kinds, entries = (enumerated(spec.get(axis, axes[axis])) for axis in ("features", "entries"))
     more = cited_remark(spec) + figure_remarks(spec, axes)
     return (

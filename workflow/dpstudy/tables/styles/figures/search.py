@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpstudy.core.errors import StudyError
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.checks import check_searches
 from dpstudy.tables.keys import SEARCHES, TEXT, mapping, several
 from dpstudy.tables.numbers import significant
@@ -154,7 +154,7 @@ def draw(spec: dict, views: list[View], names: Mapping[str, Sequence[str]]) -> F
         panel.set_axisbelow(True)
         panel.set_title(options.get("title", options["by"].replace("_", " ")), loc="left")
         if number % columns == 0:
-            panel.set_ylabel(f"{METRICS[spec.get('metric', 'top1')]}\non the validation split")
+            panel.set_ylabel(f"{metric_of(spec.get('metric', 'top1')).label}\non the validation split")
     for panel in axes[len(panels) :]:
         panel.set_axis_off()
     handles = [Line2D([], [], color=own[id(search)], label=search["label"]) for search in spec["searches"]]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.evaluation.aggregate import mean_median_std
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import metric_of, names
 from dpstudy.tables.keys import EPSILON, NAMES, TEXT, mapping, several
 from dpstudy.tables.palette import COLOURS, MARKERS
 from dpstudy.tables.remarks import measured
@@ -103,7 +103,7 @@ def _points(where: str, panel: dict, line: dict, metrics: Mapping[str, str | os.
 
 def _value(where: str, document: dict, name: str) -> tuple[float, float | None, int | None]:
     """(value, standard deviation, seeds) of a metric, or (value, None, None) of a setting."""
-    if name in METRICS:
+    if name in names():
         values = [row[name] for row in document["seeds"] if name in row]
         if not values:
             raise StudyError(f"{where} has no {name!r}; name it in evaluation.metrics")
@@ -175,8 +175,8 @@ def _axes(ax: Axes, panel: dict, values: Sequence[float]) -> None:
     else:
         _decades(ax.xaxis)
     ax.set_xlabel(_CALLED.get(panel["x"], panel["x"].replace("_", " ")))
-    if panel["y"] in METRICS:
-        ax.set_ylabel(METRICS[panel["y"]])
+    if panel["y"] in names():
+        ax.set_ylabel(metric_of(panel["y"]).label)
     else:
         ax.set_yscale("log")
         _decades(ax.yaxis)
@@ -213,11 +213,11 @@ def _check(where: str, spec: dict, study: Study) -> None:
             raise StudyError(f"{at}: give it 'features' and 'entries', or 'cells' that say their x")
         if ("cells" in line) != ("cells" in spec["series"][0]):
             raise StudyError(f"{at}: some series have 'cells' that say their x; give them to all")
-        names = [cell_path(line | part) for part in _parts(line)]
-        for name in names:
+        cells = [cell_path(line | part) for part in _parts(line)]
+        for name in cells:
             if name not in study.cells:
                 raise StudyError(f"{at}: the study has no cell {name}")
-            if names.count(name) > 1:
+            if cells.count(name) > 1:
                 raise StudyError(f"{at}: names the cell {name} twice")
     stated = "cells" in spec["series"][0]
     if stated and len({panel["x"] for panel in spec["panels"]}) > 1:
@@ -225,7 +225,7 @@ def _check(where: str, spec: dict, study: Study) -> None:
     measured = study.config["evaluation"]["metrics"]
     for number, panel in enumerate(spec["panels"]):
         for axis in ("y",) if stated else ("x", "y"):
-            if panel[axis] in METRICS and panel[axis] not in measured:
+            if panel[axis] in names() and panel[axis] not in measured:
                 raise StudyError(
                     f"{where}.panels[{number}].{axis}: {panel[axis]!r} is not among evaluation.metrics {measured}"
                 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import values_by_cell
 from dpstudy.tables.checks import check_cell
 from dpstudy.tables.keys import LINE, NAMES, mapping, several
@@ -106,7 +106,7 @@ def draw(spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]
     panel.grid(axis="y", color="0.9", linewidth=0.5)
     panel.set_axisbelow(True)
     panel.set_xlabel("training records n")
-    panel.set_ylabel(METRICS[metric])
+    panel.set_ylabel(metric_of(metric).label)
     if "title" in spec:
         panel.set_title(spec["title"], loc="left")
     _, labels = panel.get_legend_handles_labels()

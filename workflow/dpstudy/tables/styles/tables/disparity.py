@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from dpstudy.evaluation.judge import AREAS, FEWEST, LABEL
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.judge import FEWEST, LABEL
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.checks import check_any, check_column
 from dpstudy.tables.keys import COLUMN, row_schema
 from dpstudy.tables.names import marked
@@ -42,12 +42,13 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
         blocks.append(tuple(block))
     header = ("Method", spec["column"].replace("_", " "), "n", *(f"ε = {'∞' if e == 'inf' else e}" for e in epsilons))
     counted = "the group's test records" + (", those that bear the label" if spec["column"] == LABEL else "")
-    what = METRICS[metric][0].upper() + METRICS[metric][1:]
+    label = metric_of(metric).label
+    what = label[0].upper() + label[1:]
     notes: tuple[str, ...] = (
         f"{what} on the test split, without noise that would protect its records: means over seeds, with "
         f"95 % intervals over seeds and test records together where there are any. n: {counted}.",
     )
-    if metric in AREAS and spec["column"] != LABEL:
+    if metric_of(metric).area and spec["column"] != LABEL:
         notes += (
             f"Groups are compared on the same labels: those that {FEWEST} records of each bear and as many do not; "
             "all: on every label.",

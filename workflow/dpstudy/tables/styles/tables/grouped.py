@@ -3,7 +3,7 @@ by epsilon with the non-private one first; published values below ours."""
 
 from collections.abc import Callable, Mapping
 
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.accuracies import printed
 from dpstudy.tables.checks import check_published, check_rows
 from dpstudy.tables.keys import COUNTERPARTS, GROUPS, PUBLISHED, row_schema
@@ -124,7 +124,7 @@ def notes(table: Table) -> list[str]:
     """What a reader must know to read the table, LaTeX sentences."""
     cells = [cell for row in table.rows for cell in row.cells]
     spread = over_seeds(table.statistic, (cell.seeds for cell in cells), r"$\pm$")
-    metric = escape(METRICS[table.metric])
+    metric = escape(metric_of(table.metric).label)
     sentences = [rf"{metric[0].upper()}{metric[1:]}: {spread}. NP: non-private ($\varepsilon = \infty$)."]
 
     def add(condition: Callable[[Cell], bool], sentence: str) -> None:
