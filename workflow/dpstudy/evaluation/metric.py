@@ -32,6 +32,7 @@ class Metric:
             of what was published.
         share: whether it is a share of records, whose interval needs no bootstrap.
         more_than: so many classes leave nothing to measure.
+        ceiling: whether the noise of a cell sets it a ceiling (`dpstudy.tables.ceiling`).
         on_training: whether it is of the training records, measured where these are (`on_training.py`).
         hub: its name on the Hugging Face Hub, for model cards; "" for none.
     """
@@ -44,6 +45,7 @@ class Metric:
     point: Callable[[np.ndarray, np.ndarray], float] | None = None
     share: bool = False
     more_than: int = 0
+    ceiling: bool = False
     on_training: bool = False
     hub: str = ""
 

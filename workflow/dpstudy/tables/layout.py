@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.names import check_names, datasets_of, private_tests
@@ -271,7 +272,7 @@ def cell_at(
     ledger = results.ledger(name)
     mean, median, std = mean_median_std(runs)
     ours = mean if statistic == "mean" else median
-    ceiling = results.ceiling(name) if metric == "top1" else None
+    ceiling = results.ceiling(name) if metric_of(metric).ceiling else None
     over_records = results.interval(name, metric)
     more = ceiling, joined(runs, over_records, metric), over_records, results.audited(name)
     kind = ledger["adjacency"], results.searched(name)
