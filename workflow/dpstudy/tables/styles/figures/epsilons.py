@@ -45,9 +45,8 @@ def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
 
 
 def _axis(metric: str, spec: dict) -> str:
-    return (
-        f"{metric_of(metric).label}, gain over {spec['gain_over']}" if "gain_over" in spec else metric_of(metric).label
-    )
+    label = metric_of(metric).label
+    return f"{label}, gain over {spec['gain_over']}" if "gain_over" in spec else label
 
 
 def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[dict]) -> list[Series]:
