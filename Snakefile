@@ -15,7 +15,6 @@ if not workflow.configfiles:
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/selected.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/dedup.smk"
 include: "workflow/rules/pretrain.smk"

@@ -175,6 +175,12 @@ def test_editing_a_reader_reruns_what_it_reads(study, old):
     ]
 
 
+@pytest.mark.parametrize(("style", "rerun"), [("tables/plain", 1), ("figures/epsilons", 2), ("tables/best", None)])
+def test_editing_a_style_rebuilds_what_is_in_it_and_the_page(study, style, rerun):
+    edit_module(study, f"tables/styles/{style}.py", True)
+    assert study.planned() == ([AFTER_CELLS[0], AFTER_CELLS[rerun]] if rerun else [])
+
+
 def test_touching_files_reruns_nothing(study):
     later = time.time() + 60
     touched = [

@@ -25,6 +25,7 @@ from dpstudy.plan import (
     code,
     data_resources,
     dedup,
+    documents,
     fingerprints,
     internals,
     paths,
@@ -37,7 +38,7 @@ from dpstudy.plan import (
     training,
     wildcards as names,
 )
-from dpstudy.provenance.hashes import config_hash, library_hash
+from dpstudy.provenance.hashes import library_hash
 from dpstudy.provenance.imports import read_imports
 
 name_workflow()

@@ -6,7 +6,7 @@ rule score_cell:
     input:
         run=paths.RUN,
         scores=ask(targets.score_files, "cell"),
-        code=code.script_code("score_cell"),
+        code=code.metric_code(STUDY, "score_cell"),
     output:
         metrics=paths.METRICS,
     log:
@@ -19,7 +19,7 @@ rule score_cell:
         mem_mb=peak(resources.scoring),
         runtime=grown(60),
     params:
-        library=code.script_hash("score_cell"),
+        library=library_hash(code.metric_code(STUDY, "score_cell")),
         cell=ask(targets.name_of, "cell"),
         evaluation=fingerprints.asked_of_scores(STUDY),
     script:
@@ -59,7 +59,7 @@ rule summarise_cells:
         metrics=targets.cell_files(STUDY, paths.METRICS),
         certificates=targets.certificates(STUDY),
         data=fingerprints.data_of_all(STUDY),
-        code=code.script_code("summarise_cells"),
+        code=code.metric_code(STUDY, "summarise_cells"),
     output:
         csv=paths.SUMMARY_CSV,
         parquet=paths.SUMMARY,
@@ -73,7 +73,7 @@ rule summarise_cells:
         mem_mb=peak(resources.by_size(140, 8)),
         runtime=grown(30),
     params:
-        library=code.script_hash("summarise_cells"),
+        library=library_hash(code.metric_code(STUDY, "summarise_cells")),
         cells=ask(fingerprints.summarised_cells),
     script:
         "../scripts/summarise_cells.py"

@@ -9,7 +9,7 @@ localrules:
 rule write_paper:
     input:
         template=code.paper_template(),
-        code=code.script_code("write_paper"),
+        code=documents.paper_code(STUDY),
     output:
         paths.PAPER_TEX,
     log:
@@ -22,7 +22,7 @@ rule write_paper:
         mem_mb=peak(200),
         runtime=grown(10),
     params:
-        library=code.script_hash("write_paper"),
+        library=library_hash(documents.paper_code(STUDY)),
         paper=ask(targets.paper),
     script:
         "../scripts/write_paper.py"

@@ -3,14 +3,12 @@
 
 rule judge_claims:
     input:
-        summary=lambda wildcards: ["results/summary.parquet"] if claims_table(wildcards.paper)[0] else [],
-        documents=lambda wildcards: [
-            path for paths in claims_documents(wildcards.paper).values() for path in paths.values()
-        ],
+        unpack(ask(documents.files_of_claims, "paper")),
+        summary=ask(documents.summary_of_claims, "paper"),
         published=code.published_files(),
-        code=code.script_code("judge_claims"),
+        code=code.metric_code(STUDY, "judge_claims"),
     output:
-        "results/claims/{paper}.json",
+        paths.CLAIMS,
     log:
         paths.log("judge_claims", "{paper}"),
     benchmark:
@@ -21,34 +19,28 @@ rule judge_claims:
         mem_mb=peak(resources.claims),
         runtime=grown(30),
     params:
-        library=code.script_hash("judge_claims"),
-        table=lambda wildcards: claims_table(wildcards.paper)[0],
-        spec=lambda wildcards: claims_table(wildcards.paper)[1],
-        axes=lambda wildcards: targets.axes(STUDY) if claims_table(wildcards.paper)[0] else {},
-        documents=lambda wildcards: claims_documents(wildcards.paper),
+        library=library_hash(code.metric_code(STUDY, "judge_claims")),
+        table=ask(documents.claims_table, "paper"),
+        spec=ask(documents.spec_of_claims, "paper"),
+        axes=ask(targets.axes),
+        documents=ask(documents.names_of_claims, "paper"),
     script:
         "../scripts/judge_claims.py"
 
 
 rule build_report:
     input:
-        summary="results/summary.parquet",
-        ledgers=targets.cell_files(STUDY, paths.LEDGER),
-        metrics=targets.cell_files(STUDY, paths.METRICS),
-        trials=list(searches_of(STUDY["tables"].values()).values()),
-        curves=list(curves_of(STUDY["tables"].values()).values()),
-        totals="results/privacy/total.json",
+        unpack(ask(documents.files_of_report)),
+        summary=paths.SUMMARY,
+        totals=paths.TOTAL,
         certificates=targets.certificates(STUDY),
-        audits=list(audits().values()),
-        black_boxes=list(black_boxes_of(STUDY["tables"].values()).values()),
-        splits=manifests_of(STUDY["tables"].values()),
-        claims=[f"results/claims/{paper}.json" for paper in STUDY["report"]["claims"]],
-        figures=[f"results/figures/{name}.png" for name in STUDY["figures"]],
+        claims=targets.claims(STUDY),
+        figures=targets.figures(STUDY, paths.FIGURE_PNG),
         published=code.published_files(),
         templates=code.report_templates(),
-        code=code.script_code("build_report"),
+        code=documents.report_code(STUDY),
     output:
-        report("results/report/index.html", caption="../report/report.rst", category="Report"),
+        report(paths.REPORT, caption="../report/report.rst", category="Report"),
     log:
         paths.log("build_report", "report"),
     benchmark:
@@ -59,23 +51,8 @@ rule build_report:
         mem_mb=peak(resources.by_size(175, 8)),
         runtime=grown(30),
     params:
-        library=code.script_hash("build_report"),
-        study=lambda wildcards: STUDY["study"],
-        config_hash=config_hash(STUDY),
-        question=lambda wildcards: STUDY.get("question", ""),
-        axes=lambda wildcards: targets.axes(STUDY),
-        tables=lambda wildcards: STUDY["tables"],
-        figures=lambda wildcards: STUDY["figures"],
-        ledgers=cell_paths("ledger.json"),
-        metrics=cell_paths("metrics.json"),
-        trials=searches_of(STUDY["tables"].values()),
-        curves=curves_of(STUDY["tables"].values()),
-        audits=audits(),
-        black_boxes=black_boxes_of(STUDY["tables"].values()),
-        splits=splits_in(STUDY["tables"].values()),
-        public_tests=targets.public_tests(STUDY),
-        dedup=targets.deduplicated(STUDY),
-        benchmarks=targets.shown_benchmarks(STUDY),
-        graph=paths.GRAPH,
+        library=library_hash(documents.report_code(STUDY)),
+        report=ask(targets.report),
+        documents=ask(documents.names_of_report),
     script:
         "../scripts/build_report.py"

@@ -26,7 +26,7 @@ rule sum_statistics:
         folder=ask(sources.feature_folder, "dataset", "features", "split"),
         positives=ask(sources.positives, "dataset"),
         exact=STUDY["noise"] == "secure",
-        shares=1,
+        shares=ask(sources.sum_jobs, "dataset"),
     script:
         "../scripts/sum_statistics.py"
 
@@ -44,12 +44,6 @@ use rule sum_statistics as sum_share with:
         paths.benchmark("sum_share", f"{paths.SUMS_NAME}/{{share}}")
     wildcard_constraints:
         dataset=names.alternatives(sources.summed_in_shares(STUDY)),
-    params:
-        library=code.script_hash("sum_statistics"),
-        folder=ask(sources.feature_folder, "dataset", "features", "split"),
-        positives=ask(sources.positives, "dataset"),
-        exact=STUDY["noise"] == "secure",
-        shares=ask(sources.sum_jobs, "dataset"),
 
 
 rule add_shares:

@@ -9,22 +9,21 @@ from dpstudy.tables.results import Results
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        params, files = snakemake.params, snakemake.input
-        documents = (params.ledgers, params.metrics, params.trials, params.curves, params.audits, params.black_boxes)
+        told, files = snakemake.params.report, snakemake.input
         build_report(
-            params.study,
-            Results.read(params.axes, files.summary, *documents, params.splits),
-            params.tables,
-            params.figures,
-            {name: f"results/figures/{name}.png" for name in params.figures},
+            told["study"],
+            Results.open(told["axes"], files.summary, snakemake.params.documents, files),
+            told["tables"],
+            told["figures"],
+            dict(zip(told["figures"], files.figures, strict=True)),
             snakemake.output[0],
-            making=Making(params.config_hash, library_hash(files.code), versions(), params.benchmarks, params.graph),
+            making=Making(told["config_hash"], library_hash(files.code), versions(), told["benchmarks"], told["graph"]),
             privacy=Privacy(
                 read_json(files.totals)["datasets"],
-                params.dedup,
-                params.public_tests,
+                told["dedup"],
+                told["public_tests"],
                 {name: one for path in files.certificates for name, one in read_json(path)["cells"].items()},
             ),
-            question=params.question,
+            question=told["question"],
             claims=[read_json(path) for path in files.claims],
         )

@@ -2,12 +2,11 @@
 
 from this_workflow import job
 
-from dpstudy.tables.build import build
+from dpstudy.tables.build import build_table
 from dpstudy.tables.results import Results
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        params, summary = snakemake.params, snakemake.input.summary
-        documents = (params.ledgers, params.metrics, params.trials, params.curves, params.audits, params.black_boxes)
-        results = Results.read(params.axes, summary, *documents, params.splits)
-        build(snakemake.wildcards.table, params.spec, results, snakemake.output.tex, snakemake.output.csv)
+        params, outputs = snakemake.params, snakemake.output
+        results = Results.open(params.axes, snakemake.input.summary, params.documents, snakemake.input)
+        build_table(snakemake.wildcards.table, params.spec, results, outputs.tex, outputs.csv)

@@ -10,5 +10,5 @@ if __name__ == "__main__":
     with job(snakemake.log[0]):
         params, results = snakemake.params, NOTHING
         if params.table:
-            results = Results.read(params.axes, snakemake.input.summary[0], **params.documents)
+            results = Results.open(params.axes, snakemake.input.summary[0], params.documents, snakemake.input)
         write_json(snakemake.output[0], judge_paper(snakemake.wildcards.paper, params.table, params.spec, results))

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 
 PARAMS = re.compile(r"Params have changed since last execution: .*? before: (.*) now: (.*)$")
 WIDTH = 100
@@ -11,7 +12,7 @@ _ABSENT = object()
 def shorten(reason: str) -> str:
     """A reason of Snakemake's as one line of at most `WIDTH` characters; of parameters what differs alone.
 
-    >>> text = "Params have changed since last execution: Union of ...: before: {'a': 1, 'b': 2} now: {'a': 1, 'b': 3}"
+    >>> text = "Params have changed since last execution: Union of ...: before: {'a': {'b': 2}} now: {'a': {'b': 3}}"
     >>> shorten(text)
     'parameters changed: b: 2 -> 3'
     """
@@ -30,10 +31,19 @@ def _differences(before: list, now: list) -> list[str]:
     old, new = (
         {key: value for one in side if isinstance(one, dict) for key, value in one.items()} for side in (before, now)
     )
-    keys = [key for key in old | new if old.get(key, _ABSENT) != new.get(key, _ABSENT)]
-    said = [f"{key}: {_shown(old, key)} -> {_shown(new, key)}" for key in keys]
+    said = list(_changed_keys(old, new))
     others = [", ".join(str(one) for one in side if not isinstance(one, dict)) for side in (before, now)]
     return said + ([" -> ".join(text or "nothing" for text in others)] if any(others) else [])
+
+
+def _changed_keys(old: dict, new: dict) -> Iterator[str]:
+    """`key: old -> new` of each value that differs, within mappings too."""
+    for key in old | new:
+        before, now = old.get(key, _ABSENT), new.get(key, _ABSENT)
+        if isinstance(before, dict) and isinstance(now, dict):
+            yield from _changed_keys(before, now)
+        elif before != now:
+            yield f"{key}: {_shown(old, key)} -> {_shown(new, key)}"
 
 
 def _shown(values: dict, key: str) -> str:

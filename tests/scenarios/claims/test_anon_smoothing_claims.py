@@ -15,8 +15,8 @@ from dpstudy.tables.claims.anon_smoothing_printed import PAPER, places
 from dpstudy.tables.claims.anon_smoothing_privacy import local_sensitivity
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.judge import function_of, judge
 from dpstudy.tables.claims.names import ROLES
-from dpstudy.tables.claims_table import function_of, judge
 from dpstudy.tables.published import CLAIMS, published_rows
 from tests.scenarios.claims import agreeing_smoothing
 from tests.scenarios.claims.agreeing_smoothing import (

@@ -11,9 +11,10 @@ from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json, write_table
 from dpstudy.evaluation.summary import cell_name, write_summary
-from dpstudy.tables.build import SHEETS, build
+from dpstudy.tables.build import build_table
 from dpstudy.tables.claims.role_evidence import gather
 from dpstudy.tables.results import Results
+from dpstudy.tables.styles.tables import claims
 from tests.scenarios.claims.agreeing_smoothing import audit
 
 ENTRIES = {"smoothing": ("claimed", None), "sgd": ("proved", 0.99), "means": ("proved", 0.99), "loose": ("proved", 1.1)}
@@ -62,7 +63,7 @@ def results(tmp_path_factory):
                         audits[name], curves[name] = folder / name / "audit.json", folder / name / "curve.parquet"
                     cells.append(cell | {"metrics": metrics[name]})
     write_summary(cells, folder / "summary.csv", folder / "summary.parquet")
-    return Results.read(AXES, folder / "summary.csv", ledgers, metrics, curves=curves, audits=audits)
+    return Results.read(AXES, folder / "summary.csv", ledgers=ledgers, metrics=metrics, curves=curves, audits=audits)
 
 
 def _write_curve(path, mean):
@@ -100,7 +101,7 @@ def test_areas_stand_in_percent(results):
 
 
 def test_the_claims_table(results, tmp_path):
-    build("t", SPEC | {"metric": "auc"}, results, tmp_path / "t.tex", tmp_path / "t.csv")
+    build_table("t", SPEC | {"metric": "auc"}, results, tmp_path / "t.tex", tmp_path / "t.csv")
     with open(tmp_path / "t.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 20
@@ -111,12 +112,12 @@ def test_the_claims_table(results, tmp_path):
     assert "refute the claimed ε in 4 of 8 cells" in found["3.1, Theorem 1", "rho-zCDP"]["here"]
     assert "gap between labels no more than 2 above" in found["4.4", "Group"]["here"]
     assert r"\begin{longtable}" in (tmp_path / "t.tex").read_text()
-    sheet = SHEETS["claims"]("t", SPEC | {"sections": ["4.3, Table 1"]}, results)
+    sheet = claims.STYLE.table("t", SPEC | {"sections": ["4.3, Table 1"]}, results).sheets[0]
     assert sheet.notes[0].startswith("Of 4 claims") and "is not that of equal privacy" in sheet.notes[-1]
 
 
 def test_the_table_compiles(results, tmp_path, compiles):
-    build("claims", SPEC, results, tmp_path / "claims.tex", tmp_path / "claims.csv")
+    build_table("claims", SPEC, results, tmp_path / "claims.tex", tmp_path / "claims.csv")
     compiles(tmp_path, "claims", packages="booktabs,longtable")
 
 

@@ -9,9 +9,9 @@ from dpstudy.tables.claims import de2022
 from dpstudy.tables.claims.de2022_printed import CIFAR10, IMAGENET, PAPER, PRIOR, PRIOR_TUNED, SCATTERNET
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.judge import function_of
 from dpstudy.tables.claims.names import ROLES
 from dpstudy.tables.claims.scores import Scores
-from dpstudy.tables.claims_table import function_of
 from dpstudy.tables.published import CLAIMS, published_rows
 from tests.scenarios.claims.agreeing_de2022 import (
     BATCHES,

@@ -5,7 +5,7 @@ import pytest
 from dpstudy.tables.claims import de2022_audit, de2022_techniques
 from dpstudy.tables.claims.de2022_printed import PAPER
 from dpstudy.tables.claims.finding import COMPUTED, FAILS, HOLDS, OPEN, PRINTED
-from dpstudy.tables.claims_table import judge
+from dpstudy.tables.claims.judge import judge
 from tests.scenarios.claims.agreeing_de2022 import FUNCTIONS, ROWS, SETTINGS, evidence, verdict
 
 ACCOUNTING, TUNING = "2.2; A: Accounting", "2.2: Hyper-parameter tuning"

@@ -11,10 +11,11 @@ from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json, write_table
 from dpstudy.evaluation.summary import cell_name, write_summary
-from dpstudy.tables.build import SHEETS, build
+from dpstudy.tables.build import build_table
 from dpstudy.tables.claims.de2022_printed import CITED
 from dpstudy.tables.claims.role_evidence import gather
 from dpstudy.tables.results import Results
+from dpstudy.tables.styles.tables import claims
 
 SMALL_K, LARGE_K = {"augmentation": {"multiplicity": 1}}, {"augmentation": {"multiplicity": 16}}
 CELLS = {  # (data set, entry, epsilon) -> accuracy, records, certified epsilon, hyper-parameters
@@ -67,7 +68,7 @@ def results(tmp_path_factory):
         curves[name] = folder / name / "curve.parquet"
         cells.append(cell | {"metrics": metrics[name]})
     write_summary(cells, folder / "summary.csv", folder / "summary.parquet")
-    return Results.read(AXES, folder / "summary.csv", ledgers, metrics, {}, curves)
+    return Results.read(AXES, folder / "summary.csv", ledgers=ledgers, metrics=metrics, curves=curves)
 
 
 def test_evidence_from_a_study(results):
@@ -85,12 +86,12 @@ def test_a_study_of_few_records_is_judged_on_those(results):
     tiny = gather("t", SPEC | {"roles": {"tiny": SPEC["roles"]["tiny"]}}, results).ours
     assert tiny.get("CIFAR-10", "wrn-16-4", 8.0).mean == pytest.approx(50.0) and not tiny.resized
     assert not any(role in CITED for _, role, _ in tiny.values)  # which are of all records
-    sheet = SHEETS["claims"]("t", SPEC | {"roles": {"tiny": {"wrn-40-4": place("shallow")}}}, results)
+    sheet = claims.STYLE.table("t", SPEC | {"roles": {"tiny": {"wrn-40-4": place("shallow")}}}, results).sheets[0]
     assert sheet.blocks[0][0][1] == "cannot be decided here" and "all records" in sheet.blocks[0][0][3]
 
 
 def test_the_claims_table_of_de2022(results, tmp_path):
-    build("t", SPEC, results, tmp_path / "t.tex", tmp_path / "t.csv")
+    build_table("t", SPEC, results, tmp_path / "t.tex", tmp_path / "t.csv")
     with open(tmp_path / "t.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 49
@@ -99,13 +100,13 @@ def test_the_claims_table_of_de2022(results, tmp_path):
         assert (found[key]["verdict"], found[key]["decided_by"]) == ("holds", "these cells")
     assert "+9.70" in found["Abstract; 1; 3.2", "CIFAR-10"]["here"]
     assert r"\begin{longtable}" in (tmp_path / "t.tex").read_text()
-    sheet = SHEETS["claims"]("t", SPEC | {"sections": ["A.2"]}, results)
+    sheet = claims.STYLE.table("t", SPEC | {"sections": ["A.2"]}, results).sheets[0]
     assert sheet.notes[0].startswith("Of 5 claims 1 hold, 1 do not hold, 3 cannot")
     assert "Accuracy on training records is private" in sheet.notes[-1]
 
 
 def test_the_table_compiles(results, tmp_path, compiles):
-    build("claims", SPEC, results, tmp_path / "claims.tex", tmp_path / "claims.csv")
+    build_table("claims", SPEC, results, tmp_path / "claims.tex", tmp_path / "claims.csv")
     compiles(tmp_path, "claims", packages="booktabs,longtable")
 
 

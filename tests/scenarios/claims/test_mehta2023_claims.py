@@ -11,7 +11,7 @@ from dpstudy.tables.claims import mehta2023_settings as settings
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED, Cell, Evidence, Part
 from dpstudy.tables.claims.gather import printed_grid
 from dpstudy.tables.claims.grid import Grid, Place, Value, average, compare
-from dpstudy.tables.claims_table import function_of, judge
+from dpstudy.tables.claims.judge import function_of, judge
 from dpstudy.tables.published import CLAIMS, HYPERPARAMETERS, RESULTS, published_rows
 
 ROWS = published_rows(RESULTS, "mehta2023")

@@ -8,10 +8,10 @@ import pytest
 from dpstudy.tables.claims import tramer2021
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.judge import function_of, judge
 from dpstudy.tables.claims.names import ROLES
 from dpstudy.tables.claims.scores import Point, Scores
 from dpstudy.tables.claims.tramer2021_printed import PAPER, PRIOR
-from dpstudy.tables.claims_table import function_of, judge
 from dpstudy.tables.published import CLAIMS, published_rows
 from tests.scenarios.claims.agreeing_study import (
     FUNCTIONS,

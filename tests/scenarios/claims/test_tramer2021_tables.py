@@ -11,10 +11,11 @@ from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json, write_table
 from dpstudy.evaluation.summary import cell_name, write_summary
-from dpstudy.tables.build import SHEETS, build
+from dpstudy.tables.build import build_table
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.role_evidence import gather
 from dpstudy.tables.results import Results
+from dpstudy.tables.styles.tables import claims, parameters
 from dpstudy.tuning.trials import Trial, write_trials
 
 CELLS = {  # (data set, features, entry, epsilon) -> accuracy, records, guarantee, certified epsilon
@@ -90,7 +91,7 @@ def results(tmp_path_factory):
     found = [Trial({"epochs": 15}, 97.0, 1.0, None), Trial({"epochs": 40}, 98.5, 1.0, None)]
     write_trials(folder / "trials.parquet", [*found, Trial({"epochs": 40}, 0.0, 1.0, "diverged")], space)
     trials = {"mnist/sn/sgd/eps=3": folder / "trials.parquet"}
-    return Results.read(AXES, folder / "summary.csv", ledgers, metrics, trials, curves)
+    return Results.read(AXES, folder / "summary.csv", ledgers=ledgers, metrics=metrics, trials=trials, curves=curves)
 
 
 def test_evidence_from_a_study(results):
@@ -116,7 +117,7 @@ def test_evidence_from_a_study(results):
 
 
 def test_the_claims_table_of_tramer2021(results, tmp_path):
-    build("t", SPEC, results, tmp_path / "t.tex", tmp_path / "t.csv")
+    build_table("t", SPEC, results, tmp_path / "t.tex", tmp_path / "t.csv")
     with open(tmp_path / "t.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 46 and rows[0]["section"] == "Abstract; 3.2; Figure 1"
@@ -126,19 +127,19 @@ def test_the_claims_table_of_tramer2021(results, tmp_path):
     shuffled = found["Poisson sampling and random shuffling give similar accuracy."]
     assert (shuffled["verdict"], shuffled["decided_by"]) == ("holds", "these cells")
     assert r"\begin{longtable}" in (tmp_path / "t.tex").read_text()
-    assert "three data sets" in SHEETS["claims"]("t", SPEC, results).notes[-1]
-    few = SHEETS["claims"]("t", SPEC | {"sections": ["3.2, Table 3"]}, results)
+    assert "three data sets" in claims.STYLE.table("t", SPEC, results).sheets[0].notes[-1]
+    few = claims.STYLE.table("t", SPEC | {"sections": ["3.2, Table 3"]}, results).sheets[0]
     assert len(few.blocks[0]) == 3 and few.notes[0].startswith("Of 3 claims")
 
 
 def test_the_table_of_parameters(results, tmp_path):
-    build("t", MODELS, results, tmp_path / "t.tex", tmp_path / "t.csv")
+    build_table("t", MODELS, results, tmp_path / "t.tex", tmp_path / "t.csv")
     with open(tmp_path / "t.csv", newline="") as file:
         first, second = csv.DictReader(file)
     assert (first["model"], first["parameters"], first["published"]) == ("sgd", "33066", "33K")
     assert first["as_printed_in_layers"] == "20778"
     assert (second["model"], second["published"], second["as_printed_in_layers"]) == ("Other & more", "", "")
-    sheet = SHEETS["parameters"]("t", MODELS, results)
+    sheet = parameters.STYLE.table("t", MODELS, results).sheets[0]
     assert sheet.blocks[0][0] == ("sgd", "33,066", "33K", "20,778") and sheet.blocks[0][1][2:] == ("–", "–")
     assert "33,066" in sheet.notes[1] and "187,210" in sheet.notes[1]
     assert r"Other \& more" in (tmp_path / "t.tex").read_text()
@@ -146,14 +147,14 @@ def test_the_table_of_parameters(results, tmp_path):
 
 def test_the_tables_compile(results, tmp_path, compiles):
     for name, spec in (("claims", SPEC), ("sizes", MODELS)):
-        build(name, spec, results, tmp_path / f"{name}.tex", tmp_path / f"{name}.csv")
+        build_table(name, spec, results, tmp_path / f"{name}.tex", tmp_path / f"{name}.csv")
     compiles(tmp_path, "claims", "sizes", packages="booktabs,longtable")
 
 
 def test_models_without_cells_are_named(results, tmp_path):
     spec = MODELS | {"models": [{"features": "sn", "entry": "other"}]}
     with pytest.raises(StudyError, match="table t: the study has no cell of mnist/sn/other"):
-        build("t", spec, results, tmp_path / "t.tex", tmp_path / "t.csv")
+        build_table("t", spec, results, tmp_path / "t.tex", tmp_path / "t.csv")
 
 
 def test_two_searches_of_one_model_are_refused(results):

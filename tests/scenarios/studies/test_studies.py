@@ -10,7 +10,7 @@ import yaml
 from dpstudy.config.cells import unfold
 from dpstudy.config.loading import load
 from dpstudy.tables.published import combine, lookup
-from dpstudy.tables.searches import STATISTICS
+from dpstudy.tables.trials import STATISTICS
 
 ROOT = Path(__file__).parents[3]
 STUDIES = [ROOT / "config.yaml", *sorted((ROOT / "studies").glob("*.yaml"))]

@@ -181,7 +181,7 @@ MISTAKES = [
     ("methods/ls/method", GONE, "methods.ls: the key 'method' is missing*"),
     ("methods/dp-sgd/learning_rate", GONE, "methods.dp-sgd: the key 'learning_rate' is missing*"),
     ("features/cnn/backbone", GONE, "features.cnn: the extractor 'backbone' needs the key 'backbone'"),
-    ("figures/main/dataset", GONE, "figures.main: give exactly one of 'dataset', 'datasets', 'panels', 'noise'"),
+    ("figures/main/dataset", GONE, "figures.main: give exactly one of 'dataset', 'datasets'"),
     ("overrides", [{"match": {"entry": "ls"}}], "overrides[0]: the key 'set' is missing*"),
     # what has no meaning
     ("datasets/digits/per_subject", 3, "datasets.digits.per_subject: is for unit: subject; leave it out"),

@@ -9,15 +9,16 @@ import yaml
 
 from dpstudy.config.cells import unfold
 from dpstudy.config.loading import load
-from dpstudy.config.narrowing import cells_of
+from dpstudy.config.narrowing import study_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import names as metric_names
 from dpstudy.evaluation.summary import read_summary, write_summary
 from dpstudy.schema.methods import hyperparameters
-from dpstudy.tables.build import build
-from dpstudy.tables.figures import collect
+from dpstudy.tables.build import build_table
 from dpstudy.tables.results import Results
+from dpstudy.tables.styles import style_of
+from dpstudy.tables.styles.figures.epsilons import collect
 
 STUDIES = sorted((Path(__file__).parents[3] / "studies").glob("*.yaml"))
 PRINTED = ("plain", "grouped", "best", "ceiling", "claims", "parameters")  # styles that read nothing but cells
@@ -39,7 +40,7 @@ def written(config, cells, folder):
         names = {"dataset": cell.dataset, "features": cell.features, "entry": cell.entry, "epsilon": cell.epsilon}
         path, options = folder / cell.path, cell.options(config)
         value = 50 + zlib.crc32(cell.path.encode()) % 4000 / 100
-        scores = {name: value / (1 if name.endswith(("top1", "top5")) else 100) for name in METRICS}
+        scores = {name: value / (1 if name.endswith(("top1", "top5")) else 100) for name in metric_names()}
         seeds = [{"seed": seed, "split": "test", **scores} for seed in (0, 1)]
         content = {"method": options["method"], "classes": 10, "parameters": round(100 * value), "seeds": seeds}
         chosen = {"steps": 100, "noise_multiplier": 1.0, "learning_rate": 1.0} | hyperparameters(options)
@@ -57,7 +58,7 @@ def written(config, cells, folder):
         ledgers[cell.path], metrics[cell.path] = path / "ledger.json", path / "metrics.json"
         listed.append(names | {"metrics": path / "metrics.json"})
     write_summary(listed, folder / "summary.csv", folder / "summary.parquet")
-    return Results.read(axes_of(config), folder / "summary.csv", ledgers, metrics)
+    return Results.read(axes_of(config), folder / "summary.csv", ledgers=ledgers, metrics=metrics)
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
@@ -71,7 +72,7 @@ def test_a_table_of_part_of_a_study_is_that_of_the_whole(path, tmp_path):
         assert list(part["tables"]) == [name] and {*part["figures"]} <= {name}
         results = written(config, unfold(part), tmp_path / name)
         for label, found in (("whole", whole), ("part", results)):
-            build(name, spec, found, tmp_path / f"{label}.tex", tmp_path / f"{label}.csv")
+            build_table(name, spec, found, tmp_path / f"{label}.tex", tmp_path / f"{label}.csv")
         assert (tmp_path / "part.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes(), name
     for name, spec in config["figures"].items():
         if spec["style"] == "epsilons":
@@ -96,59 +97,108 @@ LINE = {"dataset": "a", "features": "x", "entry": "one", "epsilon": "1"}
 
 
 @pytest.mark.parametrize(
-    ("spec", "expected"),
+    ("kind", "spec", "expected"),
     [
-        ({"dataset": "a"}, ["a/x/one/1 2", "a/x/two/1 2", "a/y/one/1 2", "a/y/two/1 2"]),
-        ({"datasets": ["b"], "epsilons": ["2"], "rows": [{"features": "y", "entry": "two"}]}, ["b/y/two/2"]),
+        ("tables", {"dataset": "a"}, ["a/x/one/1 2", "a/x/two/1 2", "a/y/one/1 2", "a/y/two/1 2"]),
+        ("tables", {"datasets": ["b"], "epsilons": ["2"], "rows": [{"features": "y", "entry": "two"}]}, ["b/y/two/2"]),
         (
+            "tables",
             {
+                "style": "grouped",
                 "groups": [{"dataset": "a", "features": "x"}, {"dataset": "b", "features": "y"}],
                 "rows": [{"entry": "one"}],
             },
             ["a/x/one/1 2", "b/y/one/1 2"],
         ),
         (
+            "tables",
             {
+                "style": "side_by_side",
                 "dataset": "a",
                 "columns": [{"features": "x"}, {"features": "y"}],
                 "rows": [{"entry": "one", "epsilon": "1"}, {"entry": "two", "epsilon": "2"}],
             },
             ["a/x/one/1", "a/x/two/2", "a/y/one/1", "a/y/two/2"],
         ),
-        ({"roles": {"b": {"linear": [{"features": "x", "entry": "two"}]}}}, ["b/x/two/1 2"]),
-        ({"methods": {"DP-LS": {1: ["two"]}}, "pretraining": {"least": "x"}, "datasets": ["a"]}, ["a/x/two/1 2"]),
         (
-            {"searches": [{"dataset": "b", "epsilon": "1", "cells": [{"features": "y", "entry": "one"}]}]},
+            "tables",
+            {"style": "claims", "roles": {"b": {"linear": [{"features": "x", "entry": "two"}]}}},
+            ["b/x/two/1 2"],
+        ),
+        (
+            "tables",
+            {"style": "claims", "methods": {"DP-LS": {1: ["two"]}}, "pretraining": {"least": "x"}, "datasets": ["a"]},
+            ["a/x/two/1 2"],
+        ),
+        (
+            "tables",
+            {
+                "style": "ceiling",
+                "datasets": ["a"],
+                "controls": [{"features": "x", "entry": "one", "independent": "two"}],
+            },
+            ["a/x/one/1 2", "a/x/two/1 2"],
+        ),
+        (
+            "tables",
+            {
+                "style": "search",
+                "searches": [{"dataset": "b", "epsilon": "1", "cells": [{"features": "y", "entry": "one"}]}],
+            },
             ["b/y/one/1"],
         ),
-        ({"panels": [{"lines": [LINE, LINE | {"epsilon": "2"}]}, {"lines": [LINE]}]}, ["a/x/one/1 2"]),
         (
-            {"datasets": ["a", "b"], "lines": [{"features": "x", "entry": "one", "epsilon": "2"}]},
+            "tables",
+            {"style": "parameters", "models": [{"features": "x", "entry": "two"}], "dataset": "b"},
+            ["b/x/two/1 2"],
+        ),
+        ("tables", {"style": "splits"}, []),
+        (
+            "figures",
+            {"style": "curve", "panels": [{"lines": [LINE, LINE | {"epsilon": "2"}]}, {"lines": [LINE]}]},
+            ["a/x/one/1 2"],
+        ),
+        (
+            "figures",
+            {
+                "style": "size",
+                "datasets": ["a", "b"],
+                "lines": [{"features": "x", "entry": "one", "epsilon": "2"}],
+            },
             ["a/x/one/2", "b/x/one/2"],
         ),
-        ({"series": [LINE | {"entries": ["one", "two"]}]}, ["a/x/one/1", "a/x/two/1"]),
         (
-            {"series": [{"dataset": "b", "epsilon": "2", "cells": [{"features": "y", "entry": "two", "x": 5}]}]},
+            "figures",
+            {
+                "style": "settings",
+                "series": [{"dataset": "a", "features": "x", "epsilon": "1", "entries": ["one", "two"]}],
+            },
+            ["a/x/one/1", "a/x/two/1"],
+        ),
+        (
+            "figures",
+            {
+                "style": "settings",
+                "series": [{"dataset": "b", "epsilon": "2", "cells": [{"features": "y", "entry": "two", "x": 5}]}],
+            },
             ["b/y/two/2"],
         ),
-        ({"models": [{"features": "x", "entry": "two"}], "dataset": "b"}, ["b/x/two/1 2"]),
         (
+            "figures",
             {"dataset": "a", "features": ["x"], "entries": ["one"], "epsilons": ["1"], "gain_over": "y"},
             ["a/x/one/1", "a/y/one/1"],
         ),
-        ({"style": "noise", "noise": {}}, []),
+        ("figures", {"style": "noise", "noise": {}}, []),
     ],
 )
-def test_the_cells_of_a_table_or_figure(spec, expected):
-    for line in spec.get("series", []):
-        line.pop("entry", None)
-    found = cells_of(spec, load(copy.deepcopy(STUDY)))
+def test_the_cells_of_a_table_or_figure(kind, spec, expected):
+    found = style_of(kind, spec).cells(spec, study_of(load(copy.deepcopy(STUDY))))
     wanted = [
         f"{place}/eps={epsilon}"
         for place, _, epsilons in (text.rpartition("/") for text in expected)
         for epsilon in epsilons.split()
     ]
-    assert sorted(cell.path for cell in found) == sorted(wanted)
+    assert sorted(found) == sorted(wanted)
 
 
 def test_a_name_that_is_neither_table_nor_figure_is_refused():

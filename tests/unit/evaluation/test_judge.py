@@ -3,8 +3,9 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from dpstudy.evaluation.judge import _mean, judge
-from dpstudy.evaluation.metrics import evaluate
+from dpstudy.evaluation.evaluate import evaluate
+from dpstudy.evaluation.judge import judge
+from dpstudy.evaluation.metric import mean_of_defined
 
 OPTIONS = {"metrics": ["top1", "auc"], "intervals": 0, "smallest_group": 5, "small_groups": "merge", "per_label": False}
 CLASSES = ["a", "b", "c"]
@@ -120,8 +121,8 @@ def test_what_is_not_defined_is_left_out():
 def test_a_sample_without_a_rare_label_says_nothing_of_the_mean_over_labels():
     """A mean over the labels that happen to be there would be lower or higher for that reason alone."""
     parts = [np.array([0.9, np.nan, 0.8]), np.array([0.5, 0.5, 0.6]), np.array([np.nan, 0.4, np.nan])]
-    assert _mean(parts) == pytest.approx([0.7, np.nan, 0.7], nan_ok=True)
-    assert np.isnan(_mean([np.array([np.nan, 0.4])])).all()
+    assert mean_of_defined(parts) == pytest.approx([0.7, np.nan, 0.7], nan_ok=True)
+    assert np.isnan(mean_of_defined([np.array([np.nan, 0.4])])).all()
 
 
 def test_groups_are_compared_on_the_labels_that_all_of_them_have():

@@ -7,8 +7,8 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import aggregate
+from dpstudy.evaluation.evaluate import evaluate
 from dpstudy.evaluation.judge import judge
-from dpstudy.evaluation.metrics import evaluate
 from dpstudy.evaluation.on_training import accuracy_on, check_on_training
 from dpstudy.features.shards import FeatureTable
 

@@ -5,7 +5,7 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import sha256, write_json
-from dpstudy.evaluation.summary import SCHEMA, check_made_by, read_summary, summarise, values_by_cell, write_summary
+from dpstudy.evaluation.summary import COLUMNS, check_made_by, read_summary, summarise, values_by_cell, write_summary
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def cells(tmp_path):
 
 def test_one_line_per_seed_metric_and_group_in_the_order_of_the_cells(cells):
     table = summarise(cells)
-    assert table.schema == SCHEMA
+    assert table.column_names == COLUMNS
     assert table.column_names == [
         *("dataset", "features", "entry", "method", "epsilon", "seed", "split", "metric", "group", "value")
     ]
@@ -100,7 +100,7 @@ def test_a_damaged_summary_is_named(tmp_path):
     (tmp_path / "summary.csv").write_text("a,b\n1,2\n")
     with pytest.raises(StudyError, match="its columns are"):
         read_summary(tmp_path / "summary.csv")
-    (tmp_path / "summary.csv").write_text(",".join(SCHEMA.names) + "\n" + ",".join("abcdexghij") + "\n")
+    (tmp_path / "summary.csv").write_text(",".join(COLUMNS) + "\n" + ",".join("abcdexghij") + "\n")
     with pytest.raises(StudyError, match="damaged"):
         read_summary(tmp_path / "summary.csv")
     with pytest.raises(StudyError, match="no such file"):

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from dpstudy import methods
+from dpstudy.cell.monitor import CURVES
 from dpstudy.core.arrays import has_driver
 from dpstudy.core.errors import StudyError
+from dpstudy.evaluation.metrics import modules
 from dpstudy.features import extractor_modules, shards
 from dpstudy.methods import module_name
 from dpstudy.provenance.code import PACKAGE, closure
@@ -21,11 +23,14 @@ from dpstudy.provenance.hashes import library_hash
 from dpstudy.provenance.imports import statements
 from dpstudy.schema.methods import method_names, method_schema
 from dpstudy.schema.reading import schema
+from dpstudy.tables.specs import KINDS
+from dpstudy.tables.styles import module_of, names
 
 SCRIPTS = PACKAGE.parent / "scripts"
 SOURCE, FEATURES = (schema("config")["$defs"][node] for node in ("source", "features"))
 READERS = [f"dpstudy.data.readers.{name}" for name in SOURCE["x-readers"]]
 EXTRACTORS = [module for name in FEATURES["x-extractors"] for module in extractor_modules(name)]
+STYLES = {kind: [module_of(kind, {"style": name}) for name in names(kind)] for kind in KINDS}
 MODULES = {  # what a rule adds to a script, because the script chooses it by name
     "prepare_shard.py": READERS,
     "prepare_manifest.py": READERS,
@@ -33,6 +38,8 @@ MODULES = {  # what a rule adds to a script, because the script chooses it by na
     "fit_projection.py": EXTRACTORS,
     "train_cell.py": [f"dpstudy.methods.{name}" for name in method_names()],
     "tune_entry.py": [f"dpstudy.methods.{name}" for name in method_names()],
+    "build_table.py": STYLES["tables"],
+    "draw_figure.py": STYLES["figures"],
 }
 CASES = [(path.name, module) for path in sorted(SCRIPTS.glob("*.py")) for module in MODULES.get(path.name, [None])]
 OPTIONS = {
@@ -233,6 +240,22 @@ def test_methods_do_not_depend_on_each_other():
     assert PACKAGE / "tables" / "latex.py" not in squares
 
 
+def test_an_edit_of_one_style_makes_no_table_of_another_anew():
+    for kind, script in (("tables", "build_table.py"), ("figures", "draw_figure.py")):
+        folder = PACKAGE / "tables" / "styles" / kind
+        for module in STYLES[kind]:
+            own = folder / f"{module.rpartition('.')[2]}.py"
+            assert declared(script, module) & set(folder.glob("*.py")) == {own, folder / "__init__.py"}, module
+
+
+def test_styles_are_asked_before_anything_runs_and_load_nothing_that_computes_or_draws():
+    asked = "\n".join(f"import {module}" for kind in KINDS for module in STYLES[kind])
+    program = f"import sys\n{asked}\nprint(*(name for name in sys.modules if '.' not in name))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) & (HEAVY | {"pyarrow", "scipy", "pandas", "dp_accounting"}) == set()
+
+
 @pytest.mark.parametrize("name", method_names())
 def test_a_schema_and_its_parameters_are_the_same(name):
     """A study and `dpstudy.fit` mean the same by an entry that says nothing."""
@@ -302,3 +325,12 @@ def test_every_job_is_told_a_hash_of_the_code_that_it_runs_on():
         }
         assert code[1] in asked, name
     assert told >= 25
+
+
+def test_a_metric_is_declared_by_its_name_and_curves_declare_theirs():
+    """So that one more makes nothing stale, and an edit of one only what measures or prints it."""
+    folder = PACKAGE / "evaluation" / "metrics"
+    for script in ("score_cell.py", "summarise_cells.py", "build_table.py"):
+        assert declared(script) & set(folder.glob("*.py")) == {folder / "__init__.py"}, script
+    assert declared("score_cell.py", *modules(["auc"])) & {folder / "auc.py", folder / "top1.py"} == {folder / "auc.py"}
+    assert {folder / f"{name}.py" for name in CURVES} <= declared("train_cell.py")

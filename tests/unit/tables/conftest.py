@@ -10,6 +10,12 @@ from dpstudy.tables.results import Results
 EPSILONS = ["0.5", "1.2", "2", "inf"]
 
 
+class Inputs(dict):
+    """As Snakemake's inputs."""
+
+    __getattr__ = dict.__getitem__
+
+
 class Study:
     """A finished study on disk: metrics and ledgers of 2 kinds of features, 2 entries, 4 epsilons, 3 seeds."""
 
@@ -41,7 +47,13 @@ class Study:
     @property
     def results(self):
         """As tables read it."""
-        return Results.read(self.axes, self.summary, self.ledgers, self.metrics, audits=getattr(self, "audits", None))
+        return Results.read(
+            self.axes,
+            self.summary,
+            ledgers=self.ledgers,
+            metrics=self.metrics,
+            audits=getattr(self, "audits", {}),
+        )
 
     @staticmethod
     def ledger(epsilon, certified):
@@ -119,7 +131,7 @@ class PaperStudy:
     @property
     def results(self):
         """As tables read it."""
-        return Results.read(self.axes, self.summary, self.ledgers, self.metrics)
+        return Results.read(self.axes, self.summary, ledgers=self.ledgers, metrics=self.metrics)
 
     def set_ledger(self, cell, **changes):
         """Change a cell's ledger."""

@@ -4,8 +4,10 @@ import matplotlib.style
 import pytest
 from matplotlib.figure import Figure
 
-from dpstudy.tables.figures import RC, Series, draw
+from dpstudy.tables.drawing import RC
 from dpstudy.tables.lettering import keep_inside, legend_place
+from dpstudy.tables.series import Series
+from dpstudy.tables.styles.figures.epsilons import draw
 
 LONG = (
     "CIFAR-10, ten thousand training images: linear classifiers on ScatterNet features, each the best of sixty settings"

@@ -1,8 +1,11 @@
 """An entry has one colour in every figure of a study."""
 
 from dpstudy.evaluation.summary import read_summary
-from dpstudy.tables import curves, figures, sizes
 from dpstudy.tables.palette import COLOURS, colours
+from dpstudy.tables.series import Series
+from dpstudy.tables.styles.figures import curve as curves
+from dpstudy.tables.styles.figures import epsilons as figures
+from dpstudy.tables.styles.figures import size as sizes
 
 AXES = {"datasets": ["mnist"], "features": ["pixels", "scatternet"], "entries": ["ls", "dp-sgd"]}
 
@@ -53,5 +56,5 @@ def test_lines_that_one_colour_would_merge_are_told_apart():
     assert colours(["entry-9", "entry-2"], many) == [COLOURS[1], COLOURS[2]]
     axes = many | {"features": ["pixels"]}
     points = (("1", 90.0, 1.0, 2),)
-    series = [figures.Series(entry, "pixels", "mnist", "pixels", entry, points) for entry in many["entries"]]
+    series = [Series(entry, "pixels", "mnist", "pixels", entry, points) for entry in many["entries"]]
     assert len(set(looks(figures.draw(series, axes, "top1", "")).values())) == len(series)

@@ -8,7 +8,7 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.tables import pdflatex
-from dpstudy.tables.build import build
+from dpstudy.tables.build import build_table
 from dpstudy.tables.paper import write_paper
 
 LATEX = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
@@ -62,7 +62,7 @@ def test_it_compiles_to_the_same_bytes_without_a_trace_of_the_machine(study, tmp
     tall = spec | {"rows": [{"features": "pixels", "entry": "ls", "label": f"row-{n}"} for n in range(90)]}
     for name, one in (("wide", wide), ("tall", tall)):
         (study.folder / "tables").mkdir(exist_ok=True)
-        build(name, one, study.results, study.folder / f"tables/{name}.tex", study.folder / f"tables/{name}.csv")
+        build_table(name, one, study.results, study.folder / f"tables/{name}.tex", study.folder / f"tables/{name}.csv")
     (study.folder / "figures").mkdir()
     for name in FIGURES:
         _figure(study.folder / f"figures/{name}.pdf")

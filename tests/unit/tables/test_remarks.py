@@ -6,11 +6,12 @@ import pytest
 from dpstudy.config.loading import load
 from dpstudy.config.tuned import unpaid_searches
 from dpstudy.core.files import read_json, write_json
-from dpstudy.tables.captions import figure_captions
-from dpstudy.tables.grouped import notes as grouped_notes
-from dpstudy.tables.latex import notes, to_latex
+from dpstudy.tables.accuracies import notes
 from dpstudy.tables.layout import lay_out
 from dpstudy.tables.remarks import remarks
+from dpstudy.tables.styles import figure_style
+from dpstudy.tables.styles.tables.grouped import notes as grouped_notes
+from dpstudy.tables.styles.tables.plain import to_latex
 
 SPEC = {"dataset": "mnist", "epsilons": ["1.2", "inf"]}
 SEARCHED = "Hyper-parameters were searched on validation records of the private data, which no ledger accounts for"
@@ -79,7 +80,7 @@ LINES = [{"dataset": "mnist", "features": "f", "epsilon": "1", "entry": entry} f
 )
 def test_a_figure_names_the_entries_that_it_draws(spec, named):
     axes = {"datasets": ["mnist"], "features": ["f"], "entries": ["a", "b", "c"], "searched": ["a", "b"]}
-    caption = figure_captions(spec, axes, "the numbers stand below")[0]
+    caption = figure_style(spec).caption(spec, axes, "the numbers stand below")[0]
     assert ("searched on validation records" in caption) == (named is not None)
     if named:
         assert f" The hyper-parameters of {named} were searched on" in caption
@@ -115,8 +116,8 @@ def test_scores_of_private_test_records_are_told_in_tables_and_figures(study):
     assert said in to_latex(lay_out("t", SPEC, study.results))
     axes = {"datasets": ["mnist", "open"], "features": ["f"], "entries": ["a"], "private_tests": ["mnist"]}
     for spec, told in (({}, True), ({"dataset": "open"}, False), ({"datasets": ["open", "mnist"]}, True)):
-        assert (said in figure_captions(spec, axes, "below")[0]) == told
+        assert (said in figure_style(spec).caption(spec, axes, "below")[0]) == told
     lines = {"style": "curve", "panels": [{"lines": [{"dataset": "open", "entry": "a"}]}]}
-    assert said not in figure_captions(lines, axes, "below")[0]
+    assert said not in figure_style(lines).caption(lines, axes, "below")[0]
     by_group = {"style": "disparity", "dataset": "mnist", "column": "sex"}
-    assert said in figure_captions(by_group, axes, "below")[0]
+    assert said in figure_style(by_group).caption(by_group, axes, "below")[0]

@@ -5,25 +5,35 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpstudy.evaluation.metrics import evaluate
+from dpstudy.evaluation.evaluate import evaluate
+from dpstudy.evaluation.metrics import auc, average_precision, balanced_accuracy, top1, top5
 from dpstudy.features.shards import FeatureTable
 from dpstudy.methods.problem import Plan
 from dpstudy.privacy.ledger import check_spent
 from dpstudy.privacy.noise import NoiseSource
 
+# What every curve has, whatever a study reports: another metric trains nothing again. One that is added here makes all
+# that was trained in steps stale, which is why no metric joins by itself.
+CURVES = {
+    "top1": top1.METRIC,
+    "top5": top5.METRIC,
+    "balanced_accuracy": balanced_accuracy.METRIC,
+    "auc": auc.METRIC,
+    "average_precision": average_precision.METRIC,
+}
+
 
 def metrics_of_curves(labels: np.ndarray, classes: int) -> list[str]:
-    """What every curve has, whatever a study reports: another metric under `evaluation` trains nothing again.
+    """Those of CURVES that such labels allow.
 
     Areas take a sort for each class, at each point; so they are for several labels a record and for two classes.
 
     Args:
         labels: (n,) class indices, or (n, m) zeros and ones; areas need a label that some bear and some do not.
     """
-    accuracies = [] if labels.ndim == 2 else ["top1", "top5", "balanced_accuracy"]
     bearers = labels.sum(axis=0) if labels.ndim == 2 else np.bincount(labels)[-1:] if classes == 2 else np.zeros(1)
     told = np.any((bearers > 0) & (bearers < len(labels)))
-    return accuracies + (["auc", "average_precision"] if told else [])
+    return [name for name, metric in CURVES.items() if (told if metric.area else labels.ndim == 1)]
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,24 @@ from dpstudy.config.black_box_options import check_black_box
 from dpstudy.config.cells import matching, unfold
 from dpstudy.config.dedup_options import check_dedup
 from dpstudy.config.locations import sources_of
-from dpstudy.config.narrowing import narrow
+from dpstudy.config.narrowing import narrow, study_of
 from dpstudy.config.new_methods import check_method
 from dpstudy.config.origins import check_backbone, check_backbones, check_origin, check_start
 from dpstudy.config.public_points import check_public_points
 from dpstudy.config.secure import check_budget, check_secure
-from dpstudy.config.selection import axes_of as _axes
-from dpstudy.config.selection import check_selection
 from dpstudy.config.size import check_size
 from dpstudy.config.space import check_grid, check_space, corners
 from dpstudy.config.tuned import check_tuned
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.data.bands import check_entries
+from dpstudy.evaluation import metrics
 from dpstudy.evaluation.on_training import check_on_training
 from dpstudy.schema.messages import check_known as _known
 from dpstudy.schema.methods import hyperparameters, method_names, method_schema
 from dpstudy.schema.reading import fill_defaults, schema
 from dpstudy.schema.validating import validate
+from dpstudy.tables.specs import check_specs, fill_specs
 
 
 def load(raw: dict) -> dict:
@@ -41,6 +41,9 @@ def load(raw: dict) -> dict:
         if features["extractor"] == "timm":
             features.setdefault("scaling", "model")
     fill_defaults(config, schema("config"), schema("config"))
+    for number, name in enumerate(config["evaluation"]["metrics"]):
+        _known(f"evaluation.metrics[{number}]", name, metrics.names(), "metric")
+    fill_specs(config)
     known = method_names()
     for name, entry in config["methods"].items():
         if entry["method"] not in known:
@@ -152,7 +155,12 @@ def _check_references(config: dict) -> None:
                         f"{config['fits'][features['fit']].get(key)!r}; they must be the same"
                     )
     for number, block in enumerate(config.get("cells", [])):
-        for key, allowed, what in _axes(config):
+        for key, allowed, what in (
+            ("datasets", config["datasets"], "data set"),
+            ("features", config["features"], "feature set"),
+            ("entries", config["methods"], "method entry"),
+            ("epsilons", config["epsilons"], "epsilon"),
+        ):
             for name in block.get(key, []):
                 _known(f"cells[{number}].{key}", name, allowed, what)
     for name in config["audit"]["entries"]:
@@ -164,9 +172,7 @@ def _check_references(config: dict) -> None:
             )
     for epsilon in config["audit"].get("epsilons", []):
         _known("audit.epsilons", epsilon, config["epsilons"], "epsilon")
-    for kind in ("tables", "figures"):
-        for name, spec in config[kind].items():
-            check_selection(f"{kind}.{name}", spec, config)
+    check_specs(study_of(config))
 
 
 def _check_extractor(place: str, options: dict) -> None:

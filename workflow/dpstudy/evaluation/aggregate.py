@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import ordered
 
 
 def aggregate(seed_rows: list[dict]) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
@@ -17,8 +17,8 @@ def aggregate(seed_rows: list[dict]) -> tuple[dict[str, float], dict[str, float]
         raise ValueError("no seeds to aggregate")
     if len({row.get("split") for row in seed_rows}) > 1:
         raise ValueError("rows of several splits cannot be aggregated together")
-    names = [name for name in METRICS if name in seed_rows[0]]
-    if any([name for name in METRICS if name in row] != names for row in seed_rows):
+    names = ordered(seed_rows[0])
+    if any(ordered(row) != names for row in seed_rows):
         raise ValueError("every seed must have the same metrics")
     columns = {name: mean_median_std([row[name] for row in seed_rows]) for name in names}
     mean, median, std = ({name: values[i] for name, values in columns.items()} for i in range(3))

@@ -9,15 +9,12 @@ import numpy as np
 
 from dpstudy.evaluation import weighted
 from dpstudy.evaluation.groups import members
-from dpstudy.evaluation.metrics import METRICS
-from dpstudy.evaluation.on_training import ON_TRAINING
-from dpstudy.evaluation.ranks import ranks
+from dpstudy.evaluation.metric import against_rest
+from dpstudy.evaluation.metrics import metric_of, ordered
 from dpstudy.evaluation.wilson import wilson
 
 LABEL = "label"  # the column that single labels stand under
-COUNTED = ("top1", "top5")  # shares of records, whose interval needs no samples
 FEWEST = 3  # records that bear a label, and as many that do not, for its area to count in a group
-AREAS = {"auc": weighted.auc, "average_precision": weighted.average_precision}
 
 
 def judge(
@@ -31,7 +28,7 @@ def judge(
     """What metrics.json has of a seed besides its metrics.
 
     Args:
-        scores, labels, classes: as of `metrics.evaluate`.
+        scores, labels, classes: as of `evaluate.evaluate`.
         options: the config's `evaluation`: metrics, intervals (bootstrap samples, 0 for none: shares of records then
             have Wilson's interval unless one person has several of them, other metrics none), smallest_group,
             small_groups, per_label.
@@ -50,11 +47,13 @@ def judge(
     apart = subjects is None or len(np.unique(subjects.astype(str))) == len(subjects)
     samples = weighted.resamples(len(labels), count, subjects) if count else np.empty((0, len(labels)))
     weights = np.concatenate([np.ones((1, len(labels))), samples])
-    metrics = [name for name in METRICS if name in options["metrics"] and _applies(name, labels, classes)]
+    metrics = [name for name in ordered(options["metrics"]) if metric_of(name).suits(labels, classes)]
     found = {
         f"{name}_{end}": value
         for name in metrics
-        for end, value in _ends(name, _under(name, scores, labels, classes, weights), len(labels) if apart else 0)
+        for end, value in _ends(
+            name, metric_of(name).weighted(scores, labels, classes, weights), len(labels) if apart else 0
+        )
     }
     groups: dict[str, dict[str, float]] = {}
     sizes = options["smallest_group"], options["small_groups"]
@@ -64,7 +63,7 @@ def judge(
         for name, mask in masks.items():
             groups[name] = {"n": int(mask.sum())}
             for metric in metrics:
-                under = _under(metric, scores[mask], labels[mask], classes, weights[:, mask], shared)
+                under = metric_of(metric).weighted(scores[mask], labels[mask], classes, weights[:, mask], shared)
                 groups[name] |= _entry(metric, under, int(mask.sum()) if apart else 0)
     if options.get("per_label"):
         groups |= _labels(scores, labels, classes, metrics, weights, options["smallest_group"], apart)
@@ -84,58 +83,24 @@ def _labels(
         exclusive = labels.ndim == 1 and len(classes) == 2  # ranked by the difference, as in the mean over labels
         own = scores[:, number] - scores[:, 1 - number] if exclusive else scores[:, number]
         for metric in metrics:
-            if metric in AREAS:
-                entry |= _entry(metric, AREAS[metric](own, member, weights))
-            elif metric in COUNTED:
-                under = _under(metric, scores[member], labels[member], classes, weights[:, member])
+            if (area := metric_of(metric).area) is not None:
+                entry |= _entry(metric, area(own, member, weights))
+            elif metric_of(metric).share:
+                under = metric_of(metric).weighted(scores[member], labels[member], classes, weights[:, member])
                 entry |= _entry(metric, under, int(member.sum()) if apart else 0)
         found[f"{LABEL}={name}"] = entry
     return found
 
 
-def _applies(name: str, labels: np.ndarray, classes: Sequence[str]) -> bool:
-    return name != ON_TRAINING and (name in AREAS or (labels.ndim == 1 and (name != "top5" or len(classes) > 5)))
-
-
 def _shared_labels(masks: list[np.ndarray], scores, labels, classes: Sequence[str]) -> set[int]:
-    """The labels that groups can be compared on, as places in `_against_rest`."""
-    bearers = [member for _, member in _against_rest(scores, labels, classes)]
+    """The labels that groups can be compared on, as places in `against_rest`."""
+    bearers = [member for _, member in against_rest(scores, labels, classes)]
     enough = [{place for place, member in enumerate(bearers) if _told(member[mask])} for mask in masks]
     return set.intersection(*(own for own in enough if own)) if any(enough) else set()
 
 
 def _told(member: np.ndarray) -> bool:
     return min(member.sum(), (~member).sum()) >= FEWEST
-
-
-def _under(name: str, scores, labels, classes: Sequence[str], weights, counted: set[int] | None = None) -> np.ndarray:
-    """(R,) a metric under each weighting; an area is the mean over the labels `counted`, or over all."""
-    if name in AREAS:
-        pairs = enumerate(_against_rest(scores, labels, classes))
-        chosen = [pair for place, pair in pairs if counted is None or place in counted]
-        return _mean([AREAS[name](own, member, weights) for own, member in chosen] or [np.full(len(weights), np.nan)])
-    right = ranks(scores, labels) < (5 if name == "top5" else 1)
-    if name != "balanced_accuracy":
-        return 100 * weighted.mean(right, weights)
-    parts = [labels == label for label in np.unique(labels)]
-    return 100 * _mean([weighted.mean(right[part], weights[:, part]) for part in parts])
-
-
-def _against_rest(scores: np.ndarray, labels: np.ndarray, classes: Sequence[str]):
-    """(scores, membership) of each label; of two exclusive classes one pair, by the difference of their scores."""
-    if labels.ndim == 1 and len(classes) == 2:
-        yield scores[:, 1] - scores[:, 0], labels == 1
-        return
-    for number in range(len(classes)):
-        yield scores[:, number], labels[:, number] != 0 if labels.ndim == 2 else labels == number
-
-
-def _mean(parts: list[np.ndarray]) -> np.ndarray:
-    """The mean over what is defined on the split itself; NaN in a sample that lacks one of these, where a mean of the
-    others would be one of something else."""
-    known = np.array(parts)
-    there = known[np.isfinite(known[:, 0])]
-    return there.mean(0) if len(there) else np.full(known.shape[1], np.nan)
 
 
 def _entry(name: str, values: np.ndarray, independent: int = 0) -> dict[str, float]:
@@ -151,7 +116,7 @@ def _ends(name: str, values: np.ndarray, independent: int) -> list[tuple[str, fl
     found = None
     if len(values) > 1:
         found = weighted.interval(values[1:])
-    elif name in COUNTED and independent:
+    elif metric_of(name).share and independent:
         low, high = wilson(float(values[0]) / 100, independent)
         found = 100 * low, 100 * high
     return [] if found is None else list(zip(("low", "high"), found, strict=True))

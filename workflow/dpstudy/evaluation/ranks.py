@@ -1,6 +1,10 @@
 """At which place of a model's scores the true class of each record stands."""
 
+from collections.abc import Callable
+
 import numpy as np
+
+from dpstudy.evaluation.weighted import mean
 
 
 def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -13,3 +17,12 @@ def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     true = np.take_along_axis(scores, labels[:, None].astype(np.int64), axis=1)
     earlier = np.arange(scores.shape[1]) < labels[:, None]
     return (scores > true).sum(axis=1) + ((scores == true) & earlier).sum(axis=1)
+
+
+def share_within(k: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    """(scores, labels, (R, n) weights) -> (R,) percent of records whose class is among the k highest scores."""
+
+    def share(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return 100 * mean(ranks(scores, labels) < k, weights)
+
+    return share

@@ -5,28 +5,29 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table, sha256, write_table
 from dpstudy.evaluation.csv_file import unguarded, write_csv
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import ordered
 
-SCHEMA = pa.schema(
-    [
-        ("dataset", pa.string()),
-        ("features", pa.string()),
-        ("entry", pa.string()),
-        ("method", pa.string()),
-        ("epsilon", pa.string()),
-        ("seed", pa.int64()),
-        ("split", pa.string()),
-        ("metric", pa.string()),
-        ("group", pa.string()),  # empty: the whole split
-        ("value", pa.float64()),
-    ]
-)
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TYPES = {
+    "dataset": "string",
+    "features": "string",
+    "entry": "string",
+    "method": "string",
+    "epsilon": "string",
+    "seed": "int64",
+    "split": "string",
+    "metric": "string",
+    "group": "string",  # empty: the whole split
+    "value": "double",
+}
+COLUMNS = list(_TYPES)
 _AXES = ("dataset", "features", "entry", "epsilon")
 
 
@@ -73,7 +74,7 @@ def _hash_of_file(path: str) -> str:
     return sha256(path)[:16]
 
 
-def summarise(cells: list[dict], vouches: Vouches | None = None) -> pa.Table:
+def summarise(cells: list[dict], vouches: Vouches | None = None) -> "pa.Table":
     """One line per cell, seed, metric and group; the cells in the order given, which is that of the config.
 
     Args:
@@ -84,6 +85,8 @@ def summarise(cells: list[dict], vouches: Vouches | None = None) -> pa.Table:
     Raises:
         StudyError: a metrics.json is missing, damaged, stale, or belongs to another cell; a cell is listed twice.
     """
+    import pyarrow as pa  # late: styles of tables are asked about a study by a process that needs none of it
+
     rows, seen = [], set()
     for cell in cells:
         name = cell_name(*(cell[axis] for axis in _AXES))
@@ -99,7 +102,9 @@ def summarise(cells: list[dict], vouches: Vouches | None = None) -> pa.Table:
                 )
         check_made_by(metrics, cell.get("expected", {}), vouches)
         rows.extend(_rows(metrics))
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+    return pa.Table.from_pylist(
+        rows, schema=pa.schema([(name, pa.type_for_alias(kind)) for name, kind in _TYPES.items()])
+    )
 
 
 def write_summary(
@@ -128,8 +133,8 @@ def read_summary(path: str | os.PathLike) -> list[dict]:
                 columns = reader.fieldnames
         except FileNotFoundError:
             raise StudyError(f"{path}: no such file") from None
-    if columns != SCHEMA.names:
-        raise StudyError(f"{path}: its columns are {columns}, not {SCHEMA.names}; delete it and run snakemake again")
+    if columns != COLUMNS:
+        raise StudyError(f"{path}: its columns are {columns}, not {COLUMNS}; delete it and run snakemake again")
     try:
         return [row | {"seed": int(row["seed"]), "value": float(row["value"])} for row in rows]
     except (TypeError, ValueError) as error:
@@ -159,7 +164,6 @@ def _rows(metrics: dict) -> list[dict]:
         for group, values in {"": run, **run.get("groups", {})}.items():
             rows.extend(
                 cell | {"seed": run["seed"], "split": run["split"], "metric": m, "group": group, "value": values[m]}
-                for m in METRICS
-                if m in values
+                for m in ordered(values)
             )
     return rows

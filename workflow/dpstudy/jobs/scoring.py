@@ -12,8 +12,8 @@ from dpstudy.cell.bound import AXES
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256, write_json
 from dpstudy.evaluation.aggregate import aggregate
+from dpstudy.evaluation.evaluate import evaluate
 from dpstudy.evaluation.judge import judge
-from dpstudy.evaluation.metrics import evaluate
 from dpstudy.evaluation.score_file import SeedScores, cell_of_scores, read_scores
 from dpstudy.provenance.hashes import evaluation_fingerprint, origin_of_scores
 from dpstudy.schema.reading import check

@@ -6,6 +6,7 @@ may be older than what the present one made: hence the hash.
 
 from dpstudy.config.cells import Cell
 from dpstudy.config.tuned import PAID_TUNING, pays
+from dpstudy.evaluation.metrics import modules
 from dpstudy.features import extractor_modules
 from dpstudy.methods import module_name
 from dpstudy.models.kinds import MODELS
@@ -52,9 +53,21 @@ def projection_code(study: dict, fit: str) -> list[str]:
     return script_code("fit_projection", f"dpstudy.features.{study['fits'][fit]['extractor']}")
 
 
-def method_code(options: dict, script: str = "train_cell") -> list[str]:
+def metric_modules(study: dict) -> list[str]:
+    """The modules of the study's metrics, which scripts find by name."""
+    return modules(study["evaluation"]["metrics"])
+
+
+def metric_code(study: dict, script: str) -> list[str]:
+    """A script that measures by the study's metrics, and those."""
+    return script_code(script, *metric_modules(study))
+
+
+def method_code(study: dict, options: dict, script: str = "train_cell") -> list[str]:
     """The script, a cell's method, what they import, and what a job runs beside them."""
     beside = ["dpstudy.jobs.rank"] if method_schema(options["method"]).get("x-per-seed") else []
+    if pays(options) or script == "tune_entry":
+        beside += modules(study["evaluation"]["metrics"][:1])  # which searches maximise
     if pays(options):
         beside += [PAID_TUNING, f"{PAID_TUNING}_{options['tuning']['pay']}"]
     return script_code(script, module_name(options["method"]), *beside)
@@ -64,22 +77,24 @@ def cell_code(study: dict, cell: Cell, script: str = "train_cell") -> str | list
     """The file that lists what `method_code` finds for a cell."""
     options = cell.options(study)
     paid = f"-{options['tuning']['pay']}" if pays(options) else ""
-    files = method_code(options, script)
+    by = f"-{study['evaluation']['metrics'][0]}" if script == "tune_entry" else ""  # another study may use another
+    files = method_code(study, options, script)
     try:
-        return list_code(files, paths.CODE_LIST.format(script=script, method=f"{options['method']}{paid}"))
+        return list_code(files, paths.CODE_LIST.format(script=script, method=f"{options['method']}{paid}{by}"))
     except OSError:  # results cannot be written to, which is said before anything runs
         return files
 
 
 def cell_hash(study: dict, cell: Cell, script: str = "train_cell") -> str:
     """A hash of the same files."""
-    return library_hash(method_code(cell.options(study), script))
+    return library_hash(method_code(study, cell.options(study), script))
 
 
 def bundle_code(study: dict, features: str) -> list[str]:
     """The script of a bundle, and what a bundle may be of: every kind of model, and the extractor."""
     models = [module for module, _ in MODELS.values()]
-    return script_code("write_bundle", *models, *extractor_modules(study["features"][features]["extractor"]))
+    extractor = extractor_modules(study["features"][features]["extractor"])
+    return script_code("write_bundle", *models, *extractor, *metric_modules(study))
 
 
 def check_modules(study: dict) -> None:

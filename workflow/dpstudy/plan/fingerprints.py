@@ -7,7 +7,7 @@ from dpstudy.cell.paid_models import Due
 from dpstudy.config.cells import Cell, unfold
 from dpstudy.config.tuned import pays
 from dpstudy.plan import paths
-from dpstudy.plan.code import method_code, script_code, script_hash
+from dpstudy.plan.code import method_code, metric_code, script_code
 from dpstudy.plan.origin import origin_of
 from dpstudy.plan.sources import (
     facts,
@@ -41,7 +41,7 @@ def asked_of_scores(study: dict) -> dict:
 
 def evaluation_hash(study: dict) -> str:
     """A hash of the same, and of the code that answers."""
-    return evaluation_fingerprint(asked_of_scores(study), script_hash("score_cell"))
+    return evaluation_fingerprint(asked_of_scores(study), library_hash(metric_code(study, "score_cell")))
 
 
 def data_of(study: dict, cell: Cell) -> dict[str, str]:
@@ -83,7 +83,7 @@ def expected_makers(study: dict) -> dict[str, dict]:
     return {
         cell.path: {
             "config": whole_fingerprint(study, cell),
-            "library": library_hash(method_code(cell.options(study))),
+            "library": library_hash(method_code(study, cell.options(study))),
             "evaluation": evaluation,
             "data": data_of(study, cell),
         }
@@ -111,7 +111,7 @@ def replay_of(study: dict, cell: Cell) -> dict:
         "dataset": facts(study, cell.dataset),
         "folder": feature_folder(study, cell.dataset, cell.features, "train"),
         "scaling": scaling_of(study, cell.features),
-        "library": library_hash([*method_code(options), *script_code("certify_cells")]),
+        "library": library_hash([*method_code(study, options), *script_code("certify_cells")]),
     }
 
 

@@ -12,6 +12,7 @@ from dpstudy.plan.dedup import descriptions, rule_options
 from dpstudy.plan.publics import backbone_files, fit_files, is_matched
 from dpstudy.plan.sources import all_files, feature_files, scaling_of, sources, splits
 from dpstudy.plan.training import has_seed_jobs
+from dpstudy.provenance.hashes import config_hash
 from dpstudy.schema.methods import method_schema
 
 
@@ -57,6 +58,11 @@ def score_files(study: dict, cell: Cell) -> list[str]:
 def certificates(study: dict) -> list[str]:
     """What other accountants say of the cells, a file for each data set."""
     return [paths.CERTIFICATE.format(dataset=name) for name in dict.fromkeys(cell.dataset for cell in unfold(study))]
+
+
+def has_curve(study: dict, entry: str) -> bool:
+    """Whether the cells of an entry have a training curve."""
+    return method_schema(study["methods"][entry]["method"])["x-curve"]
 
 
 def audits_of_claims(study: dict) -> dict[str, str]:
@@ -216,6 +222,27 @@ def tables(study: dict, template: str) -> list[str]:
 def figures(study: dict, template: str) -> list[str]:
     """A file of each figure."""
     return [template.format(figure=name) for name in study["figures"]]
+
+
+def claims(study: dict) -> list[str]:
+    """What came of the claims of each paper that the report judges."""
+    return [paths.CLAIMS.format(paper=paper) for paper in study["report"]["claims"]]
+
+
+def report(study: dict) -> dict:
+    """What the report is told of the study, and where it finds what jobs took and which rules fed which."""
+    return {
+        "study": study["study"],
+        "config_hash": config_hash(study),
+        "question": study.get("question", ""),
+        "axes": axes(study),
+        "tables": study["tables"],
+        "figures": study["figures"],
+        "public_tests": public_tests(study),
+        "dedup": deduplicated(study),
+        "benchmarks": shown_benchmarks(study),
+        "graph": paths.GRAPH,
+    }
 
 
 def paper(study: dict) -> dict:

@@ -7,12 +7,10 @@ and of scores on test records only where these are public. What only the owner c
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dpstudy.evaluation.metrics import METRICS, PERCENT
-from dpstudy.evaluation.on_training import ON_TRAINING
+from dpstudy.evaluation.metrics import metric_of, ordered
 from dpstudy.release.statement import guarantee_lines
 from dpstudy.tables.numbers import interval_text, significant
 
-_HUB_METRICS = {"top1": "accuracy", "auc": "roc_auc"}  # those that have a name there
 _LISTED = 20  # classes that are named one by one
 _DECIMALS = {True: 2, False: 4}  # of an interval's ends, in percent or as fractions
 _OWNER = "*To be written by the owner*"
@@ -47,7 +45,7 @@ def trained(metrics: Mapping, test_public: bool) -> Trained:
         test_public: whether the records of the test split are public.
     """
     first, made_by = metrics["seeds"][0], metrics["made_by"]
-    scores = {name: (first[name], _interval(first, name)) for name in METRICS if name in first and name != ON_TRAINING}
+    scores = {name: (first[name], _interval(first, name)) for name in ordered(first) if not metric_of(name).on_training}
     return Trained(
         metrics["method"],
         made_by["config"],
@@ -88,7 +86,7 @@ def card(ledger: Mapping, facts: Mapping, cell: Trained) -> str:
 
 
 def _head(scores: Mapping | None) -> list[str]:
-    metrics = [name for metric, name in _HUB_METRICS.items() if metric in (scores or {})]
+    metrics = [hub for name in scores or {} if (hub := metric_of(name).hub)]
     return [
         "---",
         "# license: to be filled in by the owner, such as apache-2.0",
@@ -165,8 +163,8 @@ def _evaluation(scores: Mapping | None) -> list[str]:
             "ledger accounts for."
         ]
     rows = (
-        f"| {METRICS[name]} | {significant(value)} | {interval_text(interval, _DECIMALS[name in PERCENT])} |"
-        for name, (value, interval) in scores.items()
+        f"| {metric.label} | {significant(value)} | {interval_text(interval, _DECIMALS[metric.percent])} |"
+        for metric, (value, interval) in ((metric_of(name), found) for name, found in scores.items())
     )
     return [
         "On the test split, whose records are public:",

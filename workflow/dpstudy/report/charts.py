@@ -4,15 +4,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dpstudy.evaluation.metrics import METRICS
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.report.tables import privacy_of
-from dpstudy.tables.figures import Series, beside, collect, line_styles, marked_epsilons
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.layout import cell_at
 from dpstudy.tables.numbers import decimals, interval_text
 from dpstudy.tables.palette import COLOURS
 from dpstudy.tables.results import Results
+from dpstudy.tables.series import Series, beside, line_styles, marked_epsilons
+from dpstudy.tables.styles import figure_style
 
 WIDTH, HEIGHT = 560, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 12, 46
@@ -75,12 +76,9 @@ def describe_chart(name: str, spec: dict, results: Results) -> dict:
 
     Returns:
         {"metric", "bars" (what they are), "panels" ([Panel]), "legend" ([Line], each label once)}.
-
-    Raises:
-        StudyError: as `dpstudy.tables.figures.collect`.
     """
-    metric = spec.get("metric", "top1")
-    series = collect(name, spec, results.axes, results.summary)
+    metric, collect = spec.get("metric", "top1"), figure_style(spec).series
+    series: Sequence[Series] = collect(name, spec, results.axes, results.summary) if collect else []
     values = values_by_cell(results.summary, metric)
     styles = line_styles(series, results.axes)
     intervals = _intervals(series, values, results, metric) if "gain_over" not in spec else {}
@@ -95,7 +93,7 @@ def describe_chart(name: str, spec: dict, results: Results) -> dict:
         panels.append(Panel(dataset, scale.x_ticks, scale.y_ticks, scale.gap, tuple(lines)))
     legend = {line.label: line for panel in panels for line in panel.lines if line.points}
     known = "95 % intervals over seeds and test records" if intervals else "one standard deviation over seeds"
-    return {"metric": METRICS[metric], "bars": known, "panels": panels, "legend": list(legend.values())}
+    return {"metric": metric_of(metric).label, "bars": known, "panels": panels, "legend": list(legend.values())}
 
 
 def _intervals(series: Sequence[Series], values: Mapping, results: Results, metric: str) -> dict:

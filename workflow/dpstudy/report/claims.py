@@ -4,7 +4,7 @@ paper prints."""
 from collections.abc import Mapping
 
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
-from dpstudy.tables.claims_table import claims_notes, claims_rows, judge_study
+from dpstudy.tables.claims.judge import claims_notes, claims_rows, judge_study
 from dpstudy.tables.results import Results
 
 REFERENCES = {  # authors, title, where: what to cite, by the paper's name in claims.csv

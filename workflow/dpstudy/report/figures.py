@@ -7,11 +7,9 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.report.charts import describe_chart
-from dpstudy.tables.captions import figure_captions
 from dpstudy.tables.remarks import figure_remarks
 from dpstudy.tables.results import Results
-
-_BY_EPSILON = "epsilons"
+from dpstudy.tables.styles import figure_style
 
 
 def describe_figure(name: str, spec: dict, results: Results, paths: Mapping[str, str | os.PathLike]) -> dict:
@@ -30,17 +28,17 @@ def describe_figure(name: str, spec: dict, results: Results, paths: Mapping[str,
     Raises:
         StudyError: its PNG is missing.
     """
-    axes, title = results.axes, spec.get("title") or name
-    if spec.get("style", _BY_EPSILON) == _BY_EPSILON:
+    axes, title, style = results.axes, spec.get("title") or name, figure_style(spec)
+    if style.series is not None:
         chart = describe_chart(name, spec, results)
         caption = f"{title}: {chart['metric']} against the target ε; mean over seeds, bars are {chart['bars']}."
         caption += figure_remarks(spec, axes)
-        alt = f"{title}: {figure_captions(spec, axes, 'the numbers stand below')[1]}"
+        alt = f"{title}: {style.caption(spec, axes, 'the numbers stand below')[1]}"
         return {"name": name, "caption": caption, "alt": alt, "chart": chart, "png": None}
     try:
         content = Path(paths[name]).read_bytes()
     except (KeyError, FileNotFoundError):
         raise StudyError(f"figure {name}: its PNG is missing; run snakemake again to remake it") from None
-    caption, alt = figure_captions(spec, axes, f"the numbers stand in results/figures/{name}.csv")
+    caption, alt = style.caption(spec, axes, f"the numbers stand in results/figures/{name}.csv")
     png = base64.b64encode(content).decode("ascii")
     return {"name": name, "caption": f"{title}: {caption}", "alt": f"{title}: {alt}", "chart": None, "png": png}

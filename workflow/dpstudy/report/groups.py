@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from operator import itemgetter
 
 from dpstudy.core.files import read_json
-from dpstudy.evaluation.metrics import METRICS
-from dpstudy.tables.disparity import GAP, WHOLE, Score, lay_disparities
+from dpstudy.evaluation.metrics import metric_of, ordered
 from dpstudy.tables.names import marked
 from dpstudy.tables.numbers import decimals
 from dpstudy.tables.results import Results
+from dpstudy.tables.subgroups import GAP, WHOLE, Score, lay_disparities
 
 
 def describe_groups(results: Results) -> list[dict]:
@@ -36,7 +36,7 @@ def describe_groups(results: Results) -> list[dict]:
             if any(cells):
                 label = marked(f"{pair['entry']}, {pair['features']}", pair["entry"], results.axes)
                 rows.append({"label": label, "cells": cells})
-        named = {"dataset": dataset, "column": column.replace("_", " "), "metric": METRICS[metric]}
+        named = {"dataset": dataset, "column": column.replace("_", " "), "metric": metric_of(metric).label}
         if rows:
             found.append(named | {"epsilons": ["∞" if e == "inf" else e for e in epsilons], "rows": rows})
     return found
@@ -53,7 +53,7 @@ def _grouped(results: Results) -> Iterator[tuple[str, str, str]]:
         groups = seen.get(dataset, {}).get("groups", {})
         for column in dict.fromkeys(name.partition("=")[0] for name in groups):
             own = [entry for name, entry in groups.items() if name.startswith(f"{column}=")]
-            metric = next((m for m in METRICS if m in seen[dataset] and any(m in entry for entry in own)), None)
+            metric = next((m for m in ordered(seen[dataset]) if any(m in entry for entry in own)), None)
             if metric is not None:
                 yield dataset, column, metric
 

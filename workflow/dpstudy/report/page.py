@@ -13,10 +13,11 @@ from dpstudy.report.graph import draw, ordered
 from dpstudy.report.groups import describe_groups
 from dpstudy.report.ledgers import describe_ledgers
 from dpstudy.report.runs import RuleRun, read_runs
-from dpstudy.report.tables import CLAIMS, describe_table
-from dpstudy.tables.captions import enumerated
+from dpstudy.report.tables import describe_table
+from dpstudy.tables.names import enumerated
 from dpstudy.tables.palette import COLOURS, COLOURS_ON_DARK
 from dpstudy.tables.results import Results
+from dpstudy.tables.styles import table_style
 from dpstudy.tables.words import GUARANTEES, spent_in_words, test_in_words, total_in_words
 
 TEMPLATES = Path(__file__).parents[2] / "report"
@@ -104,7 +105,7 @@ def build_report(
         study=study,
         question=question or _question(axes),
         seeds=len({row["seed"] for row in results.summary}),
-        tables=[describe_table(n, spec, results) for n, spec in tables.items() if spec.get("style") != CLAIMS],
+        tables=[describe_table(n, spec, results) for n, spec in tables.items() if not table_style(spec).judges],
         figures=[describe_figure(name, spec, results, figure_paths) for name, spec in figures.items()],
         colours=list(zip(COLOURS, COLOURS_ON_DARK, strict=True)),
         groups=describe_groups(results),

@@ -3,15 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from dpstudy.privacy.printed import lower_bound, upper_bound
-from dpstudy.tables.build import SHEETS
-from dpstudy.tables.latex import MEANINGS, mark_of, marks, notes
-from dpstudy.tables.layout import Cell, Column, Table, lay_out
+from dpstudy.tables.accuracies import MEANINGS, mark_of, marks, notes
+from dpstudy.tables.layout import Cell, Column, Table
 from dpstudy.tables.numbers import interval_text, signed
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.side_by_side import lay_side_by_side
-
-CLAIMS = "claims"  # a style that has a section of its own
+from dpstudy.tables.styles import table_style
 
 
 def describe_table(name: str, spec: dict, results: Results) -> dict:
@@ -24,12 +21,11 @@ def describe_table(name: str, spec: dict, results: Results) -> dict:
     Raises:
         StudyError: as the style's own function.
     """
-    style = spec.get("style", "plain")
-    if style == "side_by_side":
-        return _side_by_side(lay_side_by_side(name, spec, results), spec)
-    if style in SHEETS:
-        return text_table(SHEETS[style](name, spec, results))
-    return _by_epsilon(lay_out(name, spec, results))
+    style = table_style(spec)
+    if style.shown is None:
+        return text_table(style.table(name, spec, results).sheets[0])
+    table = style.shown(name, spec, results)
+    return _side_by_side(table) if table.heads else _by_epsilon(table)
 
 
 def text_table(sheet: Sheet) -> dict:
@@ -66,12 +62,9 @@ def _by_epsilon(table: Table) -> dict:
     return _table(table, "certified ε", columns, rows, notes(table), marks(table))
 
 
-def _side_by_side(table: Table, spec: Mapping) -> dict:
+def _side_by_side(table: Table) -> dict:
     """The same with feature sets as columns: guarantees differ from row to row, so each cell bears its own."""
-    columns = [
-        {"label": column.get("label", column["features"]), "certified": "", "guarantee": None, "audited": ""}
-        for column in spec["columns"]
-    ]
+    columns = [{"label": head, "certified": "", "guarantee": None, "audited": ""} for head in table.heads]
     rows = [
         {"label": row.label, "sub": "", "cells": [_cell(cell, table, _own_mark(cell), True) for cell in row.cells]}
         for row in table.rows

@@ -1,70 +1,49 @@
-"""One table of the study, in the style that its spec names."""
+"""A table or a figure of the study, written in the style that its spec names."""
 
 import os
-from collections.abc import Callable
+from pathlib import Path
 
-from dpstudy.core.errors import StudyError
-from dpstudy.tables.adjacencies import adjacencies_sheet, build_adjacencies_table
-from dpstudy.tables.best import best_sheet, build_best_table
-from dpstudy.tables.ceiling_table import build_ceiling_table, ceiling_sheet
-from dpstudy.tables.claims_table import build_claims_table, claims_sheet
-from dpstudy.tables.disparity import build_disparity_table, disparity_sheet
-from dpstudy.tables.grouped import build_grouped_table
-from dpstudy.tables.latex import build_table
-from dpstudy.tables.membership import build_membership_table, membership_sheet
-from dpstudy.tables.parameters import build_parameters_table, parameters_sheet
-from dpstudy.tables.pilot import build_pilot_table, pilot_sheet
+from dpstudy.core.files import atomic
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.tables.long_sheet import long_sheet_to_latex
 from dpstudy.tables.results import Results
-from dpstudy.tables.searches import build_search_table, search_sheet
-from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.side_by_side import build_side_by_side, side_by_side_sheet
-from dpstudy.tables.splits import build_splits_table, splits_sheet
-
-STYLES: dict[str, Callable[..., None]] = {
-    "plain": build_table,
-    "grouped": build_grouped_table,
-    "best": build_best_table,
-    "ceiling": build_ceiling_table,
-    "claims": build_claims_table,
-    "search": build_search_table,
-    "parameters": build_parameters_table,
-    "membership": build_membership_table,
-    "disparity": build_disparity_table,
-    "side_by_side": build_side_by_side,
-    "adjacencies": build_adjacencies_table,
-    "pilot": build_pilot_table,
-    "splits": build_splits_table,
-}
+from dpstudy.tables.sheet import sheet_to_latex
+from dpstudy.tables.styles import figure_style, table_style
 
 
-# What the report prints as text; "plain" and "grouped" lay accuracies out by epsilon, which it prints itself.
-SHEETS: dict[str, Callable[..., Sheet]] = {
-    "best": best_sheet,
-    "ceiling": ceiling_sheet,
-    "claims": claims_sheet,
-    "search": search_sheet,
-    "parameters": parameters_sheet,
-    "membership": membership_sheet,
-    "disparity": disparity_sheet,
-    "side_by_side": side_by_side_sheet,
-    "adjacencies": adjacencies_sheet,
-    "pilot": pilot_sheet,
-    "splits": splits_sheet,
-}
-
-
-def build(name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike) -> None:
+def build_table(
+    name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike
+) -> None:
     """Write one table as .tex (to be \\input) and as .csv.
 
     Args:
         name: its key under `tables`.
-        spec: its value there; `style` chooses among STYLES.
-        results: the finished study.
+        spec: its value there.
+        results: of the study.
 
     Raises:
         StudyError: an unknown style, or as the style's own function.
     """
-    style = spec.get("style", "plain")
-    if style not in STYLES:
-        raise StudyError(f"table {name}: style {style!r} is unknown; there are {', '.join(STYLES)}")
-    STYLES[style](name, spec, results, tex_path, csv_path)
+    made = table_style(spec).table(name, spec, results)
+    to_latex = long_sheet_to_latex if made.long else sheet_to_latex
+    write_csv(csv_path, made.header, made.rows)
+    with atomic(tex_path) as temporary:
+        text = "\n".join(map(to_latex, made.sheets)) if made.latex is None else made.latex
+        Path(temporary).write_text(text, encoding="utf-8")
+
+
+def build_figure(
+    name: str,
+    spec: dict,
+    results: Results,
+    pdf_path: str | os.PathLike,
+    png_path: str | os.PathLike,
+    csv_path: str | os.PathLike,
+) -> None:
+    """Write one figure as .pdf, .png and .csv: the same bytes for the same content. Arguments as of `build_table`."""
+    from dpstudy.tables.drawing import drawing, save
+
+    with drawing():
+        made = figure_style(spec).draw(name, spec, results)
+        write_csv(csv_path, made.header, made.rows)
+        save(made.figure, pdf_path, png_path)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpstudy.evaluation.metrics import PERCENT
+from dpstudy.evaluation.metrics import metric_of
 
 _UPPER = 0.975  # of 95 % intervals
 
@@ -33,7 +33,7 @@ def joined(
     mean, training = float(np.mean(values)), _seeds(values)
     below = math.hypot(training, max(0.0, mean - over_records[0]))
     above = math.hypot(training, max(0.0, over_records[1] - mean))
-    return max(0.0, mean - below), min(100.0 if metric in PERCENT else 1.0, mean + above)
+    return max(0.0, mean - below), min(100.0 if metric_of(metric).percent else 1.0, mean + above)
 
 
 def _seeds(values: Sequence[float]) -> float:

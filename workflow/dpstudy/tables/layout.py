@@ -1,6 +1,6 @@
 """The contents of a table: rows of (data set, features, method entry), columns of epsilon, as the papers lay them out.
 
-`lay_out` gathers the numbers; latex.py, grouped.py and report.py print what it returns.
+`lay_out` gathers the numbers; styles and the report print what it returns.
 """
 
 import logging
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.names import check_names, datasets_of, private_tests
@@ -134,7 +135,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A laid-out table; `private_tests` are those of its data sets whose test split holds private records."""
+    """A laid-out table; `private_tests` are those of its data sets whose test split holds private records, and `heads`
+    stand above its columns where these are no epsilons."""
 
     name: str
     caption: str
@@ -143,6 +145,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     private_tests: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -269,7 +272,7 @@ def cell_at(
     ledger = results.ledger(name)
     mean, median, std = mean_median_std(runs)
     ours = mean if statistic == "mean" else median
-    ceiling = results.ceiling(name) if metric == "top1" else None
+    ceiling = results.ceiling(name) if metric_of(metric).ceiling else None
     over_records = results.interval(name, metric)
     more = ceiling, joined(runs, over_records, metric), over_records, results.audited(name)
     kind = ledger["adjacency"], results.searched(name)

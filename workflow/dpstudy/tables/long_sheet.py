@@ -1,18 +1,9 @@
 """Sheets that run over several pages: LaTeX with booktabs and longtable."""
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
-from dpstudy.core.files import atomic
 from dpstudy.tables.markup import escape, line, minipage
 from dpstudy.tables.sheet import Sheet
-
-
-def write_long_sheets(sheets: Sequence[Sheet], path: str | os.PathLike) -> None:
-    """Write sheets one after the other, each a longtable whose head is repeated on every page."""
-    with atomic(path) as temporary:
-        Path(temporary).write_text("\n".join(map(long_sheet_to_latex, sheets)), encoding="utf-8")
 
 
 def long_sheet_to_latex(sheet: Sheet) -> str:

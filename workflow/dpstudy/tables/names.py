@@ -43,3 +43,12 @@ def datasets_of(name: str, spec: Mapping, axes: Mapping[str, list[str]], kind: s
     datasets = spec.get("datasets", [spec["dataset"]] if "dataset" in spec else axes["datasets"])
     check_names(f"{kind} {name}", "data set", datasets, axes["datasets"])
     return datasets
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Names as a text: "a, b and c".
+
+    >>> enumerated(["pixels", "scatternet", "vit"])
+    'pixels, scatternet and vit'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Iterable
 
-from dpstudy.evaluation.metrics import PERCENT
+from dpstudy.evaluation.metrics import metric_of
 
 
 def decimals(std: float | None, metric: str) -> int:
@@ -12,7 +12,7 @@ def decimals(std: float | None, metric: str) -> int:
 
     `std` itself then has one or two significant digits, unless the metric's most do not reach it.
     """
-    fewest, most = (1, 2) if metric in PERCENT else (3, 4)
+    fewest, most = (1, 2) if metric_of(metric).percent else (3, 4)
     if not std:
         return fewest
     first = -math.floor(math.log10(std))

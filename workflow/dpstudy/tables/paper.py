@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dpstudy.core.files import atomic
-from dpstudy.tables.captions import enumerated, figure_captions
 from dpstudy.tables.markup import escape
+from dpstudy.tables.names import enumerated
+from dpstudy.tables.styles import figure_style
 
 TEMPLATES = Path(__file__).parents[2] / "report"
-_NOT_FOR_PUBLICATION = ("neighbours",)  # styles of figures
 
 
 def write_paper(
@@ -71,12 +71,13 @@ def _cautions(private_tests: Sequence[str]) -> list[str]:
 
 
 def _figure(name: str, spec: Mapping, axes: Mapping) -> dict:
-    if spec.get("style") in _NOT_FOR_PUBLICATION:
+    style = figure_style(spec)
+    if not style.publishable:
         sentence = (
             f"The figure {name} is left out: it is drawn from private records without noise, and is not for "
             f"publication. It stands in results/figures/{name}.pdf."
         )
         return {"name": name, "drawn": False, "caption": sentence}
-    caption, _ = figure_captions(spec, axes, "")
+    caption, _ = style.caption(spec, axes, "")
     caption = f"{spec['title']}: {caption}" if spec.get("title") else caption[0].upper() + caption[1:]
     return {"name": name, "drawn": True, "caption": caption}

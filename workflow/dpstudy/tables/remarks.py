@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.layout import Cell, Row, Table
-from dpstudy.tables.names import private_tests
+from dpstudy.tables.names import enumerated, private_tests
 
 _UNPAID = "searched on validation records of the private data, which no ledger accounts for"
 _ADJACENCIES = {
@@ -63,6 +64,19 @@ def figure_remarks(spec: Mapping, axes: Mapping) -> str:
         private_scores(private_tests(datasets, axes)),
     ]
     return "".join(f" {sentence}" for sentence in found if sentence)
+
+
+def cited_remark(spec: Mapping) -> str:
+    """A sentence about what papers print beside lines of ours, with a space before it; or ""."""
+    papers = sorted({(spec.get("published", {}) | row["published"]).get("paper", "") for row in spec.get("cited", [])})
+    return f" Grey: what {enumerated(papers)} prints, of others too, each as it is printed there." if papers else ""
+
+
+def measured(spec: Mapping, axes: Mapping, numbers: str, shown: str, detail: str) -> tuple[str, str]:
+    """The caption of a figure of a metric, and the text for those who do not see it: what is shown of it, and how."""
+    metric = metric_of(spec.get("metric", "top1")).label
+    more = cited_remark(spec) + (figure_remarks(spec, axes) if axes else "")
+    return f"{metric} {shown}; {detail}.{more}", f"{metric} {shown}; {numbers}."
 
 
 def _named(value: Any, keys: Collection[str], key: str = "") -> Iterator[str]:

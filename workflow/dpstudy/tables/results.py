@@ -9,8 +9,9 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.evaluation.aggregate import mean_interval
 from dpstudy.evaluation.summary import read_summary
-from dpstudy.privacy.audit import highest
 from dpstudy.tables.ceiling import cell_ceiling, label_norm
+
+Paths = Mapping[str, str | os.PathLike]
 
 
 @dataclass(frozen=True)
@@ -20,42 +21,51 @@ class Results:
     Attributes:
         axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
         summary: rows of the summary (`read_summary`).
-        ledgers: cell name -> path of its ledger.json.
+        ledgers: cell name -> path of its ledger.json; this and all that follow of what a table or figure reads.
         metrics: cell name -> path of its metrics.json.
-        trials: cell name -> path of its search's trials.parquet, for what a table asks for.
-        curves: cell name -> path of its curve.parquet, likewise.
-        audits: cell name -> path of its audit.json, of the cells that are attacked, likewise.
-        black_boxes: cell name -> path of its black-box.json, likewise.
-        splits: data set -> split -> path of the manifest of its images, likewise.
+        trials: cell name -> path of its search's trials.parquet.
+        curves: cell name -> path of its curve.parquet.
+        audits: cell name -> path of its audit.json, where it is attacked.
+        black_boxes: cell name -> path of its black-box.json, where it is attacked so.
+        splits: data set -> split -> path of the manifest of its images.
+        features: "DATASET/FEATURES" -> path of the manifest of its training split.
     """
 
     axes: Mapping[str, list[str]]
     summary: list[dict]
-    ledgers: Mapping[str, str | os.PathLike]
-    metrics: Mapping[str, str | os.PathLike]
-    trials: Mapping[str, str | os.PathLike] = field(default_factory=dict)
-    curves: Mapping[str, str | os.PathLike] = field(default_factory=dict)
-    audits: Mapping[str, str | os.PathLike] = field(default_factory=dict)
-    black_boxes: Mapping[str, str | os.PathLike] = field(default_factory=dict)
-    splits: Mapping[str, Mapping[str, str | os.PathLike]] = field(default_factory=dict)
+    ledgers: Paths = field(default_factory=dict)
+    metrics: Paths = field(default_factory=dict)
+    trials: Paths = field(default_factory=dict)
+    curves: Paths = field(default_factory=dict)
+    audits: Paths = field(default_factory=dict)
+    black_boxes: Paths = field(default_factory=dict)
+    splits: Mapping[str, Paths] = field(default_factory=dict)
+    features: Paths = field(default_factory=dict)
 
     @classmethod
-    def read(
-        cls,
-        axes: Mapping[str, list[str]],
-        summary_path: str | os.PathLike,
-        ledgers: Mapping[str, str | os.PathLike],
-        metrics: Mapping[str, str | os.PathLike],
-        trials: Mapping[str, str | os.PathLike] | None = None,
-        curves: Mapping[str, str | os.PathLike] | None = None,
-        audits: Mapping[str, str | os.PathLike] | None = None,
-        black_boxes: Mapping[str, str | os.PathLike] | None = None,
-        splits: Mapping[str, Mapping[str, str | os.PathLike]] | None = None,
-    ) -> "Results":
+    def read(cls, axes: Mapping[str, list[str]], summary_path: str | os.PathLike, **documents: Any) -> "Results":
         """The same with the summary read from `summary_path` (CSV or parquet)."""
-        named = {"trials": trials, "curves": curves, "audits": audits, "black_boxes": black_boxes, "splits": splits}
-        more: dict[str, Any] = {name: mapping or {} for name, mapping in named.items()}
-        return cls(axes, read_summary(summary_path), ledgers, metrics, **more)
+        return cls(axes, read_summary(summary_path), **documents)
+
+    @classmethod
+    def open(
+        cls, axes: Mapping[str, list[str]], summary_path: str, names: Mapping[str, list], files: Mapping
+    ) -> "Results":
+        """The same with the documents that a rule has as inputs.
+
+        Args:
+            names: kind of document -> whose they are: cells, "DATASET/FEATURES", or [data set, split].
+            files: kind -> their files, in the same order; other inputs beside them (`plan.documents`).
+        """
+        documents: dict[str, dict] = {
+            kind: dict(zip(whose, files.get(kind, []), strict=True))
+            for kind, whose in names.items()
+            if kind != "splits"
+        }
+        splits: dict[str, dict] = {}
+        for (dataset, split), path in zip(names.get("splits", []), files.get("splits", []), strict=True):
+            splits.setdefault(dataset, {})[split] = path
+        return cls.read(axes, summary_path, **documents, splits=splits)
 
     def ledger(self, cell: str) -> dict:
         """The ledger of a cell that has metrics.
@@ -93,6 +103,8 @@ class Results:
 
     def audited(self, cell: str) -> float | None:
         """The highest lower bound on epsilon that attacks on a cell's releases gave; None where nobody attacked."""
+        from dpstudy.privacy.audit import highest
+
         return highest(read_json(self.audits[cell])["audits"]) if cell in self.audits else None
 
     @staticmethod

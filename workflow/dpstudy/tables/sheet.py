@@ -1,10 +1,7 @@
 """A table of plain text: what the styles print that do not lay accuracies out by epsilon."""
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
-from dpstudy.core.files import atomic
 from dpstudy.tables.markup import escape, line, minipage
 
 
@@ -25,12 +22,6 @@ class Sheet:
     columns: str
     blocks: tuple[tuple[tuple[str, ...], ...], ...]
     notes: tuple[str, ...]
-
-
-def write_sheet(sheet: Sheet, path: str | os.PathLike) -> None:
-    """Write the sheet as a LaTeX float."""
-    with atomic(path) as temporary:
-        Path(temporary).write_text(sheet_to_latex(sheet), encoding="utf-8")
 
 
 def sheet_to_latex(sheet: Sheet) -> str:

@@ -11,7 +11,7 @@ from dpstudy import methods
 from dpstudy.cell.inputs import CellInputs, CellRequest, pose_problem
 from dpstudy.config.space import Value
 from dpstudy.core.errors import StudyError
-from dpstudy.evaluation.metrics import evaluate
+from dpstudy.evaluation.evaluate import evaluate
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.ledger import check_run

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from dpstudy.evaluation.metrics import PERCENT
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.privacy.claimed import noise_multiplier, rho_of
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.anon_smoothing_accuracy import rising
@@ -76,7 +76,7 @@ def errors_below_the_bound(evidence: Evidence) -> Finding:
         ]
 
     def counted(scores: Scores) -> list[Part]:
-        found = parts(scores) if scores is evidence.printed or evidence.metric in PERCENT else parts(Scores({}))
+        found = parts(scores) if scores is evidence.printed or metric_of(evidence.metric).percent else parts(Scores({}))
         return [part for part in found if part.counted] or found[:1]
 
     roles = "instance-smoothing (CIFAR-10, accuracies, ε at which the bound is below 100 %)"

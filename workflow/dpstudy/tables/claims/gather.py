@@ -10,10 +10,11 @@ from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims.finding import Cell, Evidence
 from dpstudy.tables.claims.grid import Grid, Place, Value
-from dpstudy.tables.claims.names import METHODS, entries_of, listed
+from dpstudy.tables.claims.names import METHODS, entries_of
 from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
+from dpstudy.tables.selecting import listed
 
 PRETRAININGS = ("ImageNet-1k", "ImageNet-21k", "JFT-3B")  # from the least to the most
 # Training records and classes of the paper's private data sets.

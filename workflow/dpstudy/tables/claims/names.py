@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from dpstudy.tables.selecting import listed
+
 METHODS = ("DP-LS", "DP-Newton", "DP-FC", "DP-Adam")  # mehta2023
 MODELS = ("linear", "scatter-cnn", "cnn")  # tramer2021: on ScatterNet features the first two, the last on pixels
 CONVERGENCE = tuple(f"{model}-{rate}{clip}" for model in MODELS for rate in ("low", "high") for clip in ("", "-clip"))
@@ -78,11 +80,6 @@ def entries_of(spec: Mapping) -> list[tuple[str, int, str]]:
         by_epochs = given if isinstance(given, Mapping) else {1: given}
         found += [(method, int(epochs), entry) for epochs, entries in by_epochs.items() for entry in listed(entries)]
     return found
-
-
-def listed(value: str | list[str]) -> list[str]:
-    """One name, or several, as a list."""
-    return [value] if isinstance(value, str) else list(value)
 
 
 def roles_of(spec: Mapping) -> Iterator[tuple[str, str, str, str]]:

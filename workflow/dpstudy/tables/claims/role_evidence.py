@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table
 from dpstudy.evaluation.aggregate import mean_median_std
-from dpstudy.evaluation.metrics import PERCENT
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims import anon_smoothing_printed, de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
@@ -18,7 +18,7 @@ from dpstudy.tables.claims.scores import Point, Run, Scores, Search
 from dpstudy.tables.names import check_names
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
-from dpstudy.tables.searches import BY_LABEL, STATISTICS, lay_searches, pooled
+from dpstudy.tables.trials import BY_LABEL, STATISTICS, lay_searches, pooled
 
 PAPERS = {
     printed.paper: printed
@@ -40,7 +40,7 @@ class Evidence:
 
 def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
     """A metric over seeds, in percent."""
-    scale = 1.0 if metric in PERCENT else 100.0
+    scale = 1.0 if metric_of(metric).percent else 100.0
     mean, _, std = mean_median_std([scale * value for value in numbers])
     return Value(mean, std / math.sqrt(len(numbers)) if len(numbers) > 1 else None)
 

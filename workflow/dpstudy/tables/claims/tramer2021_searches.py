@@ -12,7 +12,7 @@ from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Scores
 from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST
-from dpstudy.tables.searches import BY_LABEL
+from dpstudy.tables.trials import BY_LABEL
 
 PARAMETERS = ("batch_size", "learning_rate", "epochs")
 EXCEPTED = {"batch_size": slice(-1), "learning_rate": slice(1, None)}  # of CNNs: overly large batches, low rates

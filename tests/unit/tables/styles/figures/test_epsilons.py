@@ -1,0 +1,191 @@
+import csv
+import statistics
+
+import matplotlib
+import matplotlib.style
+import pytest
+
+from dpstudy.core.errors import StudyError
+from dpstudy.evaluation.summary import read_summary
+from dpstudy.tables.build import build_figure
+from dpstudy.tables.drawing import RC
+from dpstudy.tables.palette import COLOURS
+from dpstudy.tables.series import Series
+from dpstudy.tables.styles.figures.epsilons import collect, draw
+
+SPEC = {
+    "dataset": "mnist",
+    "title": "MNIST",
+    "groups": [
+        {"features": "pixels"},
+        {"features": "scatternet", "label": "T&B", "published": {"model": "linear", "method": "DP-SGD"}},
+    ],
+    "published": {"paper": "tramer2021", "table": "1", "dataset": "MNIST"},
+}
+
+
+def build(study, name, spec=SPEC):
+    paths = [study.folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
+    build_figure("f", spec, study.results, *paths)
+    return [path.read_bytes() for path in paths]
+
+
+def test_a_second_build_gives_the_same_bytes(study, monkeypatch):
+    first = build(study, "a")
+    monkeypatch.setitem(matplotlib.rcParams, "lines.linewidth", 9)  # as a user's matplotlibrc would
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
+    assert build(study, "b") == first
+    assert first[0].startswith(b"%PDF") and first[1].startswith(b"\x89PNG") and b"CreationDate" not in first[0]
+
+
+def test_csv_holds_what_is_drawn(study):
+    build(study, "a")
+    with open(study.folder / "a.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    ours = [row for row in rows if (row["series"], row["epsilon"]) == ("dp-sgd, T&B", "1.2")]
+    assert len(ours) == 1 and float(ours[0]["mean"]) == pytest.approx(97.1) and ours[0]["seeds"] == "3"
+    published = [(row["epsilon"], row["mean"]) for row in rows if row["series"] == "published: T&B"]
+    assert published == [("1.2", "98.1"), ("2", "98.5")]
+    assert len(rows) == 14 + 2
+
+
+def test_lines_come_in_config_order(study):
+    series = collect("f", {"features": ["scatternet", "pixels"]}, study.axes, read_summary(study.summary))
+    labels = ["ls, scatternet", "dp-sgd, scatternet", "ls, pixels", "dp-sgd, pixels"]
+    assert [line.label for line in series] == labels
+
+
+def test_a_gain_is_seed_by_seed_over_another_feature_set(study):
+    values = {
+        (row["features"], row["entry"], row["epsilon"], row["seed"]): row["value"]
+        for row in read_summary(study.summary)
+        if row["dataset"] == "mnist" and row["metric"] == "top1"
+    }
+    build(study, "a", {"dataset": "mnist", "gain_over": "pixels"})
+    with open(study.folder / "a.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows and {row["features"] for row in rows} == {"scatternet"}
+    for row in rows:
+        seeds = sorted({key[3] for key in values})
+        gains = [values["scatternet", row["entry"], row["epsilon"], seed] for seed in seeds]
+        gains = [
+            gain - values["pixels", row["entry"], row["epsilon"], seed] for gain, seed in zip(gains, seeds, strict=True)
+        ]
+        assert float(row["mean"]) == pytest.approx(sum(gains) / len(gains))
+        assert float(row["std"]) == pytest.approx(statistics.stdev(gains))
+    series = collect("f", {"gain_over": "scatternet", "features": ["pixels"]}, study.axes, read_summary(study.summary))
+    assert {line.label for line in series} == {"ls, pixels", "dp-sgd, pixels"}
+
+
+@pytest.mark.parametrize("epsilons", [["inf"], ["2"], ["2", "inf"]])
+def test_few_epsilons_can_be_drawn(study, epsilons):
+    build(study, "few", {"epsilons": epsilons})
+
+
+def test_wrong_names_leave_no_file(study):
+    with pytest.raises(StudyError, match="figure f: features 'pixls' is not in the study"):
+        build(study, "c", {"features": ["pixls"]})
+    with pytest.raises(StudyError, match="figure f: no cell"):
+        build(study, "c", {"entries": ["ls"], "epsilons": ["0.5"]})
+    assert not list(study.folder.glob("c.*"))
+
+
+FIGURE_1 = {
+    "datasets": ["cifar10", "own"],
+    "entries": ["dp-ls"],
+    "published": {"paper": "mehta2023", "method": "DP-LS", "epochs": "1"},
+    "counterparts": {"cifar10": {"table": "3"}},
+}
+
+
+def panels(study, spec):
+    series = collect("f", spec, study.axes, read_summary(study.summary))
+    return series, draw(series, study.axes, "top1", "").axes
+
+
+def test_a_panel_per_data_set_and_a_line_per_group(paper_study):
+    series, drawn = panels(paper_study, FIGURE_1 | {"groups": paper_study.GROUPS})
+    ours = [(line.label, line.dataset, line.features) for line in series if not line.published]
+    assert ours == [
+        *(("ImageNet-1k", "cifar10", "in1k"), ("ImageNet-21k", "cifar10", "in21k")),
+        ("ImageNet-1k", "own", "in1k"),
+    ]
+    assert [panel.get_title(loc="left") for panel in drawn] == ["cifar10", "own"]
+    labels = [text.get_text() for text in drawn[0].get_xticklabels()]
+    assert labels == ["0.01", "1", "∞"]
+    ticks = drawn[0].get_xticks()
+    assert drawn[0].get_xscale() == "log" and ticks[:2] == pytest.approx([0.01, 1]) and ticks[2] > 1.7
+    for container in drawn[0].containers[:1]:  # error bars: the standard deviation over seeds
+        [bars] = container.lines[2]
+        low, high = bars.get_segments()[0][:, 1]
+        assert (low, high) == pytest.approx((81.7, 82.3))
+
+
+def test_published_values_are_hollow_markers_in_their_lines_colour(paper_study):
+    series, drawn = panels(paper_study, FIGURE_1 | {"groups": paper_study.GROUPS})
+    printed = {line.kind: line for line in series if line.published}
+    assert {line.dataset for line in printed.values()} == {"cifar10"}
+    assert [point[:2] for point in printed["ImageNet-21k"].points] == [("0.01", 94.5), ("1", 96.0), ("inf", 96.5)]
+    hollow = [line for line in drawn[0].lines if line.get_markerfacecolor() == "none"]
+    assert len(hollow) == 4 and all(line.get_linestyle() == "None" for line in hollow)  # finite and inf, two groups
+    colours = {c.get_label(): c.lines[0].get_color() for c in drawn[0].containers if c.get_label() in printed}
+    assert len(set(colours.values())) == 2 and {line.get_color() for line in hollow} == set(colours.values())
+    assert not [line for line in drawn[1].lines if line.get_markerfacecolor() == "none"]
+
+
+def test_cited_numbers_are_grey_lines_of_their_own_and_stand_between_the_ticks(paper_study):
+    works = {"paper": "de2022", "table": "3", "dataset": "CIFAR-10"}
+    spec = {"dataset": "cifar10", "entries": ["dp-ls"], "epsilons": ["0.01", "1", "1.93", "4.21"]}
+    cited = [
+        {"label": "VGG", "published": works | {"model": "shallow VGG variant"}},
+        {"label": "ScatterNet", "published": works | {"model": "ScatterNet model"}},
+    ]
+    series, [drawn] = panels(paper_study, spec | {"cited": cited})
+    found = {line.label: [point[:2] for point in line.points] for line in series if line.cited}
+    assert found == {"VGG": [("1.93", 58.6), ("4.21", 66.2)], "ScatterNet": [("1", 60.3)]}
+    handles = dict(zip(*reversed(drawn.get_legend_handles_labels()), strict=True))
+    looks = [handles[label].lines[0] for label in found]
+    assert {line.get_color() for line in looks} == {COLOURS[-1]} and len({line.get_marker() for line in looks}) == 2
+    assert list(looks[0].get_xdata()) == [1.93, 4.21] and list(looks[0].get_ydata()) == [58.6, 66.2]
+    assert [text.get_text() for text in drawn.get_xticklabels()] == ["0.01", "1"]  # where cells are
+
+
+def test_infinity_keeps_its_break_and_its_tick_where_only_a_cited_number_stands_there(paper_study):
+    cited = [{"label": "NFNet", "published": {"paper": "de2022", "table": "6", "metric": "top1"}}]
+    spec = {"dataset": "cifar10", "entries": ["dp-ls"], "epsilons": ["0.01", "1", "8", "inf"], "cited": cited}
+    _, [drawn] = panels(paper_study, spec)
+    assert [text.get_text() for text in drawn.get_xticklabels()] == ["0.01", "1", "∞"]
+    breaks = [line.get_xdata()[0] for line in drawn.get_lines() if line.get_color() == "0.75"]
+    assert len(breaks) == 1 and 8 < breaks[0] < drawn.get_xticks()[-1]
+
+
+def test_a_bound_is_not_drawn(paper_study):
+    adam = {"published": {"paper": "mehta2023", "method": "DP-Adam", "epochs": "1"}}
+    spec = FIGURE_1 | adam | {"groups": paper_study.GROUPS[:1], "counterparts": {"cifar10": {"table": "4"}}}
+    series, _ = panels(paper_study, spec)
+    [printed] = [line for line in series if line.published]
+    assert [point[:2] for point in printed.points] == [("1", 51.2), ("inf", 52.1)]
+
+
+def test_a_group_of_another_data_set_has_no_line(paper_study):
+    groups = [paper_study.GROUPS[0], paper_study.GROUPS[1] | {"dataset": "own"}]
+    series, _ = panels(paper_study, FIGURE_1 | {"groups": groups})
+    assert [(line.label, line.dataset) for line in series if line.dataset == "cifar10"] == [
+        *(("ImageNet-1k", "cifar10"), ("published: ImageNet-1k", "cifar10")),
+    ]
+
+
+@pytest.mark.parametrize("length", [3, 30, 60])
+def test_a_legend_stays_within_the_figure(length):
+    lines = [
+        Series(f"{number} ".ljust(length, "x"), "k", dataset, "f", f"e{number}", (("1", 50.0, 1.0, 3),))
+        for dataset in ("a", "b")
+        for number in range(7)
+    ]
+    axes = {"features": ["f"], "entries": [f"e{number}" for number in range(7)], "epsilons": ["1"], "datasets": []}
+    with matplotlib.style.context(["default", RC]):
+        figure = draw(lines, axes, "top1", "")
+        figure.canvas.draw()
+    (legend,) = figure.legends
+    box, whole = legend.get_window_extent(), figure.bbox
+    assert box.x0 >= whole.x0 - 1 and box.x1 <= whole.x1 + 1

@@ -1,0 +1,94 @@
+import csv
+import math
+from dataclasses import replace
+
+import pytest
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_json
+from dpstudy.tables.build import build_figure, build_table
+from dpstudy.tables.styles.tables.disparity import STYLE
+from dpstudy.tables.subgroups import lay_disparities
+
+SPEC = {
+    "style": "disparity",
+    "column": "sex",
+    "epsilons": ["2", "inf"],
+    "rows": [{"features": "pixels", "entry": "ls", "label": "LS"}, {"features": "pixels", "entry": "dp-sgd"}],
+}
+
+
+@pytest.fixture
+def grouped(study):
+    """The finished study, with two groups: women four points better than men, and less so from seed to seed."""
+    for path in study.metrics.values():
+        content = read_json(path)
+        for number, row in enumerate(content["seeds"]):
+            row["groups"] = {
+                "sex=F": {"n": 60, "top1": row["top1"] + 2, "top1_low": row["top1"] - 1, "top1_high": row["top1"] + 5},
+                "sex=M": {"n": 40, "top1": row["top1"] - 2 + number},
+                "age=<40": {"n": 9, "top1": 1.0},
+            }
+        write_json(path, content)
+    return study
+
+
+def test_each_group_has_its_mean_and_the_gap_is_that_of_each_seed(grouped):
+    scores = lay_disparities("t", SPEC, grouped.results)
+    assert [score.group for score in scores[:4]] == ["", "F", "M", "gap"] and len(scores) == 16
+    whole, women, men, gap = scores[:4]
+    value = read_json(grouped.metrics["mnist/pixels/ls/eps=2"])["seeds"]
+    assert whole.mean == pytest.approx(sum(row["top1"] for row in value) / 3) and whole.n is None
+    assert women.mean == pytest.approx(whole.mean + 2) and (women.n, men.n) == (60, 40)
+    seeds = 4.302653 * women.std / 3**0.5  # Student's t with two degrees of freedom
+    ends = women.mean - math.hypot(3, seeds), women.mean + math.hypot(3, seeds)
+    assert (women.low, women.high) == pytest.approx(ends) and men.low is None
+    assert gap.mean == pytest.approx(3) and gap.std == pytest.approx(1)  # 4, 3, 2
+
+
+def test_the_table_and_its_numbers(grouped):
+    tex, path = grouped.folder / "t.tex", grouped.folder / "t.csv"
+    build_table("t", SPEC, grouped.results, tex, path)
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 16 and {row["column"] for row in rows} == {"sex"}
+    sheet = STYLE.table("t", SPEC, grouped.results).sheets[0]
+    assert sheet.header == ("Method", "sex", "n", "ε = 2", "ε = ∞") and len(sheet.blocks) == 2
+    first = sheet.blocks[0]
+    assert [row[0] for row in first] == ["LS", "", "", ""] and [row[1] for row in first][3] == "best less worst"
+    assert first[1][2] == "60" and "(" in first[1][3] and "–" in first[1][3]
+    assert r"\begin{tabular}{llrrr}" in tex.read_text()
+
+
+def test_a_table_without_groups_says_what_is_missing(grouped):
+    with pytest.raises(StudyError, match="no cell has 'top1' by 'race'; the data set must name the column"):
+        lay_disparities("t", SPEC | {"column": "race"}, grouped.results)
+    with pytest.raises(StudyError, match="features 'pixel' is not"):
+        lay_disparities("t", SPEC | {"rows": [{"features": "pixel", "entry": "ls"}]}, grouped.results)
+
+
+def test_what_is_claimed_and_not_proved_is_marked(grouped):
+    entry = SPEC["rows"][0]["entry"]
+    results = replace(grouped.results, axes=dict(grouped.results.axes) | {"claimed": [entry]})
+    labels = [row[0] for block in STYLE.table("t", SPEC, results).sheets[0].blocks for row in block if row[0]]
+    assert [label.endswith(" (ε claimed)") for label in labels] == [row["entry"] == entry for row in SPEC["rows"]]
+    results = replace(grouped.results, axes=dict(grouped.results.axes) | {"beyond": [entry]})
+    beyond = [row[0] for block in STYLE.table("t", SPEC, results).sheets[0].blocks for row in block if row[0]]
+    assert beyond == [label.replace("(ε claimed)", "(certifies more than ε)") for label in labels]
+    plain = [row[0] for block in STYLE.table("t", SPEC, grouped.results).sheets[0].blocks for row in block]
+    assert not any("claimed" in label or "certifies" in label for label in plain)
+
+
+def test_groups_that_a_metric_cannot_compare_are_named_all_the_same(grouped):
+    """Small test sets have such groups: a study does not fail for them."""
+    for path in grouped.metrics.values():
+        content = read_json(path)
+        for row in content["seeds"]:
+            row["groups"] = {"sex=F": {"n": 60}, "sex=M": {"n": 40}}
+        write_json(path, content)
+    (sheet,) = [STYLE.table("t", SPEC, grouped.results).sheets[0]]
+    assert [row[1:4] for row in sheet.blocks[0]][1:] == [("F", "60", "–"), ("M", "40", "–")]
+    assert "too few" in sheet.notes[-1]
+    paths = [grouped.folder / f"empty.{kind}" for kind in ("pdf", "png", "csv")]
+    build_figure("f", SPEC, grouped.results, *paths)
+    assert "sex,F,60,top1,,,,,3" in paths[2].read_text()

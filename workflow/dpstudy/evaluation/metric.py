@@ -1,0 +1,118 @@
+"""What a metric is: one object that says what it is called, what it needs, and its value under any weights of the test
+records.
+
+A metric stands in a file of its own (`dpstudy.evaluation.metrics`), as the object METRIC. Its value on a split is that
+at weights of one, and a bootstrap's are those at how often each record was drawn: one definition for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpstudy.core.errors import StudyError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A metric of a classifier.
+
+    Attributes:
+        order: its place among the columns and rows of every output.
+        label: what a table or an axis calls it.
+        percent: whether it is in percent; else it is a fraction between 0 and 1.
+        records: (scores (n, m), labels (n,), weights (R, n)) -> (R,); of data with one label a record.
+        area: (scores (n,), members (n,) booleans, weights (R, n)) -> (R,) of one label against the rest; the metric is
+            then the mean over labels. One of `records` and `area`, or none `on_training`.
+        point: (members, scores) -> `area` at weights of one, by other arithmetic; where a library's last bits are those
+            of what was published.
+        share: whether it is a share of records, whose interval needs no bootstrap.
+        more_than: so many classes leave nothing to measure.
+        ceiling: whether the noise of a cell sets it a ceiling (`dpstudy.tables.ceiling`).
+        on_training: whether it is of the training records, measured where these are (`on_training.py`).
+        hub: its name on the Hugging Face Hub, for model cards; "" for none.
+    """
+
+    order: int
+    label: str
+    percent: bool
+    records: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
+    area: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
+    point: Callable[[np.ndarray, np.ndarray], float] | None = None
+    share: bool = False
+    more_than: int = 0
+    ceiling: bool = False
+    on_training: bool = False
+    hub: str = ""
+
+    def suits(self, labels: np.ndarray, classes: Sequence[str]) -> bool:
+        """Whether it is measured on a test split with such labels."""
+        enough = not self.on_training and len(classes) > self.more_than
+        return enough and (self.area is not None or labels.ndim == 1)
+
+    def weighted(
+        self,
+        scores: np.ndarray,
+        labels: np.ndarray,
+        classes: Sequence[str],
+        weights: np.ndarray,
+        counted: set[int] | None = None,
+    ) -> np.ndarray:
+        """(R,) its values under (R, n) weights of the records; NaN where it is not defined.
+
+        Args:
+            scores: (n, m) a score per record and class; the larger, the likelier.
+            labels: (n,) class indices, or (n, m) zeros and ones.
+            counted: of an area, the labels (places in `against_rest`) that the mean is over; None: all.
+        """
+        import numpy as np
+
+        if self.area is None:
+            assert self.records is not None, "a metric of training records has no value here"
+            return self.records(scores, labels, weights)
+        pairs = enumerate(against_rest(scores, labels, classes))
+        chosen = [pair for place, pair in pairs if counted is None or place in counted]
+        parts = [self.area(own, member, weights) for own, member in chosen]
+        return mean_of_defined(parts or [np.full(len(weights), np.nan)])
+
+    def value(self, scores: np.ndarray, labels: np.ndarray, classes: Sequence[str]) -> float:
+        """Its value on a split.
+
+        Raises:
+            StudyError: of an area, no label that some records bear and others do not.
+        """
+        import numpy as np
+
+        if self.area is None:
+            return float(self.weighted(scores, labels, classes, np.ones((1, len(scores))))[0])
+        told = [pair for pair in against_rest(scores, labels, classes) if 0 < pair[1].sum() < len(scores)]
+        if not told:
+            raise StudyError("needs a class that some records of the split have and others do not")
+        if self.point is None:
+            return float(np.mean([self.area(own, member, np.ones((1, len(own))))[0] for own, member in told]))
+        return float(np.mean([self.point(member, own) for own, member in told]))
+
+
+def against_rest(
+    scores: np.ndarray, labels: np.ndarray, classes: Sequence[str]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """(scores, members) of each label; of two exclusive classes one pair, by the difference of their scores."""
+    if labels.ndim == 1 and len(classes) == 2:
+        yield scores[:, 1] - scores[:, 0], labels == 1
+        return
+    for number in range(len(classes)):
+        yield scores[:, number], labels[:, number] != 0 if labels.ndim == 2 else labels == number
+
+
+def mean_of_defined(parts: list[np.ndarray]) -> np.ndarray:
+    """The mean over what is defined on the split itself, the first value of each part; NaN in a sample that lacks one
+    of these, where a mean of the others would be one of something else."""
+    import numpy as np
+
+    known = np.array(parts)
+    there = known[np.isfinite(known[:, 0])]
+    return there.mean(0) if len(there) else np.full(known.shape[1], np.nan)

@@ -1,0 +1,21 @@
+"""Mean over classes of the one-versus-rest area under the ROC curve, a fraction.
+
+Classes that all or no records have are left out of the mean. With two exclusive classes it is the area under the curve
+of the difference of the two scores.
+"""
+
+import numpy as np
+
+from dpstudy.evaluation import weighted
+from dpstudy.evaluation.metric import Metric
+
+
+def _point(member: np.ndarray, scores: np.ndarray) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    return roc_auc_score(member, scores)
+
+
+METRIC = Metric(
+    order=4, label="area under the ROC curve", percent=False, area=weighted.auc, point=_point, hub="roc_auc"
+)

@@ -1,0 +1,15 @@
+"""Mean over classes of the average precision, a fraction; over which classes, as of the area under the ROC curve."""
+
+import numpy as np
+
+from dpstudy.evaluation import weighted
+from dpstudy.evaluation.metric import Metric
+
+
+def _point(member: np.ndarray, scores: np.ndarray) -> float:
+    from sklearn.metrics import average_precision_score
+
+    return average_precision_score(member, scores)
+
+
+METRIC = Metric(order=5, label="average precision", percent=False, area=weighted.average_precision, point=_point)

@@ -1,0 +1,181 @@
+"""Which files of the cells, and of what they are made from, tables, figures and the report read: as their styles say.
+
+A document is named by its kind and whose it is: a cell's ledger, metrics, trials of its search, curve, audit or black
+box; a data set's splits; the training features of a feature set. Rules have the files as inputs and the names as
+parameters, in the same order, which `tables.results.Results.open` puts together.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from dpstudy.config.narrowing import study_of
+from dpstudy.evaluation.metrics import modules
+from dpstudy.plan import paths
+from dpstudy.plan.code import metric_modules, script_code
+from dpstudy.plan.sources import feature_files, sources, splits
+from dpstudy.plan.targets import audits, black_boxes, has_curve
+from dpstudy.tables.style import Study
+from dpstudy.tables.styles import module_of, style_of, table_style
+
+Names = dict[str, list]  # kind -> whose documents are read; of splits [data set, split]
+Files = dict[str, list[str]]  # kind -> files in the same order; shards of features have no names
+KINDS = ("ledgers", "metrics", "trials", "curves", "audits", "black_boxes", "splits", "features")
+_OF_CELLS = {"ledgers": paths.LEDGER, "metrics": paths.METRICS, "curves": paths.CURVE, "trials": paths.TRIALS}
+_laid_out: list[Study] = []  # the last study: its cells are unfolded once for all of its tables
+
+
+def _study(study: dict) -> Study:
+    if not _laid_out or _laid_out[0].config is not study:
+        _laid_out[:] = [study_of(study)]
+    return _laid_out[0]
+
+
+def names_of(study: dict, kind: str, names: Iterable[str]) -> Names:
+    """Whose documents some tables or figures read besides the summary, in the study's order.
+
+    Args:
+        kind: tables or figures.
+        names: theirs.
+    """
+    laid_out = _study(study)
+    asked: dict[str, set[str]] = {document: set() for document in KINDS}
+    for name in names:
+        spec = study[kind][name]
+        for document, found in style_of(kind, spec).reads(spec, laid_out).items():
+            asked[document] |= set(found)
+    return {document: _ordered(study, document, found) for document, found in asked.items()}
+
+
+def _ordered(study: dict, document: str, wanted: set[str]) -> list:
+    """Those of the names that have such a document, in the study's order."""
+    if document == "splits":
+        return [[source, split] for source in sources(study) if source in wanted for split in splits(study, source)]
+    if document == "features":
+        return sorted(wanted)
+    if document in ("audits", "black_boxes"):
+        return [name for name in _attacks(document)(study) if name in wanted]
+    cells = _study(study).cells
+    return [name for name in cells if name in wanted and (document != "curves" or has_curve(study, cells[name].entry))]
+
+
+def _attacks(document: str) -> Callable[[dict], Mapping[str, str]]:
+    return audits if document == "audits" else black_boxes
+
+
+def files_of(study: dict, names: Names) -> Files:
+    """The files of documents, and the shards of features beside their manifests."""
+    found: Files = {}
+    for document, wanted in names.items():
+        if document == "splits":
+            found[document] = [paths.DATA_MANIFEST.format(source=source, split=split) for source, split in wanted]
+        elif document == "features":
+            pairs = [name.split("/") for name in wanted]
+            sets = [feature_files(study, dataset, features, "train") for dataset, features in pairs]
+            found[document] = [manifest for manifest, *_ in sets]
+            found["feature_shards"] = [shard for _, *shards in sets for shard in shards]
+        elif document in ("audits", "black_boxes"):
+            attacks = _attacks(document)(study)
+            found[document] = [attacks[name] for name in wanted]
+        else:
+            found[document] = [_OF_CELLS[document].replace(paths.CELL, name) for name in wanted]
+    return found
+
+
+def names_of_table(study: dict, table: str) -> Names:
+    """Whose documents a table prints something of."""
+    return names_of(study, "tables", [table])
+
+
+def files_of_table(study: dict, table: str) -> Files:
+    """Their files."""
+    return files_of(study, names_of_table(study, table))
+
+
+def names_of_figure(study: dict, figure: str) -> Names:
+    """Whose documents a figure draws something of."""
+    return names_of(study, "figures", [figure])
+
+
+def files_of_figure(study: dict, figure: str) -> Files:
+    """Their files."""
+    return files_of(study, names_of_figure(study, figure))
+
+
+def names_of_report(study: dict) -> Names:
+    """Whose documents the report shows: those of all tables, and ledgers, metrics and audits of all cells."""
+    cells = list(_study(study).cells)
+    return names_of(study, "tables", study["tables"]) | {
+        "ledgers": cells,
+        "metrics": cells,
+        "audits": list(audits(study)),
+    }
+
+
+def files_of_report(study: dict) -> Files:
+    """Their files."""
+    return files_of(study, names_of_report(study))
+
+
+def claims_table(study: dict, paper: str) -> str:
+    """The name of the table that judges a paper's claims; "" where the study has none."""
+    tables = study["tables"].items()
+    return next((name for name, spec in tables if table_style(spec).judges and spec["paper"] == paper), "")
+
+
+def names_of_claims(study: dict, paper: str) -> Names:
+    """Whose documents the claims of a paper are judged by: those of its table; none where there is no table."""
+    table = claims_table(study, paper)
+    return names_of(study, "tables", [table] if table else [])
+
+
+def files_of_claims(study: dict, paper: str) -> Files:
+    """Their files."""
+    return files_of(study, names_of_claims(study, paper))
+
+
+def spec_of_claims(study: dict, paper: str) -> dict | None:
+    """The spec of that table, or None."""
+    table = claims_table(study, paper)
+    return study["tables"][table] if table else None
+
+
+def summary_of_claims(study: dict, paper: str) -> list[str]:
+    """The summary, where a table judges the claims; else they are listed without numbers."""
+    return [paths.SUMMARY] if claims_table(study, paper) else []
+
+
+def spec_of_table(study: dict, table: str) -> dict:
+    """The config entry of a table."""
+    return study["tables"][table]
+
+
+def spec_of_figure(study: dict, figure: str) -> dict:
+    """The config entry of a figure."""
+    return study["figures"][figure]
+
+
+def _style_modules(study: dict, kind: str, names: Iterable[str]) -> list[str]:
+    """The modules of some tables or figures that scripts find by name: of their styles, and of metrics."""
+    specs = [study[kind][name] for name in names]
+    styles = {module_of(kind, spec) for spec in specs}
+    return sorted({*styles, *metric_modules(study), *modules(spec["metric"] for spec in specs)})
+
+
+def table_code(study: dict, table: str) -> list[str]:
+    """What a table is built by: an edit of another style rebuilds none of this one."""
+    return script_code("build_table", *_style_modules(study, "tables", [table]))
+
+
+def figure_code(study: dict, figure: str) -> list[str]:
+    """What a figure is drawn by."""
+    return script_code("draw_figure", *_style_modules(study, "figures", [figure]))
+
+
+def paper_code(study: dict) -> list[str]:
+    """What the paper is written by: figures say their captions."""
+    return script_code("write_paper", *_style_modules(study, "figures", study["figures"]))
+
+
+def report_code(study: dict) -> list[str]:
+    """What the report is built by."""
+    styles = [module for kind in ("tables", "figures") for module in _style_modules(study, kind, study[kind])]
+    return script_code("build_report", *styles)

@@ -1,0 +1,78 @@
+"""What tables of accuracies have in common: lines of CSV, marks of guarantees, and the notes below them."""
+
+from dpstudy.evaluation.metrics import metric_of
+from dpstudy.tables.layout import Cell, Column, Table
+from dpstudy.tables.numbers import over_seeds
+from dpstudy.tables.published import Published
+from dpstudy.tables.remarks import remarks
+
+CSV_HEADER = (
+    *("dataset", "features", "entry", "epsilon", "certified_epsilon", "guarantee", "statistic"),
+    *("ours", "std", "seeds", "published", "published_std", "difference", "low", "high", "audited_epsilon"),
+)
+INTERVALS = (
+    "Intervals: 95 % for the mean, from the spread over seeds (Student's t) together with that over test records: by "
+    "bootstrap samples (of persons, where they are known) where the study draws them, else Wilson's."
+)
+MARKS = {"claimed": r"$^{\dagger}$", "none": r"$^{\ddagger}$"}
+MEANINGS = {"claimed": "guarantee claimed by its authors, not proved", "none": "no guarantee"}
+
+
+def mark_of(cell: Cell, column: Column) -> str:
+    """The guarantee that the cell must be marked with: its column mixes several, and it has not the strongest."""
+    return cell.guarantee if column.guarantee == "mixed" and cell.guarantee in MARKS else ""
+
+
+def notes(table: Table, beside: str = "; in brackets ours minus published") -> list[str]:
+    """What a reader must know to read the table, a sentence each, without markup.
+
+    Args:
+        beside: how the sentence on published numbers ends.
+    """
+    metric = metric_of(table.metric).label
+    spread = over_seeds(table.statistic, (cell.seeds for row in table.rows for cell in row.cells))
+    sentences = [f"{metric[0].upper()}{metric[1:]}: {spread}."]
+    if any(row.has_intervals for row in table.rows):
+        sentences.append(INTERVALS)
+    if any(cell.ours is None for row in table.rows if not row.is_cited for cell in row.cells):
+        sentences.append("– marks a missing cell.")
+    if any(column.audited is not None for column in table.columns):
+        sentences.append("Attacked: the highest lower bound on ε that attacks on a column's releases gave.")
+    if table.sources:
+        sentences.append(f"Published: {'; '.join(table.sources)}{beside}.")
+    cited = [(cell.published, cell.epsilon) for row in table.rows if row.is_cited for cell in row.cells]
+    if works := dict.fromkeys(f"{p.source} at ε = {epsilon}" for p, epsilon in cited if p and p.source):
+        sentences.append(f"Cited there: {'; '.join(works)}.")
+    if table.has_bounds:
+        sentences.append("Where only a bound is published, the paper prints the cell as at most 20 %.")
+    return sentences + remarks(table)
+
+
+def marks(table: Table) -> dict[str, str]:
+    """The guarantees that cells are marked with, and what they mean."""
+    pairs = [pair for row in table.rows for pair in zip(row.cells, table.columns, strict=True)]
+    used = {mark_of(cell, column) for cell, column in pairs}
+    return {mark: text for mark, text in MEANINGS.items() if mark in used}
+
+
+def printed(published: Published | None) -> float | str | None:
+    """A published number as a CSV field: its value, or its bound."""
+    if published is None:
+        return None
+    if published.value is not None:
+        return published.value
+    return f"<={published.at_most:g}"
+
+
+def csv_row(cell: Cell, table: Table) -> tuple:
+    """A cell as a line under `CSV_HEADER`."""
+    published = cell.published
+    return (
+        *(cell.dataset, cell.features, cell.entry, cell.epsilon, cell.certified, cell.guarantee, table.statistic),
+        *(cell.ours, cell.std, cell.seeds),
+        printed(published),
+        published and published.std,
+        None if cell.difference is None else round(cell.difference, 6),
+        *(cell.interval or (None, None)),
+        cell.audited,
+    )

@@ -1,0 +1,63 @@
+"""Cells that were attacked by the loss of trained models, and what a paper prints beside them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
+from dpstudy.evaluation.summary import cell_name
+from dpstudy.tables.names import check_names, datasets_of
+from dpstudy.tables.published import lookup
+from dpstudy.tables.results import Results
+from dpstudy.tables.style import Study, crossed_cells
+
+FOUND = {  # key of black-box.json -> metric of results.csv
+    "epsilon_lower": "eps_lower_bound",
+    "auc": "membership_auc",
+    "advantage": "membership_advantage",
+    "advantage_upper": "membership_advantage_upper_bound",
+}
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """A cell with its black-box.json, and what the paper prints of each metric, as text; "" where it does not."""
+
+    place: tuple[str, str, str, str]
+    label: str
+    found: dict
+    published: dict[str, str]
+
+
+def lay_membership(name: str, spec: dict, results: Results) -> list[list[Attacked]]:
+    """The cells of each row of a table, by epsilon, in config order.
+
+    Raises:
+        StudyError: a name that the study does not have, or a row without any attacked cell.
+    """
+    blocks = []
+    for row in spec["rows"]:
+        where, dataset = f"table {name}", row.get("dataset", datasets_of(name, spec, results.axes)[0])
+        check_names(where, "data set", [dataset], results.axes["datasets"])
+        place = (dataset, row["features"], row["entry"])
+        block = []
+        for epsilon in spec.get("epsilons", results.axes["epsilons"]):
+            cell = cell_name(*place, epsilon)
+            if cell in results.black_boxes:
+                found, filter_ = read_json(results.black_boxes[cell]), row.get("published")
+                label = row.get("label", f"{found['records']:,}")
+                block.append(Attacked((*place, epsilon), label, found, _published(filter_, epsilon)))
+        if not block:
+            raise StudyError(f"{where}: no cell of {'/'.join(place)} is attacked; name its entry in black_box.entries")
+        blocks.append(block)
+    return blocks
+
+
+def _published(filter_: dict | None, epsilon: str) -> dict[str, str]:
+    printed = {key: filter_ and lookup(filter_ | {"metric": metric}, epsilon) for key, metric in FOUND.items()}
+    return {key: value.text if value else "" for key, value in printed.items()}
+
+
+def attacked_documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
+    """What attacks on the cells of a table found, and what these cells were given."""
+    return dict.fromkeys(("metrics", "black_boxes"), crossed_cells(spec, study))

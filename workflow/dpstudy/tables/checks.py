@@ -1,0 +1,204 @@
+"""What several styles check of a spec before anything runs, beyond what the schema of its keys says."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from dpstudy.core.errors import StudyError
+from dpstudy.data.bands import group_names
+from dpstudy.schema.messages import check_known
+from dpstudy.tables.published import combine, find_all, lookup
+from dpstudy.tables.selecting import cell_path, listed
+from dpstudy.tables.style import Study, Style
+
+_PARTS = (
+    "groups",
+    "rows",
+    "columns",
+    "models",
+    "controls",
+)  # lists in a spec that name data sets, entries and the like
+
+
+def check_selected(where: str, spec: dict, style: Style, study: Study) -> None:
+    """Every name in a spec is one of the study's, and its metric one that the study measures.
+
+    Raises:
+        StudyError: the first that is not.
+    """
+    config = study.config
+    for key, allowed, what in (
+        ("datasets", config["datasets"], "data set"),
+        ("features", config["features"], "feature set"),
+        ("entries", config["methods"], "method entry"),
+        ("epsilons", config["epsilons"], "epsilon"),
+    ):
+        if (key, "cited" in spec) != ("epsilons", True):  # papers have epsilons of their own
+            for name in listed(spec.get(key, [])):
+                check_known(f"{where}.{key}", name, allowed, what)
+    kinds = {
+        "dataset": ("datasets", "data set"),
+        "features": ("features", "feature set"),
+        "entry": ("methods", "method entry"),
+        "independent": ("methods", "method entry"),
+        "epsilon": ("epsilons", "epsilon"),
+    }
+    parts = {f"{where}.{kind}[{i}]": part for kind in _PARTS for i, part in enumerate(spec.get(kind, []))}
+    for at, part in {where: {key: spec[key] for key in ("dataset",) if key in spec}, **parts}.items():
+        for key in [key for key in kinds if key in part]:
+            axis, what = kinds[key]
+            check_known(f"{at}.{key}", part[key], config[axis], what)
+    for dataset in spec.get("counterparts", {}):
+        counted = {**config["datasets"], **(config["public"] if style.publics else {})}
+        check_known(f"{where}.counterparts", dataset, counted, "data set")
+    metrics = config["evaluation"]["metrics"]
+    if style.measures and spec["metric"] not in metrics:
+        raise StudyError(f"{where}.metric: {spec['metric']!r} is not among evaluation.metrics {metrics}")
+
+
+def check_rows(where: str, spec: dict) -> None:
+    """Rows name their features, or the groups that they stand in do.
+
+    Raises:
+        StudyError: neither does, or both do.
+    """
+    for number, row in enumerate(spec.get("rows", [])):
+        at = f"{where}.rows[{number}]"
+        if "features" not in row and "groups" not in spec:
+            raise StudyError(f"{at}: the key 'features' is missing; only rows of a table with groups go without it")
+        if "features" in row and "groups" in spec:
+            raise StudyError(f"{at}.features: the table's groups name the features; leave it out")
+
+
+def check_cell(where: str, part: Mapping, study: Study) -> str:
+    """The name of the cell that a part of a spec is about.
+
+    Raises:
+        StudyError: the study does not have it.
+    """
+    if (name := cell_path(part)) not in study.cells:
+        raise StudyError(f"{where}: the study has no cell {name}")
+    return name
+
+
+def check_any(where: str, cells: Sequence[str]) -> None:
+    """At least one of the cells that a spec is made of is there.
+
+    Raises:
+        StudyError: none is.
+    """
+    if not cells:
+        raise StudyError(f"{where}: the study has none of its cells; 'cells' leaves them out")
+
+
+def check_column(where: str, spec: dict, study: Study) -> None:
+    """What is grouped by is there, as far as the config tells: features that you bring name groups of their own.
+
+    Raises:
+        StudyError: it is not.
+    """
+    config = study.config
+    dataset = spec.get("datasets", [spec["dataset"]] if "dataset" in spec else list(config["datasets"]))[0]
+    if spec["column"] == "label":
+        if not config["evaluation"]["per_label"]:
+            raise StudyError(f"{where}.column: 'label' needs evaluation.per_label: true")
+    elif (names := group_names(config["datasets"][dataset])) is not None:
+        check_known(f"{where}.column", spec["column"], [*names, "label"], "group column")
+
+
+def check_searches(where: str, spec: dict, study: Study, by: Sequence[str] = ()) -> None:
+    """Every search is one that the study makes, and chooses each of the hyper-parameters `by` from a list.
+
+    Raises:
+        StudyError: the first that is not, or a metric that searches do not look at.
+    """
+    first = study.config["evaluation"]["metrics"][0]
+    if "searches" in spec and spec["metric"] != first:
+        raise StudyError(
+            f"{where}.metric: {spec['metric']!r} is not what the searches look at, which is the first of "
+            f"evaluation.metrics, {first!r}"
+        )
+    for number, row in enumerate(spec.get("searches", [])):
+        for index, part in enumerate(row["cells"]):
+            at = f"{where}.searches[{number}].cells[{index}]"
+            cell = check_cell(at, row | part, study)
+            tuning = study.cells[cell].options(study.config).get("tuning", {"pay": ""})
+            if tuning.get("pay", "nothing") != "nothing":
+                raise StudyError(f"{at}: the cell {cell} has no search beforehand, whose trials could be shown")
+            for name in by:
+                if "choices" not in tuning["space"].get(name, {}):
+                    raise StudyError(f"{at}: the search of {cell} does not choose {name!r} from a list")
+
+
+Parts = Callable[[dict, str], Iterator[tuple[dict, ...]]]
+
+
+def parts_of(spec: dict, dataset: str) -> Iterator[tuple[dict, ...]]:
+    """The groups, rows, or groups with rows or rows with columns, that a published number is looked up for."""
+    groups, rows = (
+        [part for part in spec.get(key, []) if part.get("dataset", dataset) == dataset] for key in ("groups", "rows")
+    )
+    if "columns" in spec:
+        yield from ((row, column) for row in rows for column in spec["columns"])
+    elif groups and rows:
+        yield from ((group, row) for group in groups for row in rows)
+    else:
+        yield from ((part,) for part in (*(groups or rows), *spec.get("cited", ())))
+
+
+def check_published(
+    where: str, spec: dict, study: Study, parts: Parts = parts_of, find: Callable[[dict, str], object] = lookup
+) -> None:
+    """Every filter on the published numbers finds what it names, and no more than one number a cell.
+
+    Raises:
+        StudyError: the first that does not.
+    """
+    config = study.config
+    for dataset in spec.get("datasets", [spec["dataset"]] if "dataset" in spec else config["datasets"]):
+        for several in parts(spec, dataset):
+            filters = combine(spec, dataset, *several)
+            if filters is None:
+                continue
+            own = next(([part["epsilon"]] for part in several if "epsilon" in part), None)
+            for epsilon in own or spec.get("epsilons", config["epsilons"]):
+                try:
+                    find({"metric": spec["metric"], **filters}, epsilon)
+                except StudyError as error:
+                    raise StudyError(f"{where}: {error}") from None
+
+
+def check_cited(where: str, spec: dict, study: Study) -> None:
+    """What is cited is of one data set, has labels of its own and a number; every epsilon is the study's or has one.
+
+    Raises:
+        StudyError: the first that is not so.
+    """
+    if "cited" not in spec:
+        return
+    if "dataset" not in spec:
+        raise StudyError(f"{where}: the key 'dataset' is missing; numbers that are 'cited' are of one data set")
+    epsilons = spec.get("epsilons", study.config["epsilons"])
+    printed = set(study.config["epsilons"])
+    for number, row in enumerate(spec["cited"]):
+        at = f"{where}.cited[{number}]"
+        check_label(at, row, spec["cited"][:number], "row")
+        filters = combine(spec, spec["dataset"], row)
+        try:
+            found = {e for e in epsilons if filters and find_all({"metric": spec["metric"], **filters}, e)}
+        except StudyError as error:
+            raise StudyError(f"{at}: {error}") from None
+        if not found:
+            raise StudyError(f"{at}: nothing is printed for it at the epsilons {', '.join(epsilons)}")
+        printed |= found
+    for epsilon in epsilons:
+        if epsilon not in printed:
+            raise StudyError(f"{where}.epsilons: {epsilon!r} is not the study's, and nothing cited is printed at it")
+
+
+def check_label(where: str, row: Mapping, others: Sequence[Mapping], what: str) -> None:
+    """What is cited has a label that no row or line (`what`) before it has.
+
+    Raises:
+        StudyError: it has not.
+    """
+    if row["label"] in [other.get("label", other.get("entry")) for other in others]:
+        raise StudyError(f"{where}.label: {row['label']!r} is another {what}'s already")

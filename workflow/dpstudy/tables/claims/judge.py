@@ -1,0 +1,109 @@
+"""A paper's claims, each with a verdict and the numbers that it rests on."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dpstudy.core.errors import StudyError
+from dpstudy.tables.claims import anon_smoothing, de2022, mehta2023, role_evidence, tramer2021
+from dpstudy.tables.claims import gather as mehta2023_evidence
+from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Finding
+from dpstudy.tables.published import CLAIMS, published_rows
+from dpstudy.tables.results import Results
+
+PAPERS: dict[str, Mapping[tuple[str, str], Callable[[Any], Finding]]] = {  # each by evidence of its own kind
+    "mehta2023": mehta2023.CLAIMS,
+    "tramer2021": tramer2021.CLAIMS,
+    "de2022": de2022.CLAIMS,
+    "anon_smoothing": anon_smoothing.CLAIMS,
+}
+EVIDENCE = {
+    "mehta2023": mehta2023_evidence.gather,
+    "tramer2021": role_evidence.gather,
+    "de2022": role_evidence.gather,
+    "anon_smoothing": role_evidence.gather,
+}
+_PRINTED_NOTES = {
+    "mehta2023": "Printed numbers have no seeds: they contradict a claim, but confirm only what is said of the tables "
+    "themselves. Cells printed as at most 20 % count, but no difference is formed with them.",
+    "tramer2021": "Printed numbers contradict a claim, but confirm only what is said of the tables themselves; their ± "
+    "counts as that of five runs. A claim about three data sets is judged on those that this study has. What a claim "
+    "leaves open (close, similar, stable) is given a number beside its verdict.",
+    "de2022": "Printed numbers contradict a claim, but confirm only what is said of the tables themselves; their "
+    "standard deviation counts as that of five runs. Accuracy on training records is private: what is said of it "
+    "counts where a study measures it all the same. What a claim leaves open (small, about) is given a number beside "
+    "its verdict.",
+    "anon_smoothing": "Printed numbers have no seeds: they contradict a claim, but confirm only what is said of the "
+    "tables themselves. Smoothing stands at the ε that it claims and nothing proves, so that beside DP-SGD and kernel "
+    "means, whose ε is proved, its accuracy is not that of equal privacy. Each backbone on a data set counts as one of "
+    "its own. What a claim leaves open (narrow, similar) is given a number beside its verdict.",
+}
+
+
+def judge_study(name: str, spec: dict, results: Results) -> list[tuple[dict[str, str], Finding]]:
+    """The claims of a table's paper (of its `sections`, or all), with what is found about each from a study."""
+    return judge(spec["paper"], EVIDENCE[spec["paper"]](name, spec, results), spec.get("sections"))
+
+
+def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -> list[tuple[dict[str, str], Finding]]:
+    """The claims of a paper in workflow/published/claims.csv, in its order, with what is found about each.
+
+    Raises:
+        StudyError: a claim that no function judges.
+    """
+    rows = [row for row in published_rows(CLAIMS, paper) if sections is None or row["section"] in sections]
+    return [(row, function_of(paper, row)(evidence)) for row in rows]
+
+
+def function_of(paper: str, row: dict[str, str]):
+    """The function that judges a row of claims.csv.
+
+    Raises:
+        StudyError: none does, or several do.
+    """
+    found = [
+        function
+        for (section, words), function in PAPERS[paper].items()
+        if row["section"] == section and _starts(row["claim"], words)
+    ]
+    if len(found) != 1:
+        raise StudyError(
+            f"{CLAIMS.name}: {len(found)} functions judge the claim {row['claim'][:60]!r} of {paper}, section "
+            f"{row['section']!r}; each claim needs one entry in dpstudy.tables.claims.{paper}"
+        )
+    return found[0]
+
+
+def _starts(claim: str, words: str) -> bool:
+    return claim.startswith(words) and not claim[len(words) : len(words) + 1].isalnum()
+
+
+def claims_rows(judged: list[tuple[dict[str, str], Finding]]) -> tuple[tuple[str, ...], ...]:
+    """Claim, verdict, what the printed numbers say and what the study's cells say, claim by claim."""
+    return tuple((_claim(row), _verdict(found), _stopped(found.printed), _stopped(found.here)) for row, found in judged)
+
+
+def claims_notes(paper: str, judged: list[tuple[dict[str, str], Finding]]) -> tuple[str, ...]:
+    """How many claims hold, and how they were judged: a sentence each."""
+    counts = ", ".join(
+        f"{sum(found.verdict == verdict for _, found in judged)} {text}"
+        for verdict, text in ((HOLDS, "hold"), (FAILS, "do not hold"), (OPEN, "cannot be decided here"))
+    )
+    return (
+        f"Of {len(judged)} claims {counts}.",
+        "A difference counts for or against a claim if it exceeds two standard errors over seeds, else it is a tie; "
+        "± is two standard errors of the mean difference; with one seed all are ties. A claim fails if more than "
+        f"{TOLERATED:.0%} of its comparisons contradict it, else holds if more than {TOLERATED:.0%} support it.",
+        _PRINTED_NOTES[paper],
+    )
+
+
+def _verdict(found: Finding) -> str:
+    return f"{found.verdict} ({found.decided_by})" if found.decided_by else found.verdict
+
+
+def _claim(row: dict[str, str]) -> str:
+    return f"{_stopped(row['claim'])} ({row['section']})"
+
+
+def _stopped(text: str) -> str:
+    return text if not text or text.endswith(".") else f"{text}."

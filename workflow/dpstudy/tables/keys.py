@@ -1,0 +1,90 @@
+"""JSON schemas of the keys that specs of several styles have."""
+
+from collections.abc import Mapping
+
+from dpstudy.schema.reading import schema
+
+TEXT = {"type": "string"}
+NAMES = {"$ref": "#/$defs/names"}
+ONE_OR_MORE = {"$ref": "#/$defs/one_or_more"}
+EPSILON = {"$ref": "#/$defs/epsilon"}
+
+
+def several(items: dict, description: str = "") -> dict:
+    """A list that is not empty."""
+    return {"type": "array", "minItems": 1, "items": items} | ({"description": description} if description else {})
+
+
+def mapping(required: tuple[str, ...], **properties: dict) -> dict:
+    """A mapping with these keys and no other."""
+    return {"type": "object", "additionalProperties": False, "required": list(required), "properties": properties}
+
+
+EPSILONS = several(EPSILON)
+PUBLISHED = {
+    "description": "Filters on workflow/published/results.csv: {column: value}.",
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": TEXT,
+}
+COUNTERPARTS = {
+    "description": "What the paper has for our data sets: {data set: filters}. A data set that is not here has none.",
+    "type": "object",
+    "additionalProperties": PUBLISHED,
+}
+CITED = several(
+    mapping(("label", "published"), label=TEXT, published=PUBLISHED),
+    "Numbers of a paper alone, such as those of works that it cites, of one data set; the table or figure may name "
+    "epsilons that the study does not have.",
+)
+GROUPS = several(
+    mapping(("features",), dataset=TEXT, features=TEXT, label=TEXT, published=PUBLISHED),
+    "Kinds of features, such as pre-trainings, each of one data set or (without `dataset`) of all.",
+)
+SEARCHES = several(
+    mapping(
+        ("label", "dataset", "epsilon", "cells"),
+        label=TEXT,
+        dataset=TEXT,
+        epsilon=EPSILON,
+        published=PUBLISHED,
+        cells=several(mapping(("features", "entry"), features=TEXT, entry=TEXT, label=TEXT)),
+    ),
+    "Searches for hyper-parameters, each over one or more cells whose trials are put together; a cell's label tells it "
+    "from the others (its normalisation).",
+)
+PAPER = {"enum": ["mehta2023", "tramer2021", "de2022", "anon_smoothing"]}
+COLUMN = TEXT | {"description": "what test records are grouped by: one of the data set's group columns, or label"}
+LINE = {"features": TEXT, "entry": TEXT, "epsilon": EPSILON, "label": TEXT}  # of a figure, cell by cell
+_ROW: dict[str, dict] = {
+    "dataset": TEXT,
+    "features": TEXT,
+    "entry": TEXT,
+    "epsilon": EPSILON,
+    "label": TEXT,
+    "epochs": {"type": "integer", "minimum": 1, "description": "Passes over the data, printed beside the label."},
+    "published": PUBLISHED,
+}
+COMMON: dict[str, dict[str, dict]] = {
+    "tables": {
+        "style": TEXT,
+        "caption": TEXT,
+        "dataset": TEXT,
+        "datasets": NAMES,
+        "epsilons": EPSILONS,
+        "metric": TEXT | {"default": "top1"},
+        "statistic": {"enum": ["mean", "median"], "default": "mean"},
+    },
+    "figures": {"style": TEXT, "title": TEXT, "metric": TEXT | {"default": "top1"}},
+}
+
+
+def row_schema(*names: str, required: tuple[str, ...] = ("features", "entry")) -> dict:
+    """A list of rows with some of the keys that rows can have."""
+    return several(mapping(required, **{name: _ROW[name] for name in names}))
+
+
+def rules(kind: str, keys: Mapping[str, dict]) -> dict:
+    """The schema of a whole spec."""
+    properties = COMMON[kind] | dict(keys)
+    return mapping((), **properties) | {"$defs": schema("config")["$defs"]}

@@ -1,0 +1,54 @@
+"""Cells that parts of a table's or figure's spec name."""
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_AXES = {"dataset": "datasets", "features": "features", "entry": "entries", "epsilon": "epsilons"}
+Pattern = dict[str, list[str]]
+
+
+def listed(value: str | list[str]) -> list[str]:
+    """One name, or several, as a list."""
+    return [value] if isinstance(value, str) else list(value)
+
+
+def named(part: Mapping) -> Pattern:
+    """Axis -> the names that a part of a spec has for it; an axis without names stands for all of them.
+
+    >>> named({"datasets": ["a", "b"], "entry": "ls", "label": "DP-LS"})
+    {'dataset': ['a', 'b'], 'entry': ['ls']}
+    """
+    given = {axis: part.get(axis, part.get(several)) for axis, several in _AXES.items()}
+    return {axis: listed(names) for axis, names in given.items() if names is not None}
+
+
+def crossed(spec: Mapping, kinds: Iterable[str] = ("groups", "rows", "columns")) -> list[Pattern]:
+    """What each of a spec's groups names together with each of its rows and columns."""
+    parts = [spec[kind] for kind in kinds if kind in spec]
+    return [{axis: names for part in each for axis, names in named(part).items()} for each in itertools.product(*parts)]
+
+
+def like(cells: Mapping[str, Any], spec: Mapping, patterns: Iterable[Pattern]) -> list[str]:
+    """The cells that fit one of the patterns, in the study's order; what a pattern leaves open, the spec says."""
+    whole = [named(spec) | pattern for pattern in patterns]
+    return [name for name, cell in cells.items() if any(_fits(cell, pattern) for pattern in whole)]
+
+
+def _fits(cell: Any, pattern: Pattern) -> bool:
+    return all(getattr(cell, axis) in names for axis, names in pattern.items())
+
+
+def cell_path(part: Mapping) -> str:
+    """The name of the cell that a part of a spec is about.
+
+    >>> cell_path({"dataset": "mnist", "features": "pixels", "entry": "ls", "epsilon": "1", "label": "DP-LS"})
+    'mnist/pixels/ls/eps=1'
+    """
+    return "{dataset}/{features}/{entry}/eps={epsilon}".format_map(part)
+
+
+def searched(spec: Mapping) -> list[str]:
+    """The cells whose searches a spec's `searches` show, each once."""
+    rows = ((row, part) for row in spec.get("searches", []) for part in row["cells"])
+    return list(dict.fromkeys(cell_path(row | part) for row, part in rows))

@@ -1,0 +1,59 @@
+"""Lines of accuracy against epsilon, and their looks: the same in figures and in the report."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dpstudy.tables.palette import COLOURS, MARKERS, colours, marker
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of one panel. Its points are (epsilon, mean, std, number of seeds).
+
+    `kind` tells the features apart (a group's label, else the features' name). `published`: the values are a paper's,
+    std is None where unknown, and the number of seeds 0. `cited`: they are a paper's and stand beside no line of ours.
+    """
+
+    label: str
+    kind: str
+    dataset: str
+    features: str
+    entry: str
+    points: tuple[tuple[str, float, float | None, int], ...]
+    published: bool = False
+    cited: bool = False
+
+
+def line_styles(series: Sequence[Series], axes: Mapping[str, list[str]]) -> dict[tuple[str, str], dict]:
+    """(kind, entry) -> Matplotlib keywords; with a single entry the kinds of features differ in colour too.
+
+    What is cited has no entry: grey, told apart by its markers.
+    """
+    pairs = list(dict.fromkeys((line.kind, line.entry) for line in series if line.entry))
+    kinds = list(dict.fromkeys(kind for kind, _ in pairs))
+    if set(kinds) <= set(axes["features"]):  # else labels of groups: told apart by their order
+        kinds = axes["features"]
+    found = colours([entry for _, entry in pairs], axes)
+    looks = [(kind, colour) for (kind, _), colour in zip(pairs, found, strict=True)]
+    laps = [looks[:number].count(look) for number, look in enumerate(looks)]
+    cited = dict.fromkeys(line.kind for line in series if line.cited)
+    aside = {
+        (kind, ""): {"color": COLOURS[-1], "marker": MARKERS[number % len(MARKERS)]}
+        for number, kind in enumerate(cited)
+    }
+    return {
+        pair: {"color": colour} | marker(kind, kinds, lap)
+        for pair, (kind, colour), lap in zip(pairs, looks, laps, strict=True)
+    } | aside
+
+
+def beside(line: Series, styles: Mapping[tuple[str, str], Mapping]) -> Mapping:
+    """The style of what is published: that of our line of its kind, or its own where it is cited."""
+    if line.cited:
+        return styles[line.kind, ""]
+    return next((keywords for (kind, entry), keywords in styles.items() if kind == line.kind and entry), {})
+
+
+def marked_epsilons(series: Sequence[Series]) -> set[str]:
+    """The epsilons that an axis names: our own, and infinity; others that a paper prints lie between, and are many."""
+    return {point[0] for line in series for point in line.points if not line.cited or point[0] == "inf"}

@@ -1,0 +1,155 @@
+"""What a style of tables or figures is: one object that says which keys a spec has, which cells it prints, which files
+it reads, and how it prints them.
+
+A style stands in a file of its own (`dpstudy.tables.styles`), as the object STYLE. To import it costs nothing: what
+computes or draws is imported where it is used, since a study's styles are asked before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from dpstudy.tables.selecting import crossed, like
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dpstudy.tables.layout import Table
+    from dpstudy.tables.results import Results
+    from dpstudy.tables.sheet import Sheet
+
+
+class Cell(Protocol):
+    """A cell of a study, as `dpstudy.config.cells.Cell`."""
+
+    @property
+    def dataset(self) -> str: ...  # noqa: D102
+    @property
+    def features(self) -> str: ...  # noqa: D102
+    @property
+    def entry(self) -> str: ...  # noqa: D102
+    @property
+    def epsilon(self) -> str: ...  # noqa: D102
+
+    def options(self, config: dict) -> dict:
+        """Its hyper-parameters."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A loaded config, and its cells by name, in its order."""
+
+    config: dict
+    cells: Mapping[str, Cell]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A table, ready to be written: the lines of its CSV, and LaTeX or the sheets that it is made of.
+
+    Attributes:
+        sheets: of plain text; the report prints the first.
+        latex: the table as LaTeX; None: that of the sheets.
+    """
+
+    header: Sequence[str]
+    rows: Iterable[Sequence]
+    sheets: tuple[Sheet, ...] = ()
+    latex: str | None = None
+    long: bool = False  # whether its sheets may run over several pages
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure, and the lines of its CSV."""
+
+    header: Sequence[str]
+    rows: Iterable[Sequence]
+    figure: Figure
+
+
+def crossed_cells(spec: Mapping, study: Study) -> list[str]:
+    """The cells of a spec whose groups, rows and columns stand for each other's: each with each of the others."""
+    return like(study.cells, spec, crossed(spec))
+
+
+def audited_documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
+    """Their ledgers and metrics, and what attacks on them found."""
+    return dict.fromkeys(("ledgers", "metrics", "audits"), crossed_cells(spec, study))
+
+
+def nothing(spec: Mapping, study: Study) -> list[str]:
+    """No cell."""
+    return []
+
+
+def unchecked(place: str, spec: dict, study: Study) -> None:
+    """A spec that its keys say everything about."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """What tables and figures have in common.
+
+    Attributes:
+        keys: name -> JSON schema of each key of a spec besides those that all have (`keys.COMMON`).
+        needs: the keys that must be there.
+        check: (place, spec, study); raises a StudyError about what no schema can say.
+        cells: (spec, study) -> names of the cells that it prints something of, perhaps some more.
+        documents: (spec, study) -> what it reads besides the summary, kind -> names. Of cells: ledgers, metrics, trials
+            (of searches), curves, audits, black_boxes; of data sets: splits; of "DATASET/FEATURES": features, those
+            of the training split. What of it a study does not make is left out.
+        measures: whether its `metric` is one that the study measures on the test split.
+        publics: whether its `counterparts` may be of public sets.
+    """
+
+    keys: Mapping[str, dict]
+    needs: tuple[str, ...] = ()
+    check: Callable[[str, dict, Study], None] = unchecked
+    cells: Callable[[Mapping, Study], list[str]] = crossed_cells
+    documents: Callable[[Mapping, Study], Mapping[str, Sequence[str]]] | None = None
+    measures: bool = True
+    publics: bool = False
+
+    def reads(self, spec: Mapping, study: Study) -> dict[str, Sequence[str]]:
+        """`documents`; where a style names none, the ledgers and metrics of its cells."""
+        if self.documents is not None:
+            return dict(self.documents(spec, study))
+        cells = self.cells(spec, study)
+        return {"ledgers": cells, "metrics": cells}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableStyle(Style):
+    """A layout of tables.
+
+    Attributes:
+        table: (name, spec, results) -> the table.
+        shown: the same, of accuracies for the report, which prints texts (the first sheet) where this is None.
+        judges: whether it judges the claims of its `paper`, which have a section of their own in the report.
+    """
+
+    table: Callable[[str, dict, Results], Printed]
+    shown: Callable[[str, dict, Results], Table] | None = None
+    judges: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureStyle(Style):
+    """A kind of figures.
+
+    Attributes:
+        draw: (name, spec, results) -> the figure.
+        caption: (spec, axes, numbers) -> the caption below it, and the text for those who do not see it; `axes` are the
+            study's names, `numbers` says where its numbers stand.
+        series: (name, spec, axes, summary) -> its lines over epsilon, which the report then draws itself; None: there
+            are none, and it shows the picture.
+        publishable: whether it may stand in a document that is passed on.
+    """
+
+    draw: Callable[[str, dict, Results], Drawn]
+    caption: Callable[[Mapping, Mapping, str], tuple[str, str]]
+    series: Callable[..., list] | None = None
+    publishable: bool = True

@@ -1,0 +1,225 @@
+"""Training curves: accuracy against epochs, steps or the epsilon spent so far, as PDF, PNG and CSV.
+
+A line is one cell: the mean over seeds of each evaluated step, with a band of one standard deviation. What a paper
+prints at single epsilons may stand beside the lines, as points.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, read_table
+from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.metrics import metric_of, names
+from dpstudy.schema.messages import check_known
+from dpstudy.schema.methods import method_schema
+from dpstudy.tables.checks import check_cell, check_label
+from dpstudy.tables.keys import CITED, LINE, TEXT, mapping, several
+from dpstudy.tables.palette import COLOURS, MARKERS, colours, dashes
+from dpstudy.tables.published import along_epsilon
+from dpstudy.tables.remarks import measured
+from dpstudy.tables.selecting import cell_path, like, named
+from dpstudy.tables.style import Drawn, FigureStyle, Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from dpstudy.tables.results import Results
+
+CSV_HEADER = ("panel", "line", "dataset", "features", "entry", "epsilon", "step", "x", "metric", "mean", "std", "seeds")
+X_LABELS = {"epoch": "epochs", "step": "steps", "epsilon": "privacy budget spent, ε"}
+_WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.7, 3
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line: (step, x, mean, std, number of seeds) in the order of steps, in the colour of the label `like`."""
+
+    panel: str
+    label: str
+    cell: Mapping[str, str]
+    points: tuple[tuple[int | str, float, float, float | None, int], ...]
+    like: str = ""
+
+    @property
+    def cited(self) -> bool:
+        """Whether it is what a paper prints, and no cell."""
+        return not self.cell["entry"]
+
+
+def draw_curves(name: str, spec: dict, results: Results) -> Drawn:
+    """Draw what a spec names: panels of lines, and what is `cited` beside those of a single panel.
+
+    Raises:
+        StudyError: a cell has no such metric, or x is the epsilon of a cell without noise.
+    """
+    metric, x = spec.get("metric", "top1"), spec.get("x", "epoch")
+    curves = [
+        _read(f"figure {name}", panel.get("title", ""), line, x, metric, results)
+        for panel in spec["panels"]
+        for line in panel["lines"]
+    ]
+    curves += [_cited(spec["panels"][0].get("title", ""), row, metric) for row in spec.get("cited", [])]
+    rows = (
+        (curve.panel, curve.label, *curve.cell.values(), step, where, metric, *rest)
+        for curve in curves
+        for step, where, *rest in curve.points
+    )
+    return Drawn(CSV_HEADER, rows, draw(curves, spec, results.axes))
+
+
+def _read(where: str, panel: str, line: dict, x: str, metric: str, results: Results) -> Curve:
+    cell = {key: line[key] for key in ("dataset", "features", "entry", "epsilon")}
+    name = cell_path(line)
+    rate = read_json(results.metrics[name])["hyperparameters"].get("sampling_rate", 1.0)
+    values, spent, there = defaultdict(list), {}, set()
+    for row in read_table(results.curves[name], ["step", "epsilon_spent", "metric", "value"]).to_pylist():
+        there.add(row["metric"])
+        if row["metric"] == metric:
+            values[row["step"]].append(row["value"])
+            spent[row["step"]] = row["epsilon_spent"]
+    if not values:
+        has = ", ".join(sorted(there))
+        raise StudyError(f"{where}: the curve of {name} has no {metric!r}; it has {has}")
+    if x == "epsilon" and None in spent.values():
+        raise StudyError(f"{where}: {name} adds no noise, so it has no epsilon to plot against")
+    place = {step: {"step": step, "epoch": step * rate, "epsilon": spent[step]}[x] for step in values}
+    points = tuple((step, float(place[step]), *mean_median_std(v)[::2], len(v)) for step, v in sorted(values.items()))
+    return Curve(panel, line.get("label", line["entry"]), cell, points, line.get("like", ""))
+
+
+def _cited(panel: str, row: dict, metric: str) -> Curve:
+    """What a paper prints, without a cell or a step."""
+    points = tuple(
+        ("", epsilon, printed.value, printed.std, 0)
+        for epsilon, printed in along_epsilon({"metric": metric, **row["published"]})
+        if printed.value is not None
+    )
+    return Curve(panel, row["label"], dict.fromkeys(("dataset", "features", "entry", "epsilon"), ""), points)
+
+
+def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> Figure:
+    """The figure: one legend for all panels, in which a label looks the same, coloured as its first line's entry is."""
+    from matplotlib.figure import Figure
+
+    from dpstudy.tables.lettering import legend_columns
+
+    metric, x = spec.get("metric", "top1"), spec.get("x", "epoch")
+    titles = [panel.get("title", "") for panel in spec["panels"]]
+    columns = min(len(titles), _COLUMNS)
+    rows = -(-len(titles) // columns)
+    figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT * rows + 0.4), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=spec.get("share_y", False)).flatten()
+    styles = _styles(curves, axes)
+    for i, (panel, title) in enumerate(zip(panels, titles, strict=False)):
+        for curve in (curve for curve in curves if curve.panel == title):
+            (_draw_points if curve.cited else _draw_line)(panel, curve, styles[curve.label])
+        panel.grid(axis="y", color="0.9", linewidth=0.5)
+        panel.set_axisbelow(True)
+        panel.set_xlabel(X_LABELS[x])
+        if i % columns == 0:
+            panel.set_ylabel(metric_of(metric).label)
+        panel.set_title(title, loc="left")
+    for panel in panels[len(titles) :]:
+        panel.set_axis_off()
+    handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
+    columns = min(len(handles), legend_columns(handles, figure.get_figwidth()))
+    figure.legend(handles.values(), handles.keys(), frameon=False, loc="outside lower center", ncols=columns)
+    if "title" in spec:
+        figure.suptitle(spec["title"], fontsize=9)
+    return figure
+
+
+def _styles(curves: list[Curve], axes: Mapping[str, Sequence[str]]) -> dict[str, dict]:
+    """Label -> Matplotlib keywords; several lines of one colour differ in dashes, what is cited in markers."""
+    likes = {curve.label: curve.like for curve in curves if curve.like}
+    entries: dict[str, str] = {}
+    for curve in (curve for curve in curves if not curve.cited and curve.label not in likes):
+        entries.setdefault(curve.label, curve.cell["entry"])
+    own = dict(zip(entries, colours(list(entries.values()), axes), strict=True))
+    own |= {label: own[like] for label, like in likes.items()}
+    cited = dict.fromkeys(curve.label for curve in curves if curve.cited)
+    return {
+        label: {"color": colour, "linestyle": dash}
+        for (label, colour), dash in zip(own.items(), dashes(list(own.values())), strict=True)
+    } | {label: {"color": COLOURS[-1], "marker": MARKERS[number % len(MARKERS)]} for number, label in enumerate(cited)}
+
+
+def _draw_points(panel: Axes, curve: Curve, keywords: dict) -> None:
+    x, y = [point[1] for point in curve.points], [point[2] for point in curve.points]
+    panel.plot(x, y, label=curve.label, linestyle="none", markersize=4, zorder=4, **keywords)
+
+
+def _draw_line(panel: Axes, curve: Curve, keywords: dict) -> None:
+    x, mean = [point[1] for point in curve.points], [point[2] for point in curve.points]
+    panel.plot(x, mean, label=curve.label, **keywords)
+    spread = [point[3] or 0.0 for point in curve.points]
+    low, high = ([m + sign * s for m, s in zip(mean, spread, strict=True)] for sign in (-1, 1))
+    panel.fill_between(x, low, high, color=keywords["color"], alpha=0.15, linewidth=0)
+
+
+def _lines(spec: Mapping) -> list[dict]:
+    return [line for panel in spec["panels"] for line in panel["lines"]]
+
+
+def _documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
+    cells = list(dict.fromkeys(map(cell_path, _lines(spec))))
+    return {"curves": cells, "metrics": cells}
+
+
+def _check(where: str, spec: dict, study: Study) -> None:
+    """Every line is a cell of a method with steps; what is cited stands over epsilon, in the one panel."""
+    check_known(f"{where}.metric", spec["metric"], names(), "metric")
+    if metric_of(spec["metric"]).on_training:
+        raise StudyError(f"{where}.metric: {spec['metric']!r} has no curve; those of the test split have one")
+    borrowed = {line.get("label", line["entry"]) for line in _lines(spec) if "like" in line}
+    coloured = [label for line in _lines(spec) if (label := line.get("label", line["entry"])) not in borrowed]
+    for number, panel in enumerate(spec["panels"]):
+        for index, line in enumerate(panel["lines"]):
+            at = f"{where}.panels[{number}].lines[{index}]"
+            check_cell(at, line, study)
+            if not method_schema(study.config["methods"][line["entry"]]["method"]).get("x-curve"):
+                raise StudyError(f"{at}: the entry {line['entry']!r} has no steps, hence no curve")
+            if "like" in line:
+                check_known(f"{at}.like", line["like"], coloured, "line with a colour of its own")
+    if "cited" in spec and (spec.get("x") != "epsilon" or len(spec["panels"]) > 1):
+        raise StudyError(
+            f"{where}.cited: printed numbers have an epsilon and no epoch: give 'x: epsilon' and one panel"
+        )
+    for number, row in enumerate(spec.get("cited", [])):
+        at = f"{where}.cited[{number}]"
+        check_label(at, row, [*_lines(spec), *spec["cited"][:number]], "line")
+        try:
+            found = along_epsilon({"metric": spec["metric"], **row["published"]})
+        except StudyError as error:
+            raise StudyError(f"{at}: {error}") from None
+        if not found:
+            raise StudyError(f"{at}: nothing is printed for it at a finite epsilon")
+
+
+_CELL = ("dataset", "features", "entry", "epsilon")
+_LIKE = TEXT | {"description": "Label of another line, in whose colour this one is drawn, with other dashes."}
+STYLE = FigureStyle(
+    keys={
+        "x": {"enum": list(X_LABELS), "description": "epoch where absent; epsilon: what was spent so far."},
+        "panels": several(
+            mapping(("lines",), title=TEXT, lines=several(mapping(_CELL, dataset=TEXT, **LINE, like=_LIKE)))
+        ),
+        "share_y": {"type": "boolean", "description": "One vertical axis for all panels."},
+        "cited": CITED,
+    },
+    needs=("panels",),
+    check=_check,
+    cells=lambda spec, study: like(study.cells, {}, map(named, _lines(spec))),
+    documents=_documents,
+    draw=draw_curves,
+    caption=lambda spec, axes, numbers: measured(
+        spec, axes, numbers, "along training", "mean over seeds, bands are one standard deviation"
+    ),
+    measures=False,  # curves have metrics of their own, whatever is reported
+)

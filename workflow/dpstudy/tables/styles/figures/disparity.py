@@ -1,0 +1,135 @@
+"""A metric on each subgroup of the test split, a panel per method entry and feature set, as PDF, PNG and CSV.
+
+A point is one group at one epsilon: the mean over seeds, with its 95 % interval over seeds and test records.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpstudy.evaluation.metrics import metric_of
+from dpstudy.tables.checks import check_any, check_column
+from dpstudy.tables.keys import COLUMN, EPSILONS, TEXT, row_schema
+from dpstudy.tables.names import marked
+from dpstudy.tables.palette import COLOURS, MARKERS
+from dpstudy.tables.remarks import figure_remarks
+from dpstudy.tables.style import Drawn, FigureStyle, Study, crossed_cells
+from dpstudy.tables.subgroups import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from dpstudy.tables.results import Results
+
+_WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.4, 3
+_GROUPS_ABREAST = 16  # groups side by side before a panel goes below the others
+_SPREAD = 0.6  # of the room between two groups, taken by the points of one
+_LETTER, _TURNED = 0.07, 0.6  # inches that a letter of a group's name takes, and that turned names need
+_OPEN: dict[str, Any] = {"color": "black", "marker": "o", "markerfacecolor": "white", "markeredgecolor": "black"}
+
+
+def draw_disparities(name: str, spec: dict, results: Results) -> Drawn:
+    """Draw what a spec names, a panel a row. Raises: as `lay_disparities`."""
+    metric = spec.get("metric", "top1")
+    scores = lay_disparities(name, spec, results, "figure")
+    return Drawn(CSV_HEADER, csv_rows(scores, spec["column"], metric), draw(spec, scores, results.axes, metric))
+
+
+def draw(spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric: str) -> Figure:
+    """The figure. `axes` are the study's: each epsilon keeps its colour in every figure."""
+    from matplotlib.figure import Figure
+
+    epsilons = axes["epsilons"]
+    scores = [score for score in scores if score.group not in (WHOLE, GAP) and score.mean is not None]
+    groups = list(dict.fromkeys(score.group for score in scores))
+    if not groups:
+        figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT))
+        figure.text(0.5, 0.5, f"{metric_of(metric).label}: too few records in the groups to compare them", ha="center")
+        return figure
+    panels_of = [[s for s in scores if s.place[1:3] == (row["features"], row["entry"])] for row in spec["rows"]]
+    drawn = [(row, found) for row, found in zip(spec["rows"], panels_of, strict=True) if found]
+    columns = min(len(drawn), _COLUMNS, max(1, _GROUPS_ABREAST // len(groups)))
+    rows = -(-len(drawn) // columns)
+    tight = max(map(len, groups)) * _LETTER > _WIDTH / columns / len(groups)
+    height = _PANEL_HEIGHT + (_TURNED if tight else 0)
+    figure = Figure(figsize=(_WIDTH, height * rows + 0.5), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=True).flatten()
+    shown = [epsilon for epsilon in epsilons if any(score.place[3] == epsilon for score in scores)]
+    for i, (panel, (row, found)) in enumerate(zip(panels, drawn, strict=False)):
+        for number, epsilon in enumerate(shown):
+            shift = _SPREAD * ((number + 0.5) / len(shown) - 0.5)
+            _draw_points(panel, [s for s in found if s.place[3] == epsilon], groups, shift, epsilons)
+        panel.set_xlim(-0.5, len(groups) - 0.5)
+        turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if tight else {}
+        panel.set_xticks(range(len(groups)), groups, **turned)
+        panel.grid(axis="y", color="0.9", linewidth=0.5)
+        panel.set_axisbelow(True)
+        panel.set_xlabel(spec["column"].replace("_", " "))
+        if i % columns == 0:
+            panel.set_ylabel(metric_of(metric).label)
+        label = row.get("label", f"{row['entry']}, {row['features']}")
+        letters = int(_WIDTH / columns / _LETTER)  # a longer title would run out of the figure
+        panel.set_title(textwrap.fill(marked(label, row["entry"], axes), letters), loc="left")
+    for panel in panels[len(drawn) :]:
+        panel.set_axis_off()
+    handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
+    names = [label for label in map(_name, shown) if label in handles]
+    figure.legend([handles[label] for label in names], names, frameon=False, loc="outside lower center", ncols=6)
+    if "title" in spec:
+        figure.suptitle(spec["title"], fontsize=9)
+    return figure
+
+
+def _name(epsilon: str) -> str:
+    return "ε = ∞ (not private)" if epsilon == "inf" else f"ε = {epsilon}"
+
+
+def _draw_points(panel: Axes, scores: list[Score], groups: list[str], shift: float, epsilons: list[str]) -> None:
+    """The points of one epsilon, with bars where there are intervals; what is not private is hollow."""
+    if not scores:
+        return
+    epsilon = scores[0].place[3]
+    number = [each for each in epsilons if each != "inf"].index(epsilon) if epsilon != "inf" else 0
+    filled: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
+    style = _OPEN if epsilon == "inf" else filled | {"markeredgecolor": "white"}
+    points = [(groups.index(s.group) + shift, s.mean, s.low, s.high) for s in scores if s.mean is not None]
+    x, means = [point[0] for point in points], [point[1] for point in points]
+    bars = [  # no bar where there is no interval; one that ends at the mean is as long as nothing
+        [max(0.0, mean - low) if low is not None else 0.0 for _, mean, low, _ in points],
+        [max(0.0, high - mean) if high is not None else 0.0 for _, mean, _, high in points],
+    ]
+    known = any(low is not None for _, _, low, _ in points)
+    keywords: dict[str, Any] = {"linestyle": "none", "capsize": 1.5, "elinewidth": 0.7, "markeredgewidth": 0.6}
+    panel.errorbar(x, means, bars if known else None, label=_name(epsilon), **keywords, **style)
+
+
+def _check(place: str, spec: dict, study: Study) -> None:
+    check_column(place, spec, study)
+    check_any(place, crossed_cells(spec, study))
+
+
+def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
+    metric, by = metric_of(spec.get("metric", "top1")).label, spec["column"].replace("_", " ")
+    detail = "mean over seeds, bars are 95 % intervals over seeds and test records where there are any"
+    return (
+        f"{metric} on the test split by {by}; {detail}.{figure_remarks(spec, axes)}",
+        f"{metric} by {by}; {numbers}.",
+    )
+
+
+STYLE = FigureStyle(
+    keys={
+        "dataset": TEXT,
+        "column": COLUMN,
+        "rows": row_schema("features", "entry", "label"),
+        "epsilons": EPSILONS,
+    },
+    needs=("dataset", "rows", "column"),
+    check=_check,
+    documents=lambda spec, study: {"metrics": crossed_cells(spec, study)},
+    draw=draw_disparities,
+    caption=_caption,
+)

@@ -1,0 +1,260 @@
+"""Accuracy against epsilon, a panel per data set and a line per (features, method entry), as PDF, PNG and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dpstudy.core.errors import StudyError
+from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.metrics import metric_of
+from dpstudy.evaluation.summary import cell_name, values_by_cell
+from dpstudy.schema.messages import check_known
+from dpstudy.tables.checks import check_cited, check_published
+from dpstudy.tables.keys import CITED, COUNTERPARTS, EPSILONS, GROUPS, NAMES, PUBLISHED, TEXT
+from dpstudy.tables.names import check_names, enumerated, marked
+from dpstudy.tables.published import combine, lookup
+from dpstudy.tables.remarks import cited_remark, figure_remarks
+from dpstudy.tables.selecting import crossed, like
+from dpstudy.tables.series import Series, beside, line_styles, marked_epsilons
+from dpstudy.tables.style import Drawn, FigureStyle, Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from dpstudy.tables.results import Results
+
+CSV_HEADER = ("series", "dataset", "features", "entry", "epsilon", "metric", "mean", "std", "seeds")
+_WIDTH, _HEIGHT = 6.3, 3.1  # inches: the text width of the usual one-column formats
+_COLUMNS, _PANEL_HEIGHT = 3, 2.6  # panels side by side; inches a row of panels where there are several rows
+
+
+def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
+    """Draw what a spec names. Raises: as `collect`."""
+    metric = spec.get("metric", "top1")
+    series = collect(name, spec, results.axes, results.summary)
+    rows = (
+        (line.label, line.dataset, line.features, line.entry, epsilon, metric, *rest)
+        for line in series
+        for epsilon, *rest in line.points
+    )
+    figure = draw(series, results.axes, _axis(metric, spec), spec.get("title", ""))
+    return Drawn(CSV_HEADER, rows, figure)
+
+
+def _axis(metric: str, spec: dict) -> str:
+    label = metric_of(metric).label
+    return f"{label}, gain over {spec['gain_over']}" if "gain_over" in spec else label
+
+
+def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[dict]) -> list[Series]:
+    """The lines of a figure, panel by panel in config order, the published ones last.
+
+    Args:
+        name: its key under `figures`.
+        spec: its value there; absent features, entries and epsilons: the study's.
+        axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
+        summary: rows of the summary (`read_summary`).
+
+    Raises:
+        StudyError: a name that the study does not have, or nothing to draw.
+    """
+    where, metric = f"figure {name}", spec.get("metric", "top1")
+    datasets = spec.get("datasets", [spec.get("dataset", axes["datasets"][0])])
+    epsilons, entries = spec.get("epsilons", axes["epsilons"]), spec.get("entries", axes["entries"])
+    groups = spec.get("groups") or [{"features": features} for features in spec.get("features", axes["features"])]
+    for what, names, known in (
+        ("data set", datasets, "datasets"),
+        ("features", [group["features"] for group in groups], "features"),
+        ("entry", entries, "entries"),
+        ("epsilon", [] if "cited" in spec else epsilons, "epsilons"),  # papers have epsilons of their own
+        ("features", [spec["gain_over"]] if "gain_over" in spec else [], "features"),
+    ):
+        check_names(where, what, names, axes[known])
+    values = values_by_cell(summary, metric)
+    ours, published = [], []
+    for dataset in datasets:
+        for group in (group for group in groups if group.get("dataset", dataset) == dataset):
+            features, kind = group["features"], group.get("label", group["features"])
+            for entry in entries:
+                runs = {e: _values(values, dataset, features, entry, e, spec.get("gain_over")) for e in epsilons}
+                points = tuple((e, *mean_median_std(v)[::2], len(v)) for e, v in runs.items() if v)
+                label = kind if "groups" in spec and len(entries) == 1 else f"{entry}, {kind}"
+                if points:
+                    label = marked(label, entry, axes)
+                    ours.append(Series(label, kind, dataset, features, entry, points))
+            published += _published(combine(spec, dataset, group), kind, dataset, epsilons, metric)
+    if not ours:
+        raise StudyError(f"{where}: no cell of the study has {metric!r} for its data set, features and entries")
+    for row in spec.get("cited", []):
+        found = _published(combine(spec, spec["dataset"], row), row["label"], spec["dataset"], epsilons, metric)
+        published += [replace(line, label=row["label"], cited=True) for line in found]
+    return ours + published
+
+
+def _values(
+    values: dict, dataset: str, features: str, entry: str, epsilon: str, base: str | None
+) -> list[float] | None:
+    """A cell's values, seed by seed; what they have more than those of the feature set `base`, where there is one."""
+    found = values.get(cell_name(dataset, features, entry, epsilon))
+    if base is None or found is None:
+        return found
+    other = values.get(cell_name(dataset, base, entry, epsilon))
+    if features == base or other is None:
+        return None
+    return [mine - its for mine, its in zip(found, other, strict=True)]
+
+
+def _published(filters: dict | None, kind: str, dataset: str, epsilons: list[str], metric: str) -> list[Series]:
+    if filters is None:
+        return []
+    found = [(epsilon, lookup({"metric": metric, **filters}, epsilon)) for epsilon in epsilons]
+    points = tuple((e, p.value, p.std, 0) for e, p in found if p is not None and p.value is not None)
+    return [Series(f"published: {kind}", kind, dataset, "", "", points, published=True)]
+
+
+def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, title: str) -> Figure:
+    """What is measured, one panel per data set, on a logarithmic axis that breaks before epsilon = inf."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from dpstudy.tables.lettering import give_room, legend_columns, legend_place
+
+    datasets = list(dict.fromkeys(line.dataset for line in series))
+    columns = min(len(datasets), _COLUMNS)
+    rows = -(-len(datasets) // columns)
+    figure = Figure(figsize=(_WIDTH, _HEIGHT if rows == 1 else _PANEL_HEIGHT * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).flatten()
+    styles = line_styles(series, axes)
+    for i, (panel, dataset) in enumerate(zip(panels, datasets, strict=False)):
+        _draw_panel(panel, [line for line in series if line.dataset == dataset], styles)
+        if len(datasets) > 1:  # narrow: the labels of 0.05 and 0.1 would touch
+            panel.tick_params(axis="x", labelsize=6.5, labelrotation=60)
+        _finish(panel, measure if i % columns == 0 else None, dataset if len(datasets) > 1 else title)
+    for panel in panels[len(datasets) :]:
+        panel.set_axis_off()
+    handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
+    if any(line.published and not line.cited for line in series):
+        handles["published"] = Line2D([], [], color="0.25", marker="o", linestyle="none", markerfacecolor="none")
+    place = legend_place(handles, figure.get_figwidth())
+    if len(datasets) > 1:
+        place = {"loc": "outside lower center", "ncols": legend_columns(handles, figure.get_figwidth())}
+    give_room(figure, handles, place)
+    figure.legend(handles.values(), handles.keys(), frameon=False, handlelength=2.8, **place)
+    if title and len(datasets) > 1:
+        figure.suptitle(title, fontsize=9)
+    return figure
+
+
+def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str], dict]) -> None:
+    positions = _positions(sorted({point[0] for line in series for point in line.points}, key=float))
+    for line in series:
+        if line.published:
+            of_kind = beside(line, styles)
+            keywords = {"color": of_kind.get("color", "0.25"), "marker": of_kind.get("marker", "o"), "zorder": 4}
+            keywords |= {"linestyle": "none", "markerfacecolor": "none", "markersize": 6}
+        else:
+            keywords = styles[line.kind, line.entry] | {"markeredgecolor": "white", "markeredgewidth": 0.5}
+        finite = sorted((point for point in line.points if point[0] != "inf"), key=lambda point: float(point[0]))
+        unbounded = [point for point in line.points if point[0] == "inf"]
+        label = "_published" if line.published and not line.cited else line.label
+        for part in (finite, unbounded):  # two strokes: no line runs across the break of the axis
+            if part:
+                x, y = [positions[point[0]] for point in part], [point[1] for point in part]
+                known = any(point[2] is not None for point in part)
+                spread = [point[2] or 0.0 for point in part] if known else None
+                panel.errorbar(x, y, spread, label=label, capsize=2, elinewidth=0.7, capthick=0.7, **keywords)
+                label = "_in the legend already"
+    _mark_epsilons(panel, positions, marked_epsilons(series))
+
+
+def _positions(epsilons: list[str]) -> dict[str, float]:
+    """Where each epsilon stands on the logarithmic axis; inf stands apart, after the last."""
+    positions = {epsilon: float(epsilon) for epsilon in epsilons if epsilon != "inf"}
+    if "inf" in epsilons:
+        last, first = max(positions.values(), default=1.0), min(positions.values(), default=1.0)
+        positions["inf"] = last * max(1.8, (last / first) ** 0.22)
+    return positions
+
+
+def _mark_epsilons(panel: Axes, positions: dict[str, float], marked: set[str]) -> None:
+    from matplotlib.ticker import NullLocator
+
+    panel.set_xscale("log")
+    ticks = {("∞" if epsilon == "inf" else epsilon): x for epsilon, x in positions.items() if epsilon in marked}
+    panel.set_xticks(list(ticks.values()), list(ticks))
+    panel.xaxis.set_minor_locator(NullLocator())
+    if "inf" in positions and len(positions) > 1:
+        between = (positions["inf"] * sorted(positions.values())[-2]) ** 0.5
+        panel.axvline(between, color="0.75", linewidth=0.6, linestyle=(0, (4, 3)))
+        slashes: dict[str, Any] = {"marker": [(-0.5, -1), (0.5, 1)], "markersize": 6, "markeredgewidth": 0.6}
+        for factor in (0.985, 1.015):
+            x = between * factor
+            panel.plot(
+                [x], [0], transform=panel.get_xaxis_transform(), clip_on=False, linestyle="none", color="0.2", **slashes
+            )
+
+
+def _finish(panel: Axes, measure: str | None, title: str) -> None:
+    panel.margins(x=0.04)
+    panel.grid(axis="y", color="0.9", linewidth=0.5)
+    panel.set_axisbelow(True)
+    panel.set_xlabel("privacy budget ε")
+    if measure:
+        panel.set_ylabel(measure)
+    if title:
+        panel.set_title(title, loc="left")
+
+
+def _check(place: str, spec: dict, study: Study) -> None:
+    if ("dataset" in spec) == ("datasets" in spec):
+        raise StudyError(f"{place}: give exactly one of 'dataset', 'datasets'")
+    if "groups" in spec and "features" in spec:
+        raise StudyError(f"{place}: give either 'features' or 'groups', which name features with labels")
+    if "gain_over" in spec:
+        check_known(f"{place}.gain_over", spec["gain_over"], study.config["features"], "feature set")
+        if {"published", "counterparts", "cited"} & spec.keys():
+            raise StudyError(f"{place}.gain_over: published values are no gains; leave one of the two out")
+    check_cited(place, spec, study)
+    check_published(place, spec, study)
+
+
+def _cells(spec: Mapping, study: Study) -> list[str]:
+    patterns = crossed(spec)
+    base = [pattern | {"features": [spec["gain_over"]]} for pattern in patterns] if "gain_over" in spec else []
+    return like(study.cells, spec, patterns + base)
+
+
+def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
+    metric = metric_of(spec.get("metric", "top1")).label
+    kinds, entries = (enumerated(spec.get(axis, axes[axis])) for axis in ("features", "entries"))
+    more = cited_remark(spec) + figure_remarks(spec, axes)
+    return (
+        f"{metric} against the target ε; mean over seeds, bars are one standard deviation.{more}",
+        f"{metric} against the privacy budget epsilon for {entries} on {kinds}; {numbers}.",
+    )
+
+
+STYLE = FigureStyle(
+    keys={
+        "dataset": TEXT,
+        "datasets": NAMES | {"description": "A panel each."},
+        "features": NAMES,
+        "groups": GROUPS | {"description": "Instead of features: with labels and published values."},
+        "entries": NAMES,
+        "epsilons": EPSILONS,
+        "published": PUBLISHED,
+        "counterparts": COUNTERPARTS,
+        "cited": CITED,
+        "gain_over": TEXT
+        | {"description": "A feature set: how much more the others have than it, entry by entry, epsilon by epsilon."},
+    },
+    check=_check,
+    cells=_cells,
+    documents=lambda spec, study: {},
+    draw=draw_epsilons,
+    caption=_caption,
+    series=collect,
+)

@@ -1,0 +1,187 @@
+"""How far training records are from the nearest others of their class (anon_smoothing, Figure 1): a histogram a
+class, as PDF, PNG and CSV.
+
+This is a statistic of private records without noise: no guarantee covers it, and it is not for publication.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpstudy.core.errors import StudyError
+from dpstudy.tables.keys import NAMES, TEXT
+from dpstudy.tables.numbers import significant
+from dpstudy.tables.palette import COLOURS, LINES
+from dpstudy.tables.style import Drawn, FigureStyle, Study, nothing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dpstudy.tables.results import Results
+
+NEIGHBOURS = 5  # where the spec names no number
+BINS = 40
+CSV_HEADER = (
+    *("dataset", "features", "neighbours", "class", "n", "mean", "std", "bins_from", "bin_width"),
+    *(f"bin_{number}" for number in range(1, BINS + 1)),
+)
+_WIDTH, _HEIGHT, _LINE_HEIGHT = 6.3, 3.1, 0.15  # inches; the last of a line of the legend
+_LINES_TOLD_APART = len(COLOURS) * len(LINES)
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """One class: its name, and (n,) each record's mean Euclidean distance to its nearest others of the class.
+
+    `distances` is empty where the class has fewer than two records; `n` counts them.
+    """
+
+    name: str
+    n: int
+    distances: np.ndarray
+
+    @property
+    def mean(self) -> float | None:
+        """None without distances."""
+        return float(self.distances.mean()) if len(self.distances) else None
+
+    @property
+    def std(self) -> float | None:
+        """Over records; None for fewer than two distances."""
+        return float(self.distances.std(ddof=1)) if len(self.distances) > 1 else None
+
+
+def draw_neighbours(name: str, spec: dict, results: Results) -> Drawn:
+    """Draw what a spec names; in the CSV, bin_i counts the records of a class whose distance is in it.
+
+    Raises:
+        StudyError: a class that the data set does not have, too many classes, or none of two records.
+    """
+    neighbours = spec.get("neighbours", NEIGHBOURS)
+    folder = Path(results.features[f"{spec['dataset']}/{spec['features']}"]).parent
+    found = spacings(f"figure {name}", folder, spec.get("classes"), neighbours)
+    edges = np.histogram_bin_edges(np.concatenate([each.distances for each in found]), BINS)
+    counts = [np.histogram(each.distances, edges)[0] for each in found]
+    shared = (spec["dataset"], spec["features"], neighbours)
+    bins = (float(edges[0]), float(edges[1] - edges[0]))
+    rows = (
+        (*shared, each.name, each.n, each.mean, each.std, *bins, *map(int, count))
+        for each, count in zip(found, counts, strict=True)
+    )
+    return Drawn(CSV_HEADER, rows, draw(spec, found, counts, edges, neighbours))
+
+
+def spacings(where: str, folder: str | os.PathLike, classes: list[str] | None, neighbours: int) -> list[Spacing]:
+    """The distances within each of the `classes` (None: within all), in the order named.
+
+    A record with several labels belongs to each of its classes.
+
+    Raises:
+        StudyError: as `draw_neighbours`.
+    """
+    import torch
+
+    from dpstudy.features import shards
+    from dpstudy.methods.local_sensitivity import neighbour_distances
+
+    table = shards.load(folder)
+    classes = list(table.classes) if classes is None else classes
+    for wanted in classes:
+        if wanted not in table.classes:
+            raise StudyError(
+                f"{where}.classes: the data set has no class {wanted!r}; there are {', '.join(table.classes)}"
+            )
+    if len(classes) > _LINES_TOLD_APART:
+        raise StudyError(
+            f"{where}: {len(classes)} classes cannot be told apart; name at most {_LINES_TOLD_APART} in 'classes'"
+        )
+    found = []
+    for wanted in classes:
+        number = table.classes.index(wanted)
+        members = table.labels[:, number] == 1 if table.labels.ndim == 2 else table.labels == number
+        points = torch.from_numpy(table.features[members].astype(np.float32))
+        distances = neighbour_distances(points, neighbours).numpy() if len(points) > 1 else np.empty(0)
+        found.append(Spacing(wanted, len(points), distances.astype(np.float64)))
+    if not any(len(each.distances) for each in found):
+        raise StudyError(f"{where}: no class has two training records, so there is no distance to draw")
+    return found
+
+
+def draw(spec: dict, found: list[Spacing], counts: list[np.ndarray], edges: np.ndarray, neighbours: int) -> Figure:
+    """The figure: one panel, a stepped line for each class, of area 1."""
+    from matplotlib.figure import Figure
+
+    from dpstudy.tables.lettering import give_room, legend_place
+
+    figure = Figure(figsize=(_WIDTH, max(_HEIGHT, _LINE_HEIGHT * (len(found) + 2))), layout="constrained")
+    panel = figure.subplots()
+    for number, (each, count) in enumerate(zip(found, counts, strict=True)):
+        if each.mean is None:
+            continue
+        line = LINES[number // len(COLOURS)]
+        density = count / (count.sum() * np.diff(edges))
+        label = f"{each.name} (mean {significant(each.mean, 3)})"
+        colour = COLOURS[number % len(COLOURS)]
+        panel.stairs(density, edges, label=label, color=colour, linestyle=line, linewidth=1.2)
+    panel.set_ylim(bottom=0)
+    panel.grid(axis="y", color="0.9", linewidth=0.5)
+    panel.set_axisbelow(True)
+    whom = "nearest neighbour" if neighbours == 1 else f"{neighbours} nearest neighbours"
+    panel.set_xlabel(f"mean distance to the {whom} of the same class")
+    panel.set_ylabel("density of training records")
+    if "title" in spec:
+        panel.set_title(spec["title"], loc="left")
+    _, labels = panel.get_legend_handles_labels()
+    place = legend_place(labels, _WIDTH)
+    give_room(figure, labels, place)
+    figure.legend(frameon=False, **place)
+    return figure
+
+
+def _check(place: str, spec: dict, study: Study) -> None:
+    """Distances are measured between features that the study extracts."""
+    dataset, features = spec["dataset"], spec["features"]
+    if study.config["features"][features]["extractor"] == "images":
+        raise StudyError(
+            f"{place}.features: {features!r} leaves images as they are (extractor 'images'); distances are measured "
+            "between features, so name a feature set of another extractor"
+        )
+    if not any((cell.dataset, cell.features) == (dataset, features) for cell in study.cells.values()):
+        raise StudyError(f"{place}: the study has no cell of the data set {dataset!r} on the features {features!r}")
+
+
+def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
+    shown = f"distances from training records of {spec['dataset']} to the nearest of their class"
+    caption = (
+        f"{shown}, on the features {spec['features']}. They are computed from private records without noise: no "
+        "guarantee covers this figure, and it is not for publication."
+    )
+    return caption, f"{shown}, a histogram a class; {numbers}."
+
+
+STYLE = FigureStyle(
+    keys={
+        "dataset": TEXT,
+        "features": TEXT | {"description": "the name of one feature set"},
+        "neighbours": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "How many neighbours a record's distance is a mean over; 5 where absent.",
+        },
+        "classes": NAMES | {"description": "The classes that are drawn; all where absent."},
+    },
+    needs=("dataset", "features"),
+    check=_check,
+    cells=nothing,
+    documents=lambda spec, study: {"features": [f"{spec['dataset']}/{spec['features']}"]},
+    draw=draw_neighbours,
+    caption=_caption,
+    measures=False,
+    publishable=False,
+)

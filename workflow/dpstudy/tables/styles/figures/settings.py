@@ -1,0 +1,269 @@
+"""What suits a cell against what it was given: accuracy or a chosen setting by batch size, noise, copies and the like
+(de2022, Figures 2 to 4, 6, 7, 10 and 11), as PDF, PNG and CSV.
+
+A line is made of cells of one epsilon. What is asked of a cell stands in its metrics.json: a metric, as mean over seeds
+with bars of one standard deviation, or a hyper-parameter as it was used, chosen by a search or not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
+from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.metrics import metric_of, names
+from dpstudy.tables.keys import EPSILON, NAMES, TEXT, mapping, several
+from dpstudy.tables.palette import COLOURS, MARKERS
+from dpstudy.tables.remarks import measured
+from dpstudy.tables.selecting import cell_path
+from dpstudy.tables.style import Drawn, FigureStyle, Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from dpstudy.tables.results import Results
+
+CSV_HEADER = (
+    "panel",
+    "line",
+    "dataset",
+    "features",
+    "entry",
+    "epsilon",
+    "x",
+    "x_value",
+    "y",
+    "y_value",
+    "std",
+    "seeds",
+)
+COPIES, EPOCHS = "copies", "epochs"  # not hyper-parameters of their own
+_CALLED = {  # what an axis calls a hyper-parameter
+    "batch_size": "batch size B",
+    "noise_multiplier": "noise multiplier σ",
+    "steps": "steps T",
+    "learning_rate": "learning rate",
+    "clipping_norm": "clipping norm C",
+    COPIES: "augmentation multiplicity K",
+    EPOCHS: "epochs",
+}
+_WIDTH, _PANEL_HEIGHT, _COLUMNS, _TICKS = 6.3, 2.3, 2, 8
+
+
+@dataclass(frozen=True)
+class Point:
+    """One cell in one panel; `std` and `seeds` are None where y is a setting."""
+
+    features: str
+    entry: str
+    x: float
+    y: float
+    std: float | None
+    seeds: int | None
+
+
+def draw_settings(name: str, spec: dict, results: Results) -> Drawn:
+    """Draw what a spec names.
+
+    Raises:
+        StudyError: a cell has no such metric or setting, or its setting is no number.
+    """
+    where = f"figure {name}"
+    panels = [[_points(where, panel, line, results.metrics) for line in spec["series"]] for panel in spec["panels"]]
+    rows = (
+        (_title(panel, number), line["label"], line["dataset"], point.features, point.entry, line["epsilon"])
+        + (panel["x"], point.x, panel["y"], point.y, point.std, point.seeds)
+        for number, (panel, lines) in enumerate(zip(spec["panels"], panels, strict=True))
+        for line, points in zip(spec["series"], lines, strict=True)
+        for point in points
+    )
+    return Drawn(CSV_HEADER, rows, draw(spec, panels))
+
+
+def _title(panel: dict, number: int) -> str:
+    return panel.get("title", f"({chr(ord('a') + number)})")
+
+
+def _points(where: str, panel: dict, line: dict, metrics: Mapping[str, str | os.PathLike]) -> list[Point]:
+    """The points of one line, by x."""
+    found = []
+    for part in _parts(line):
+        cell = cell_path(line | part)
+        document, said = read_json(metrics[cell]), f"{where}: the cell {cell}"
+        x = part["x"] if "x" in part else _value(said, document, panel["x"])[0]
+        found.append(Point(part["features"], part["entry"], x, *_value(said, document, panel["y"])))
+    return sorted(found, key=lambda point: point.x)
+
+
+def _value(where: str, document: dict, name: str) -> tuple[float, float | None, int | None]:
+    """(value, standard deviation, seeds) of a metric, or (value, None, None) of a setting."""
+    if name in names():
+        values = [row[name] for row in document["seeds"] if name in row]
+        if not values:
+            raise StudyError(f"{where} has no {name!r}; name it in evaluation.metrics")
+        mean, _, std = mean_median_std(values)
+        return mean, std, len(values)
+    settings = document["hyperparameters"]
+    if name == COPIES:
+        return float((settings.get("augmentation") or {}).get("multiplicity", 0)), None, None
+    if name == EPOCHS and "steps" in settings:
+        return settings["steps"] * settings.get("sampling_rate", 1.0), None, None
+    value = settings.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        numbers = ", ".join(key for key, one in settings.items() if type(one) in (int, float))
+        raise StudyError(f"{where} has no number {name!r}; it has {numbers}, {COPIES} and the metrics")
+    return float(value), None, None
+
+
+def draw(spec: dict, panels: Sequence[Sequence[list[Point]]]) -> Figure:
+    """The figure: a panel each, a colour and a marker a line."""
+    from matplotlib.figure import Figure
+
+    from dpstudy.tables.lettering import legend_columns
+
+    columns = min(len(panels), _COLUMNS)
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(_WIDTH, 0.6 + _PANEL_HEIGHT * rows), layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    handles: list[Line2D] = []
+    for number, (panel, lines, ax) in enumerate(zip(spec["panels"], panels, axes, strict=False)):
+        handles = [  # the same in every panel
+            _line(ax, points, COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)])
+            for place, points in enumerate(lines)
+        ]
+        _axes(ax, panel, [point.x for points in lines for point in points])
+        ax.set_title(_title(panel, number), loc="left")
+    for unused in axes[len(panels) :]:
+        unused.set_visible(False)
+    labels = [line["label"] for line in spec["series"]]
+    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=legend_columns(labels, _WIDTH))
+    if "title" in spec:
+        figure.suptitle(spec["title"])
+    return figure
+
+
+def _line(ax: Axes, points: Sequence[Point], colour: str, marker: str) -> Line2D:
+    look: dict[str, Any] = {"color": colour, "marker": marker, "markeredgecolor": "white", "markeredgewidth": 0.5}
+    x, y = [_place(point.x, points) for point in points], [point.y for point in points]
+    (drawn,) = ax.plot(x, y, **look)
+    if any(point.std for point in points):
+        ax.errorbar(x, y, [point.std or 0.0 for point in points], fmt="none", ecolor=colour, elinewidth=0.7, capsize=2)
+    return drawn
+
+
+def _place(x: float, points: Sequence[Point]) -> float:
+    """Where x stands on a logarithmic axis: no copies stand half as far as the least."""
+    return x if x > 0 else min((point.x for point in points if point.x > 0), default=1.0) / 2
+
+
+def _axes(ax: Axes, panel: dict, values: Sequence[float]) -> None:
+    from matplotlib.ticker import NullLocator
+
+    ax.set_xscale("log")
+    distinct = sorted(set(values))
+    if len(distinct) <= _TICKS:
+        least = min((value for value in distinct if value > 0), default=1.0)
+        ticks = [value if value > 0 else least / 2 for value in distinct]
+        ax.set_xticks(ticks, [f"{value:g}" if value > 0 else "none" for value in distinct])
+        ax.xaxis.set_minor_locator(NullLocator())
+    else:
+        _decades(ax.xaxis)
+    ax.set_xlabel(_CALLED.get(panel["x"], panel["x"].replace("_", " ")))
+    if panel["y"] in names():
+        ax.set_ylabel(metric_of(panel["y"]).label)
+    else:
+        ax.set_yscale("log")
+        _decades(ax.yaxis)
+        ax.set_ylabel(_CALLED.get(panel["y"], panel["y"].replace("_", " ")))
+    ax.grid(axis="y", color="0.9", linewidth=0.5)
+    ax.set_axisbelow(True)
+
+
+def _decades(axis) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def _parts(line: Mapping) -> list[dict]:
+    """The cells of a line: features, entry and perhaps x."""
+    return [
+        *line.get("cells", []),
+        *({"features": line["features"], "entry": entry} for entry in line.get("entries", [])),
+    ]
+
+
+def _cells(spec: Mapping, study: Study) -> list[str]:
+    return list(dict.fromkeys(cell_path(line | part) for line in spec["series"] for part in _parts(line)))
+
+
+def _check(where: str, spec: dict, study: Study) -> None:
+    """Every line names cells in one of two ways, and what is drawn of a metric is measured."""
+    for number, line in enumerate(spec["series"]):
+        at = f"{where}.series[{number}]"
+        if ("cells" in line, "features" in line, "entries" in line) not in ((True, False, False), (False, True, True)):
+            raise StudyError(f"{at}: give it 'features' and 'entries', or 'cells' that say their x")
+        if ("cells" in line) != ("cells" in spec["series"][0]):
+            raise StudyError(f"{at}: some series have 'cells' that say their x; give them to all")
+        cells = [cell_path(line | part) for part in _parts(line)]
+        for name in cells:
+            if name not in study.cells:
+                raise StudyError(f"{at}: the study has no cell {name}")
+            if cells.count(name) > 1:
+                raise StudyError(f"{at}: names the cell {name} twice")
+    stated = "cells" in spec["series"][0]
+    if stated and len({panel["x"] for panel in spec["panels"]}) > 1:
+        raise StudyError(f"{where}.panels: the cells state one x, so give all panels the same words for it")
+    measured = study.config["evaluation"]["metrics"]
+    for number, panel in enumerate(spec["panels"]):
+        for axis in ("y",) if stated else ("x", "y"):
+            if panel[axis] in names() and panel[axis] not in measured:
+                raise StudyError(
+                    f"{where}.panels[{number}].{axis}: {panel[axis]!r} is not among evaluation.metrics {measured}"
+                )
+
+
+_X = TEXT | {
+    "description": "A number among the cells' hyper-parameters, copies (augmentation multiplicity, 0 without) or "
+    "epochs; where cells state it, the words under the axis."
+}
+_Y = TEXT | {"description": "The same, or one of evaluation.metrics."}
+_STATED = {"type": "number", "exclusiveMinimum": 0, "description": "Where the cell stands."}
+STYLE = FigureStyle(
+    keys={
+        "panels": several(mapping(("x", "y"), title=TEXT, x=_X, y=_Y)),
+        "series": several(
+            mapping(
+                ("label", "dataset", "epsilon"),
+                label=TEXT,
+                dataset=TEXT,
+                features=TEXT,
+                epsilon=EPSILON,
+                entries=NAMES,
+                cells=several(mapping(("features", "entry", "x"), features=TEXT, entry=TEXT, x=_STATED)),
+            ),
+            "A line each. Its cells are those of its `entries` on its `features`, or, where what a panel's x counts is "
+            "no hyper-parameter, `cells` that state it (the depths of networks, the sizes of images).",
+        ),
+    },
+    needs=("panels", "series"),
+    check=_check,
+    cells=_cells,
+    documents=lambda spec, study: {"metrics": _cells(spec, study)},
+    draw=draw_settings,
+    caption=lambda spec, axes, numbers: measured(
+        spec,
+        axes,
+        numbers,
+        "or the chosen setting against what each cell was given",
+        "mean over seeds, bars are one standard deviation; a setting that was searched is that of the best trial",
+    ),
+)

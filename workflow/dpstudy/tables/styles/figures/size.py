@@ -1,0 +1,156 @@
+"""Accuracy against the number of training records (tramer2021, Figure 4), as PDF, PNG and CSV.
+
+A line is one method entry on one feature set, a point one data set: the mean over seeds with bars of one standard
+deviation. n and the certified epsilon are the ledgers'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpstudy.core.errors import StudyError
+from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.metrics import metric_of
+from dpstudy.evaluation.summary import values_by_cell
+from dpstudy.tables.checks import check_cell
+from dpstudy.tables.keys import LINE, NAMES, mapping, several
+from dpstudy.tables.palette import colours, dashes, marker
+from dpstudy.tables.remarks import measured
+from dpstudy.tables.selecting import cell_path
+from dpstudy.tables.style import Drawn, FigureStyle, Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dpstudy.tables.results import Results
+
+CSV_HEADER = (
+    *("line", "dataset", "features", "entry", "epsilon", "n", "delta", "certified_epsilon"),
+    *("metric", "mean", "std", "seeds"),
+)
+_WIDTH, _HEIGHT = 6.3, 3.1
+
+
+@dataclass(frozen=True)
+class Point:
+    """One cell: its data set, public n, delta and certified epsilon (None: none), and the metric over its seeds."""
+
+    dataset: str
+    n: int
+    delta: float
+    certified: float | None
+    mean: float
+    std: float
+    seeds: int
+
+
+def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
+    """Draw what a spec names.
+
+    Raises:
+        StudyError: a cell has no such metric, or two data sets of one line are of the same size.
+    """
+    metric = spec.get("metric", "top1")
+    values = values_by_cell(results.summary, metric)
+    points = [_points(f"figure {name}", spec, line, metric, values, results) for line in spec["lines"]]
+    rows = (
+        (_label(line), point.dataset, line["features"], line["entry"], line["epsilon"], point.n, point.delta)
+        + (point.certified, metric, point.mean, point.std, point.seeds)
+        for line, found in zip(spec["lines"], points, strict=True)
+        for point in found
+    )
+    return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes))
+
+
+def _label(line: dict) -> str:
+    return line.get("label", f"{line['entry']}, {line['features']}")
+
+
+def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, results: Results) -> list[Point]:
+    """The points of one line, by n."""
+    found = []
+    for dataset in spec["datasets"]:
+        cell = cell_path(line | {"dataset": dataset})
+        if cell not in values:
+            raise StudyError(f"{where}: the cell {cell} has no {metric!r}")
+        ledger, (mean, _, std) = results.ledger(cell), mean_median_std(values[cell])
+        found.append(Point(dataset, ledger["n"], ledger["delta"], ledger["epsilon"], mean, std, len(values[cell])))
+    found.sort(key=lambda point: point.n)
+    for one, other in zip(found, found[1:], strict=False):
+        if one.n == other.n:
+            raise StudyError(f"{where}: the data sets {one.dataset!r} and {other.dataset!r} both have {one.n} records")
+    return found
+
+
+def draw(spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]]) -> Figure:
+    """The figure: one panel, n on a logarithmic axis with a tick for each size."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import NullLocator
+
+    from dpstudy.tables.lettering import give_room, legend_place
+
+    metric, own = spec.get("metric", "top1"), colours([line["entry"] for line in spec["lines"]], axes)
+    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+    panel = figure.subplots()
+    for line, found, colour, dash in zip(spec["lines"], points, own, dashes(own), strict=True):
+        keywords = marker(line["features"], axes["features"]) | {"color": colour, "linestyle": dash}
+        keywords |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
+        n, mean, std = ([getattr(point, key) for point in found] for key in ("n", "mean", "std"))
+        panel.errorbar(n, mean, std, label=_label(line), capsize=2, elinewidth=0.7, **keywords)
+    sizes = sorted({point.n for found in points for point in found})
+    panel.set_xscale("log")
+    panel.set_xticks(sizes, [_size(n) for n in sizes])
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.grid(axis="y", color="0.9", linewidth=0.5)
+    panel.set_axisbelow(True)
+    panel.set_xlabel("training records n")
+    panel.set_ylabel(metric_of(metric).label)
+    if "title" in spec:
+        panel.set_title(spec["title"], loc="left")
+    _, labels = panel.get_legend_handles_labels()
+    place = legend_place(labels, _WIDTH)
+    give_room(figure, labels, place)
+    figure.legend(frameon=False, **place)
+    return figure
+
+
+def _size(n: int) -> str:
+    """A tick's label.
+
+    >>> [_size(n) for n in (815, 2500, 2512, 10_000)]
+    ['815', '2.5K', '2512', '10K']
+    """
+    return f"{n / 1000:g}K" if n >= 1000 and n % 100 == 0 else str(n)
+
+
+def _cells(spec: Mapping, study: Study) -> list[str]:
+    pairs = ((line, dataset) for line in spec["lines"] for dataset in spec["datasets"])
+    return list(dict.fromkeys(cell_path(line | {"dataset": dataset}) for line, dataset in pairs))
+
+
+def _check(where: str, spec: dict, study: Study) -> None:
+    for number, line in enumerate(spec["lines"]):
+        for dataset in spec["datasets"]:
+            check_cell(f"{where}.lines[{number}]", line | {"dataset": dataset}, study)
+
+
+STYLE = FigureStyle(
+    keys={
+        "datasets": NAMES | {"description": "A point each."},
+        "lines": several(mapping(("features", "entry", "epsilon"), **LINE), "Each is drawn over all the data sets."),
+    },
+    needs=("datasets", "lines"),
+    check=_check,
+    cells=_cells,
+    documents=lambda spec, study: {"ledgers": _cells(spec, study)},
+    draw=draw_sizes,
+    caption=lambda spec, axes, numbers: measured(
+        spec,
+        axes,
+        numbers,
+        "against the number of training records",
+        "mean over seeds, bars are one standard deviation",
+    ),
+)

@@ -1,0 +1,85 @@
+"""What each cell's guarantee is worth for adding or removing, zeroing out and replacing a unit, side by side."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpstudy.core.errors import StudyError
+from dpstudy.evaluation.summary import cell_name
+from dpstudy.privacy.printed import upper_bound
+from dpstudy.tables.keys import row_schema
+from dpstudy.tables.names import check_names, datasets_of
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet
+from dpstudy.tables.style import Printed, TableStyle
+
+_PLACE = ("dataset", "features", "entry", "epsilon", "delta")
+_NOTES = (
+    "Each ε is an upper bound at the data set's δ. Zeroing out: the unit's place stays, its contribution becomes zero; "
+    "of batches that are cut to a size this is bounded as replacing. "
+    "Replacing is certified as removing and adding: exactly for Gaussian releases of full batches, as a bound else.",
+    "–: nothing is proved, or there is no such bound (of fixed batches none for adding and removing).",
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One cell and what it is certified for; None where there is no bound."""
+
+    place: tuple[str, str, str, str]
+    delta: float
+    epsilons: Mapping[str, float | None]
+
+
+def _table(name: str, spec: dict, results: Results) -> Printed:
+    lines = lay_adjacencies(name, spec, results)
+    rows = ((*one.place, one.delta, *one.epsilons.values()) for one in lines)
+    return Printed((*_PLACE, *lines[0].epsilons), rows, (_sheet(name, spec, lines),))
+
+
+def lay_adjacencies(name: str, spec: dict, results: Results) -> list[Line]:
+    """The cells of a table, in config order: those at a finite epsilon, of its rows (features and entry) or of all.
+
+    Raises:
+        StudyError: a name that the study does not have, or no cell.
+    """
+    from dpstudy.privacy.adjacency import epsilons_by_adjacency
+
+    where, axes = f"table {name}", results.axes
+    epsilons = spec.get("epsilons", [epsilon for epsilon in axes["epsilons"] if epsilon != "inf"])
+    check_names(where, "epsilon", epsilons, axes["epsilons"])
+    rows = spec.get("rows") or [{"features": f, "entry": e} for f in axes["features"] for e in axes["entries"]]
+    for row in rows:
+        check_names(where, "features", [row["features"]], axes["features"])
+        check_names(where, "entry", [row["entry"]], axes["entries"])
+    found = []
+    for dataset in datasets_of(name, spec, axes):
+        for row in rows:
+            for epsilon in epsilons:
+                place = (dataset, row["features"], row["entry"], epsilon)
+                if cell_name(*place) in results.ledgers:
+                    ledger = results.ledger(cell_name(*place))
+                    found.append(Line(place, ledger["delta"], epsilons_by_adjacency(ledger)))
+    if not found:
+        raise StudyError(f"{where}: the study has no cell of its rows and epsilons")
+    return found
+
+
+def _sheet(name: str, spec: dict, lines: list[Line]) -> Sheet:
+    blocks = []
+    for dataset in dict.fromkeys(line.place[0] for line in lines):
+        blocks.append(tuple(_texts(line) for line in lines if line.place[0] == dataset))
+    header = ("Data set", "Cell", "Target ε", *(f"ε, {adjacency}" for adjacency in lines[0].epsilons))
+    return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(lines[0].epsilons), tuple(blocks), _NOTES)
+
+
+def _texts(line: Line) -> tuple[str, ...]:
+    dataset, features, entry, epsilon = line.place
+    return (
+        dataset,
+        f"{entry}, {features}",
+        epsilon,
+        *("–" if one is None else upper_bound(one) for one in line.epsilons.values()),
+    )
+
+
+STYLE = TableStyle(keys={"rows": row_schema("features", "entry")}, table=_table, measures=False)

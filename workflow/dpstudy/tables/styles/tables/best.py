@@ -1,0 +1,169 @@
+"""A table in the layout of mehta2023's Table 1: at each epsilon the best of the study's entries, beside the previous
+state of the art and the best that the paper prints."""
+
+from dataclasses import dataclass
+
+from dpstudy.tables.accuracies import printed
+from dpstudy.tables.checks import check_published, check_rows
+from dpstudy.tables.keys import COUNTERPARTS, GROUPS, PUBLISHED, row_schema
+from dpstudy.tables.layout import Cell, Row, Table, lay_out
+from dpstudy.tables.names import datasets_of
+from dpstudy.tables.numbers import over_seeds, signed
+from dpstudy.tables.published import Published, combine, find_all
+from dpstudy.tables.remarks import remarks
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet
+from dpstudy.tables.style import Printed, Study, TableStyle
+
+CSV_HEADER = (
+    *("dataset", "epsilon", "previous", "previous_source"),
+    *("ours", "std", "seeds", "certified_epsilon", "guarantee", "statistic", "entry", "method", "epochs", "features"),
+    *("published", "published_method", "published_epochs", "published_pretraining", "difference"),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One data set at one epsilon: the best cell with its row, the state of the art before the paper, the paper's
+    best; None where there is no such thing."""
+
+    dataset: str
+    epsilon: str
+    row: Row | None
+    cell: Cell | None
+    previous: Published | None
+    published: Published | None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus published."""
+        if self.cell is None or self.published is None or self.published.value is None:
+            return None
+        return self.cell.number - self.published.value
+
+
+def _table(name: str, spec: dict, results: Results) -> Printed:
+    table, lines = lay_best(name, spec, results)
+    return Printed(CSV_HEADER, (_csv_row(found, table) for found in lines), (_sheet(table, lines),))
+
+
+def lay_best(name: str, spec: dict, results: Results) -> tuple[Table, list[Line]]:
+    """The cells that compete (see `lay_out`), and the best of them per data set and epsilon; the first of equals.
+
+    Only cells that keep the epsilon of their column compete. The table's `published` and the data set's counterpart
+    name the paper's rows; those that cite another source are the previous state of the art.
+    """
+    table = lay_out(name, _without_published(spec), results)
+    lines = []
+    for dataset in datasets_of(name, spec, results.axes):
+        where = combine(spec, dataset)
+        for column, epsilon in enumerate(column.epsilon for column in table.columns):
+            rows = [(row, row.cells[column]) for row in table.rows if row.dataset == dataset]
+            able = [(row, cell) for row, cell in rows if cell.competes]
+            row, cell = max(able, key=lambda pair: pair[1].number, default=(None, None))
+            printed_there = find_all({"metric": table.metric, **where}, epsilon) if where else []
+            previous = next((found for found in printed_there if found.source), None)
+            published = max(
+                (found for found in printed_there if not found.source and found.value is not None),
+                key=lambda found: found.value or 0.0,
+                default=None,
+            )
+            lines.append(Line(dataset, epsilon, row, cell, previous, published))
+    return table, lines
+
+
+def _without_published(spec: dict) -> dict:
+    """The spec without the filters that name a published number for each row."""
+    bare = {key: value for key, value in spec.items() if key not in ("published", "counterparts")}
+    for kind in ("groups", "rows"):
+        if kind in spec:
+            bare[kind] = [{key: part[key] for key in part if key != "published"} for part in spec[kind]]
+    return bare
+
+
+def _sheet(table: Table, lines: list[Line]) -> Sheet:
+    beside = any(found.previous or found.published for found in lines)
+    header = ("Data set", "ε", *(("Previous",) if beside else ()), "Ours", "Method", "Epochs", "Features")
+    header += ("Published", "by", "from") if beside else ()
+    datasets = dict.fromkeys(found.dataset for found in lines)
+    blocks = [[found for found in lines if found.dataset == dataset] for dataset in datasets]
+    return Sheet(
+        table.name,
+        table.caption,
+        header,
+        "lr" + "r" * beside + "rlrl" + "rll" * beside,
+        tuple(tuple(_texts(found, table, beside, found is block[0]) for found in block) for block in blocks),
+        tuple(_notes(table, lines)),
+    )
+
+
+def _texts(found: Line, table: Table, beside: bool, first: bool) -> tuple[str, ...]:
+    row, cell, previous, published = found.row, found.cell, found.previous, found.published
+    ours, difference = ("–", "", "", ""), ""
+    if row is not None and cell is not None:
+        digits = table.digits_of(cell)
+        value = f"{cell.ours:.{digits}f}" + (f" ± {cell.std:.{digits}f}" if cell.seeds > 1 else "")
+        ours = (value, row.label, _text(row.epochs), row.group or row.features)
+        if found.difference is not None:
+            difference = f" ({signed(found.difference, digits)})".replace("-", "−")
+    texts = [found.dataset if first else "", "∞" if found.epsilon == "inf" else found.epsilon]
+    texts += [previous.text if previous else ""] if beside else []
+    texts += ours
+    if beside:
+        by = " ".join(part for part in (published.method, published.epochs) if part) if published else ""
+        texts += (published.text + difference, by, published.pretraining) if published else ("", "", "")
+    return tuple(texts)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _notes(table: Table, lines: list[Line]) -> list[str]:
+    spread = over_seeds(table.statistic, (found.cell.seeds for found in lines if found.cell))
+    rows = len(table.rows)
+    sentences = [
+        f"Ours: the best {spread} among {rows} rows, of the cells whose ε is proved; the choice was made on the test "
+        "split, as in the paper, and is optimistic."
+    ]
+    sources = dict.fromkeys(
+        f"{found.published.paper}, Table {found.published.table}" for found in lines if found.published
+    )
+    if sources:
+        sentences.append(f"Published: {'; '.join(sources)}, method and epochs, in brackets ours minus published.")
+    cited = dict.fromkeys(found.previous.source for found in lines if found.previous)
+    if cited:
+        sentences.append(f"Previous: state of the art before that, {'; '.join(cited)}.")
+    return sentences + remarks(table)
+
+
+def _csv_row(found: Line, table: Table) -> tuple:
+    row, cell, published = found.row, found.cell, found.published
+    ours: tuple = (None,) * 10
+    if row is not None and cell is not None:
+        ours = (cell.ours, cell.std, cell.seeds, cell.certified, cell.guarantee, table.statistic)
+        ours += (row.entry, row.label, row.epochs, row.features)
+    beside = (published.method, published.epochs, published.pretraining) if published else (None,) * 3
+    return (
+        *(found.dataset, found.epsilon, printed(found.previous), found.previous and found.previous.source),
+        *ours,
+        *(printed(published), *beside),
+        None if found.difference is None else round(found.difference, 6),
+    )
+
+
+def _check(place: str, spec: dict, study: Study) -> None:
+    check_rows(place, spec)
+    check_published(place, spec, study, lambda spec, dataset: iter([()]), find_all)
+
+
+STYLE = TableStyle(
+    keys={
+        "groups": GROUPS,
+        "rows": row_schema("dataset", "features", "entry", "label", "epochs", "published", required=("entry",)),
+        "published": PUBLISHED,
+        "counterparts": COUNTERPARTS,
+    },
+    check=_check,
+    table=_table,
+)

@@ -1,0 +1,240 @@
+"""Printed accuracies beside the ceiling that the paper's sensitivities allow (ceiling.py), and how accuracies above
+it can come about: the study's cells with noise shared over classes beside the same with independent noise."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dpstudy.core.errors import StudyError
+from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.summary import cell_name, values_by_cell
+from dpstudy.tables.ceiling import published_ceiling
+from dpstudy.tables.claims.finding import number
+from dpstudy.tables.claims.gather import PRIVATE_SETS, printed_grid
+from dpstudy.tables.keys import PAPER, TEXT, mapping
+from dpstudy.tables.names import check_names, datasets_of
+from dpstudy.tables.published import RESULTS, published_rows
+from dpstudy.tables.results import Results
+from dpstudy.tables.selecting import like
+from dpstudy.tables.sheet import Sheet
+from dpstudy.tables.style import Printed, Study, TableStyle
+
+CSV_HEADER = (
+    *("kind", "dataset", "features", "method", "epochs", "epsilon", "accuracy", "std", "seeds", "ceiling", "above"),
+    *("independent", "independent_std", "independent_above"),
+)
+_FAR = 10.0  # points that no detail of the idealisation explains
+_DELTA = {"CIFAR-10": 1e-5, "CIFAR-100": 1e-5, "ImageNet-1k": 8e-7}
+
+
+@dataclass(frozen=True)
+class PrintedCell:
+    """A printed cell, and the ceiling of its releases in percent."""
+
+    dataset: str
+    pretraining: str
+    method: str
+    epochs: int
+    epsilon: float
+    accuracy: float | None
+    ceiling: float
+
+    @property
+    def above(self) -> bool:
+        """Whether what is printed exceeds the ceiling; a cell printed as at most 20 % is never flagged."""
+        return self.accuracy is not None and self.accuracy > self.ceiling
+
+
+@dataclass(frozen=True)
+class Control:
+    """A cell with shared noise (mean and std over seeds), the same with independent noise, and the ceiling of both."""
+
+    dataset: str
+    features: str
+    entry: str
+    independent_entry: str
+    epsilon: str
+    shared: tuple[float, float, int]
+    independent: tuple[float, float, int]
+    ceiling: float | None
+
+    def exceeds(self, cell: tuple[float, float, int]) -> bool:
+        """Whether one of the two exceeds the ceiling by more than two standard errors over seeds."""
+        mean, std, seeds = cell
+        return self.ceiling is not None and mean > self.ceiling + 2 * std / math.sqrt(seeds)
+
+
+def _table(name: str, spec: dict, results: Results) -> Printed:
+    printed, controls = lay_printed(spec["paper"]), lay_controls(name, spec, results)
+    sheets = (_printed_sheet(name, spec, printed), *((_control_sheet(name, controls),) if controls else ()))
+    return Printed(CSV_HEADER, (*map(_printed_row, printed), *map(_control_row, controls)), sheets, long=True)
+
+
+def lay_printed(paper: str) -> list[PrintedCell]:
+    """Every printed cell of Tables 2-4 at a finite epsilon, in the order of the tables."""
+    grid = printed_grid(published_rows(RESULTS, paper))
+    ceilings: dict[tuple, float] = {}
+    cells = []
+    for (place, method, epochs, epsilon), value in grid.values.items():
+        if math.isinf(epsilon):
+            continue
+        key = (place.dataset, method, epochs, epsilon)
+        if key not in ceilings:
+            records, classes = PRIVATE_SETS[place.dataset]
+            delta = _DELTA[place.dataset]
+            ceilings[key] = published_ceiling(method, epochs, records, classes, number(epsilon), delta)
+        cells.append(PrintedCell(place.dataset, place.pretraining, method, epochs, epsilon, value.mean, ceilings[key]))
+    return cells
+
+
+def lay_controls(name: str, spec: dict, results: Results) -> list[Control]:
+    """The cells of the spec's `controls` that the study has, at finite epsilons.
+
+    Raises:
+        StudyError: a name that the study does not have.
+    """
+    axes = results.axes
+    datasets, epsilons = datasets_of(name, spec, axes), spec.get("epsilons", axes["epsilons"])
+    runs = values_by_cell(results.summary, "top1") if spec.get("controls") else {}
+    found = []
+    for control in spec.get("controls", []):
+        check_names(f"table {name}", "features", [control["features"]], axes["features"])
+        entries = [control["entry"], control["independent"]]
+        check_names(f"table {name}", "entry", entries, axes["entries"])
+        for dataset in datasets:
+            for epsilon in (epsilon for epsilon in epsilons if epsilon != "inf"):
+                shared, honest = (cell_name(dataset, control["features"], entry, epsilon) for entry in entries)
+                if shared not in runs or honest not in runs:
+                    continue
+                ceiling = results.ceiling(honest)
+                found.append(
+                    Control(
+                        dataset,
+                        control["features"],
+                        control["entry"],
+                        control["independent"],
+                        epsilon,
+                        _run(runs[shared]),
+                        _run(runs[honest]),
+                        ceiling,
+                    )
+                )
+    return found
+
+
+def _run(values: list[float]) -> tuple[float, float, int]:
+    mean, _, std = mean_median_std(values)
+    return mean, std, len(values)
+
+
+def _printed_row(cell: PrintedCell) -> tuple:
+    place = ("published", cell.dataset, cell.pretraining, cell.method, cell.epochs, number(cell.epsilon))
+    return (*place, cell.accuracy, None, None, round(cell.ceiling, 6), int(cell.above), None, None, None)
+
+
+def _control_row(control: Control) -> tuple:
+    place = ("control", control.dataset, control.features, control.entry, None, control.epsilon)
+    ceiling = None if control.ceiling is None else round(control.ceiling, 6)
+    above = int(control.exceeds(control.shared)), int(control.exceeds(control.independent))
+    return (*place, *control.shared, ceiling, above[0], *control.independent[:2], above[1])
+
+
+def _printed_sheet(name: str, spec: dict, cells: list[PrintedCell]) -> Sheet:
+    epsilons = sorted({cell.epsilon for cell in cells})
+    blocks: dict[tuple[str, str], dict[int, list[PrintedCell]]] = {}
+    for cell in cells:
+        blocks.setdefault((cell.dataset, cell.method), {}).setdefault(cell.epochs, []).append(cell)
+    counted = [cell for cell in cells if cell.accuracy is not None]
+    above = [cell for cell in counted if cell.above]
+    far = sum(cell.accuracy is not None and cell.accuracy > cell.ceiling + _FAR for cell in above)
+    notes = (
+        f"* above the ceiling: {len(above)} of {len(counted)} printed accuracies, {far} of them by more than "
+        f"{_FAR:g} points.",
+        "Ceiling: the highest accuracy that the noise of the label-bearing releases allows for balanced classes with "
+        "orthogonal, known features, by the paper's sensitivities and zCDP's simple conversion (Rényi DP for DP-Adam); "
+        "see dpstudy.tables.ceiling.",
+        "– is printed as at most 20 % and never above.",
+    )
+    header = ("Data set", "Method", "T", "", *map(number, epsilons))
+    laid = tuple(tuple(_block(key, rows)) for key, rows in blocks.items())
+    return Sheet(name, spec.get("caption", ""), header, "llrl" + "r" * len(epsilons), laid, notes)
+
+
+def _block(key: tuple[str, str], rows: dict[int, list[PrintedCell]]) -> Iterator[tuple[str, ...]]:
+    for index, (epochs, cells) in enumerate(rows.items()):
+        pretrainings = dict.fromkeys(cell.pretraining for cell in cells)
+        first = sorted((c for c in cells if c.pretraining == cells[0].pretraining), key=lambda c: c.epsilon)
+        head = key if index == 0 else ("", "")
+        yield (*head, str(epochs), "ceiling", *(f"{cell.ceiling:.1f}" for cell in first))
+        for pretraining in pretrainings:
+            line = sorted((c for c in cells if c.pretraining == pretraining), key=lambda c: c.epsilon)
+            yield ("", "", "", pretraining, *map(_text, line))
+
+
+def _text(cell: PrintedCell) -> str:
+    return "–" if cell.accuracy is None else f"{cell.accuracy:.1f}" + "*" * cell.above
+
+
+def _control_sheet(name: str, controls: list[Control]) -> Sheet:
+    epsilons = sorted({control.epsilon for control in controls}, key=float)
+    blocks: dict[tuple[str, str, str, str], dict[str, Control]] = {}
+    for control in controls:
+        key = (control.dataset, control.features, control.entry, control.independent_entry)
+        blocks.setdefault(key, {})[control.epsilon] = control
+    laid = []
+    for (dataset, features, entry, independent), found in blocks.items():
+        line = [found.get(epsilon) for epsilon in epsilons]
+        laid.append(
+            (
+                (dataset, features, entry, *(_mark(c, c.shared) if c else "–" for c in line)),
+                ("", "", independent, *(_mark(c, c.independent) if c else "–" for c in line)),
+                ("", "", "ceiling", *(f"{c.ceiling:.1f}" if c and c.ceiling is not None else "–" for c in line)),
+            )
+        )
+    notes = (
+        "Means over seeds; * above the ceiling by more than two standard errors.",
+        "The first line of each block adds one noise to every class, which cancels in the largest score and has no "
+        "guarantee; the second is the same method, with the same noise level, drawn for each class.",
+    )
+    caption = "Noise shared over classes, the same noise drawn independently, and the ceiling."
+    return Sheet(
+        f"{name}-controls",
+        caption,
+        ("Data set", "Features", "Entry", *epsilons),
+        "lll" + "r" * len(epsilons),
+        tuple(laid),
+        notes,
+    )
+
+
+def _mark(control: Control, cell: tuple[float, float, int]) -> str:
+    return f"{cell[0]:.1f}" + "*" * control.exceeds(cell)
+
+
+def _check(place: str, spec: dict, study: Study) -> None:
+    if spec["paper"] != "mehta2023":
+        raise StudyError(f"{place}.paper: the style 'ceiling' knows mehta2023 only, not {spec['paper']}")
+
+
+def _cells(spec: Mapping, study: Study) -> list[str]:
+    controls = spec.get("controls", [])
+    return like(
+        study.cells, spec, [{"features": [c["features"]], "entry": [c["entry"], c["independent"]]} for c in controls]
+    )
+
+
+_CONTROL = mapping(("features", "entry", "independent"), features=TEXT, entry=TEXT, independent=TEXT)
+STYLE = TableStyle(
+    keys={
+        "paper": PAPER,
+        "controls": {
+            "description": "Entries with noise shared over classes, beside the same with independent noise.",
+            "type": "array",
+            "items": _CONTROL,
+        },
+    },
+    needs=("paper",),
+    check=_check,
+    cells=_cells,
+    table=_table,
+)

@@ -1,0 +1,84 @@
+"""How evenly a model serves subgroups: a metric on each group of the test split, and the gap between best and worst."""
+
+from collections.abc import Mapping
+
+from dpstudy.evaluation.judge import FEWEST, LABEL
+from dpstudy.evaluation.metrics import metric_of
+from dpstudy.tables.checks import check_any, check_column
+from dpstudy.tables.keys import COLUMN, row_schema
+from dpstudy.tables.names import marked
+from dpstudy.tables.numbers import usual_decimals
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet
+from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells
+from dpstudy.tables.subgroups import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
+
+_NAMES = {WHOLE: "all", GAP: "best less worst"}
+
+
+def _table(name: str, spec: dict, results: Results) -> Printed:
+    scores = lay_disparities(name, spec, results)
+    rows = csv_rows(scores, spec["column"], spec.get("metric", "top1"))
+    return Printed(CSV_HEADER, rows, (_sheet(name, spec, scores, results.axes),))
+
+
+def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
+    metric = spec.get("metric", "top1")
+    epsilons = list(dict.fromkeys(score.place[3] for score in scores))
+    values = {(score.place, score.group): score for score in scores}
+    digits = usual_decimals((score.std for score in scores), metric)
+    blocks = []
+    for row in spec["rows"]:
+        mine = [score for score in scores if score.place[1:3] == (row["features"], row["entry"])]
+        if not mine:
+            continue
+        groups = dict.fromkeys(score.group for score in mine)
+        block: list[tuple[str, ...]] = []
+        for group in groups:
+            size = next((str(score.n) for score in mine if score.group == group and score.n is not None), "")
+            label = marked(row.get("label", row["entry"]), row["entry"], axes) if not block else ""
+            shown = [values.get(((*mine[0].place[:3], epsilon), group)) for epsilon in epsilons]
+            block.append((label, _NAMES.get(group, group), size, *_texts(shown, digits)))
+        blocks.append(tuple(block))
+    header = ("Method", spec["column"].replace("_", " "), "n", *(f"ε = {'∞' if e == 'inf' else e}" for e in epsilons))
+    counted = "the group's test records" + (", those that bear the label" if spec["column"] == LABEL else "")
+    label = metric_of(metric).label
+    what = label[0].upper() + label[1:]
+    notes: tuple[str, ...] = (
+        f"{what} on the test split, without noise that would protect its records: means over seeds, with "
+        f"95 % intervals over seeds and test records together where there are any. n: {counted}.",
+    )
+    if metric_of(metric).area and spec["column"] != LABEL:
+        notes += (
+            f"Groups are compared on the same labels: those that {FEWEST} records of each bear and as many do not; "
+            "all: on every label.",
+        )
+    if any(score.mean is None for score in scores):
+        notes += ("–: too few of the group's records bear a label, or too few do not.",)
+    return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)
+
+
+def _texts(scores: list[Score | None], digits: int) -> list[str]:
+    texts = []
+    for score in scores:
+        if score is None or score.mean is None:
+            texts.append("–")
+            continue
+        text = f"{score.mean:.{digits}f}"
+        if score.low is not None:
+            text += f" ({score.low:.{digits}f}–{score.high:.{digits}f})"
+        texts.append(text)
+    return texts
+
+
+def _check(place: str, spec: dict, study: Study) -> None:
+    check_column(place, spec, study)
+    check_any(place, crossed_cells(spec, study))
+
+
+STYLE = TableStyle(
+    keys={"rows": row_schema("features", "entry", "label"), "column": COLUMN},
+    needs=("rows", "column"),
+    check=_check,
+    table=_table,
+)

@@ -1,0 +1,199 @@
+"""Tables in the layout of mehta2023's Tables 2-4: groups of rows by pre-training, rows by method and epochs, columns
+by epsilon with the non-private one first; published values below ours."""
+
+from collections.abc import Callable, Mapping
+
+from dpstudy.evaluation.metrics import metric_of
+from dpstudy.tables.accuracies import printed
+from dpstudy.tables.checks import check_published, check_rows
+from dpstudy.tables.keys import COUNTERPARTS, GROUPS, PUBLISHED, row_schema
+from dpstudy.tables.layout import Cell, Row, Table, lay_out
+from dpstudy.tables.leading import leader
+from dpstudy.tables.markup import escape, line, minipage
+from dpstudy.tables.numbers import over_seeds, signed
+from dpstudy.tables.remarks import remarks
+from dpstudy.tables.results import Results
+from dpstudy.tables.style import Printed, Study, TableStyle, audited_documents
+
+CSV_HEADER = (
+    *("dataset", "group", "features", "method", "epochs", "entry", "epsilon", "certified_epsilon", "guarantee"),
+    *("statistic", "ours", "std", "seeds", "best", "ceiling", "above_ceiling"),
+    *("published", "published_std", "published_best", "difference", "low", "high"),
+)
+_ABOVE, _NO_CLAIM = r"$^{\dagger}$", r"$^{\ddagger}$"
+_HEADER_COLUMNS = 2  # method, epochs
+
+
+def _table(name: str, spec: dict, results: Results) -> Printed:
+    table = lay_grouped(name, spec, results)
+    best = best_cells(table)
+    rows = (_csv_row(row, cell, table, *best) for row in table.rows for cell in row.cells)
+    return Printed(CSV_HEADER, rows, latex=to_latex(table))
+
+
+def lay_grouped(name: str, spec: dict, results: Results) -> Table:
+    """The table with the column of epsilon = inf first. See `lay_out`."""
+    epsilons = spec.get("epsilons", results.axes["epsilons"])
+    return lay_out(name, spec | {"epsilons": sorted(epsilons, key=lambda epsilon: epsilon != "inf")}, results)
+
+
+def best_cells(table: Table) -> tuple[set[Cell], set[Cell]]:
+    """The cells that hold the best of ours, and the highest published value, per data set, group and column.
+
+    Ours: the one that is ahead of all others (`leader`) among the cells that keep the epsilon of their column.
+    """
+    ours, published = set(), set()
+    for rows in blocks(table).values():
+        for cells in zip(*(row.cells for row in rows), strict=True):
+            known = {
+                cell: cell.published.value for cell in cells if cell.published and cell.published.value is not None
+            }
+            best = leader((cell for cell in cells if cell.competes), table.statistic)
+            ours |= {best} if best else set()
+            published |= _highest(known)
+    return ours, published
+
+
+def _highest(values: Mapping[Cell, float]) -> set[Cell]:
+    return {cell for cell, value in values.items() if value == max(values.values())}
+
+
+def blocks(table: Table) -> dict[tuple[str, str], list[Row]]:
+    """(data set, group) -> its rows, in order."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in table.rows:
+        found.setdefault((row.dataset, row.group), []).append(row)
+    return found
+
+
+def to_latex(table: Table) -> str:
+    """The table as a LaTeX float; one wider than the text is centred on it."""
+    best, best_published = best_cells(table)
+    columns, width = table.columns, _HEADER_COLUMNS + len(table.columns)
+    private = [column.epsilon for column in columns if column.epsilon != "inf"]
+    over = [""] * (width - len(private)) + [rf"\multicolumn{{{len(private)}}}{{c}}{{$\varepsilon$}}"] * bool(private)
+    lines = [
+        r"\begin{table}",
+        r"\centering\footnotesize",
+        r"\setlength{\tabcolsep}{2pt}",
+        rf"\caption{{{escape(table.caption)}}}",
+        rf"\label{{tab:{table.name}}}",
+        rf"\makebox[\linewidth][c]{{\begin{{tabular}}{{lr{'c' * len(columns)}}}",
+        r"\toprule",
+        line(over),
+        line(["Method", "Epochs", *["NP"] * (len(columns) - len(private)), *private]),
+    ]
+    for (dataset, group), rows in blocks(table).items():
+        title = group if len(table.datasets) == 1 else f"{dataset}, {group}"
+        lines += [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{\textit{{{escape(title)}}}}} \\"]
+        for row in rows:
+            epochs = "" if row.epochs is None else str(row.epochs)
+            lines.append(line([escape(row.label), epochs, *(_ours(cell, table, best) for cell in row.cells)]))
+            if row.has_published:
+                published = (_published(cell, table, best_published) for cell in row.cells)
+                lines.append(line([r"\quad published", "", *published]))
+    lines += [r"\bottomrule", r"\end{tabular}}", *minipage(notes(table)), r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def _ours(cell: Cell, table: Table, best: set[Cell]) -> str:
+    if cell.ours is None:
+        return "--"
+    digits = table.digits_of(cell)
+    value = f"{cell.ours:.{digits}f}"
+    value = rf"\textbf{{{value}}}" if cell in best else value
+    spread = _aside(rf"$\pm${cell.std:.{digits}f}") if cell.seeds > 1 else ""
+    return value + spread + _ABOVE * cell.above_ceiling + _NO_CLAIM * (not cell.keeps_target)
+
+
+def _published(cell: Cell, table: Table, best: set[Cell]) -> str:
+    if cell.published is None:
+        return ""
+    if cell.published.value is None:
+        return "-"
+    value = rf"\underline{{{cell.published.text}}}" if cell in best else cell.published.text
+    difference = "" if cell.difference is None else _aside(f"(${signed(cell.difference, table.digits_of(cell))}$)")
+    return rf"{{\scriptsize {value}}}{difference}"
+
+
+def _aside(text: str) -> str:
+    return rf"{{\tiny\,{text}}}"
+
+
+def notes(table: Table) -> list[str]:
+    """What a reader must know to read the table, LaTeX sentences."""
+    cells = [cell for row in table.rows for cell in row.cells]
+    spread = over_seeds(table.statistic, (cell.seeds for cell in cells), r"$\pm$")
+    metric = escape(metric_of(table.metric).label)
+    sentences = [rf"{metric[0].upper()}{metric[1:]}: {spread}. NP: non-private ($\varepsilon = \infty$)."]
+
+    def add(condition: Callable[[Cell], bool], sentence: str) -> None:
+        if any(condition(cell) for cell in cells):
+            sentences.append(sentence)
+
+    sentences.append(_bold(best_cells(table)[0], any(cell.interval for cell in cells)))
+    add(
+        lambda cell: cell.keeps_target and cell.epsilon != "inf",
+        r"Each $\varepsilon$ is certified and proved, unless marked.",
+    )
+    add(lambda cell: cell.ours is None, "--: no such cell.")
+    if table.sources:
+        sources = escape("; ".join(table.sources))
+        sentences.append(f"Published: {sources}; in brackets ours minus published; underlined: highest published.")
+    add(
+        lambda cell: cell.published is not None and cell.published.at_most is not None,
+        r"A published - is at most 20\,\%, without a number.",
+    )
+    add(
+        lambda cell: cell.above_ceiling,
+        rf"{_ABOVE} Above the ceiling that the released signal-to-noise sets, by more than two standard errors.",
+    )
+    add(
+        lambda cell: cell.ours is not None and not cell.keeps_target,
+        rf"{_NO_CLAIM} No proved guarantee at this $\varepsilon$; not compared.",
+    )
+    return sentences + [escape(sentence) for sentence in remarks(table)]
+
+
+def _bold(best: set[Cell], with_intervals: bool) -> str:
+    over = "over seeds and test records" if with_intervals else "over seeds"
+    ahead = f"ahead of all others in its column and group by more than two standard errors of the difference {over}"
+    if not best:
+        return f"Nothing is bold: nothing is {ahead}."
+    return f"Bold: {ahead}; where nothing is bold, nothing is that far ahead."
+
+
+def _csv_row(row: Row, cell: Cell, table: Table, best: set[Cell], best_published: set[Cell]) -> tuple:
+    has = cell.ours is not None
+    return (
+        *(row.dataset, row.group, row.features, row.label, row.epochs, row.entry, cell.epsilon),
+        *(cell.certified, cell.guarantee, table.statistic, cell.ours, cell.std, cell.seeds),
+        int(cell in best) if has else None,
+        cell.ceiling,
+        int(cell.above_ceiling) if has and cell.ceiling is not None else None,
+        printed(cell.published),
+        cell.published and cell.published.std,
+        int(cell in best_published) if cell.published else None,
+        None if cell.difference is None else round(cell.difference, 6),
+        *(cell.interval or (None, None)),
+    )
+
+
+def _check(place: str, spec: dict, study: Study) -> None:
+    check_rows(place, spec)
+    check_published(place, spec, study)
+
+
+STYLE = TableStyle(
+    keys={
+        "groups": GROUPS,
+        "rows": row_schema("dataset", "features", "entry", "label", "epochs", "published", required=("entry",)),
+        "published": PUBLISHED,
+        "counterparts": COUNTERPARTS,
+    },
+    needs=("groups", "rows"),
+    check=_check,
+    documents=audited_documents,
+    table=_table,
+    shown=lay_out,
+)

@@ -1,0 +1,97 @@
+"""What phase I of attacks by the loss of trained models tried, and how far apart the losses lay (de2022, Table 8)."""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dpstudy.core.files import read_json
+from dpstudy.tables.attacked import Attacked, attacked_documents, lay_membership
+from dpstudy.tables.keys import PAPER, row_schema
+from dpstudy.tables.published import HYPERPARAMETERS, published_rows
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet
+from dpstudy.tables.style import Printed, TableStyle
+
+CSV_HEADER = (
+    *("dataset", "features", "entry", "epsilon", "records", "batch_size"),
+    *("canary", "learning_rate", "clipping_norm", "steps", "distance", "chosen"),
+)
+_TRIED = ("canary", "learning_rate", "clipping_norm", "steps")
+_PRINTED = ("z", "learning_rate", "clipping_norm", "num_updates", "batch_size")  # of Table 8
+_HEADER = ("|D|", "z", "Learning rate", "C", "T", "B")
+_TABLE = "8"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The grid of one row of cells, as text, and z -> the mean distance between the losses with it and without."""
+
+    label: str
+    grid: tuple[str, ...]
+    distances: dict[str, float]
+
+
+def _table(name: str, spec: dict, results: Results) -> Printed:
+    blocks = lay_membership(name, spec, results)
+    rows = (line for block in blocks for cell in block for line in _lines(cell, results))
+    return Printed(CSV_HEADER, rows, (_sheet(name, spec, blocks, results),))
+
+
+def _lines(cell: Attacked, results: Results) -> Iterable[tuple]:
+    for tried in cell.found["tried"]:
+        setting = [tried.get(key, "") for key in _TRIED]
+        same = all(tried.get(key) == cell.found["chosen"].get(key) for key in _TRIED)
+        yield (*cell.place, cell.found["records"], _batch_size(cell, results), *setting, tried["distance"], int(same))
+
+
+def _batch_size(cell: Attacked, results: Results):
+    return read_json(results.metrics["{}/{}/{}/eps={}".format(*cell.place)])["hyperparameters"].get("batch_size", "")
+
+
+def _tried(block: Sequence[Attacked], results: Results) -> Tried:
+    every = [tried for cell in block for tried in cell.found["tried"]]
+    sets = [dict.fromkeys(tried[key] for tried in every if key in tried) for key in _TRIED]
+    batches = dict.fromkeys(_batch_size(cell, results) for cell in block)
+    grid = tuple(", ".join(_text(value) for value in values) for values in (*sets, batches))
+    distances = {
+        canary: statistics.mean(tried["distance"] for tried in every if tried["canary"] == canary) for canary in sets[0]
+    }
+    return Tried(block[0].label, grid, distances)
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _sheet(name: str, spec: dict, blocks: list[list[Attacked]], results: Results) -> Sheet:
+    found = [_tried(block, results) for block in blocks]
+    rows = [tuple((one.label, *one.grid) for one in found)]
+    if paper := spec.get("paper"):
+        rows.append(tuple(_printed(paper)))
+    told = "; ".join(
+        f"|D| = {one.label}: " + ", ".join(f"{canary} {mean:.2f}" for canary, mean in one.distances.items())
+        for one in found
+    )
+    note = f"Total variation distance between Gaussians fitted to the losses, mean over settings and ε. {told}."
+    return Sheet(name, spec.get("caption", ""), _HEADER, "l" + "l" * len(_PRINTED), tuple(rows), (note,))
+
+
+def _printed(paper: str) -> list[tuple[str, ...]]:
+    """The paper's grid, a line for each |D|: what it prints of both counts for either."""
+    rows = [row for row in published_rows(HYPERPARAMETERS, paper) if row["table"] == _TABLE]
+    named = [row["dataset"].partition("(")[2].rstrip(")") for row in rows]
+    sizes = dict.fromkeys(size for size in named if " and " not in size)
+    found = []
+    for size in sizes:
+        of = {row["parameter"]: row["value"].strip("{}") for row in rows if size in row["dataset"]}
+        found.append((f"paper, {size}", *(of.get(name, "–") for name in _PRINTED)))
+    return found
+
+
+STYLE = TableStyle(
+    keys={"rows": row_schema("dataset", "features", "entry", "label"), "paper": PAPER},
+    needs=("rows",),
+    documents=attacked_documents,
+    table=_table,
+    measures=False,
+)

@@ -1,0 +1,120 @@
+"""A row per features and method entry, a column per epsilon: LaTeX (booktabs is the only package needed) and CSV."""
+
+from dpstudy.privacy.printed import lower_bound, upper_bound
+from dpstudy.tables.accuracies import CSV_HEADER, MARKS, csv_row, mark_of, marks, notes
+from dpstudy.tables.checks import check_cited, check_published
+from dpstudy.tables.keys import CITED, row_schema
+from dpstudy.tables.layout import Cell, Column, Table, lay_out
+from dpstudy.tables.markup import escape, line, minipage
+from dpstudy.tables.numbers import interval_text, signed
+from dpstudy.tables.results import Results
+from dpstudy.tables.style import Printed, Study, TableStyle, audited_documents
+
+
+def _table(name: str, spec: dict, results: Results) -> Printed:
+    table = lay_out(name, spec, results)
+    return Printed(
+        CSV_HEADER, (csv_row(cell, table) for row in table.rows for cell in row.cells), latex=to_latex(table)
+    )
+
+
+def to_latex(table: Table) -> str:
+    """The table as a LaTeX float."""
+    columns = table.columns
+    wide = len(columns) > 5
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        r"\footnotesize" if wide else r"\small",
+        rf"\setlength{{\tabcolsep}}{{{'3pt' if wide else '4pt'}}}",
+        rf"\caption{{{escape(table.caption)}}}",
+        rf"\label{{tab:{table.name}}}",
+        rf"\begin{{tabular}}{{l{'c' * len(columns)}}}",
+        r"\toprule",
+        line([r"target $\varepsilon$", *(_epsilon(column.epsilon) for column in columns)]),
+        line([r"\quad certified $\varepsilon\leq$", *(_certified(column) for column in columns)]),
+        line([r"\quad guarantee", *(column.guarantee or "--" for column in columns)]),
+    ]
+    if any(column.audited is not None for column in columns):
+        lines.append(line([r"\quad attacked $\varepsilon\geq$", *(_audited(column) for column in columns)]))
+    for dataset in table.datasets:
+        lines.append(r"\midrule")
+        if len(table.datasets) > 1:
+            lines.append(rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\textit{{{escape(dataset)}}}}} \\")
+        for row in (row for row in table.rows if row.dataset == dataset):
+            if row.is_cited:
+                lines.append(line([escape(row.label), *(_published(cell, table, wide) for cell in row.cells)]))
+                continue
+            pairs = list(zip(row.cells, columns, strict=True))
+            lines.append(line([escape(row.label), *(_ours(*pair, table, wide) for pair in pairs)]))
+            if row.has_intervals:
+                lines.append(line([r"\quad interval", *(_interval(cell, table) for cell in row.cells)]))
+            if row.has_published:
+                lines.append(line([r"\quad published", *(_published(cell, table, wide) for cell in row.cells)]))
+    if not table.rows:
+        lines.append(r"\midrule")
+    lines += [r"\bottomrule", r"\end{tabular}", *_notes(table), r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def _epsilon(epsilon: str) -> str:
+    return r"$\infty$" if epsilon == "inf" else epsilon
+
+
+def _certified(column: Column) -> str:
+    return "--" if column.certified is None else upper_bound(column.certified)
+
+
+def _audited(column: Column) -> str:
+    return "--" if column.audited is None else lower_bound(column.audited, places=2)
+
+
+def _ours(cell: Cell, column: Column, table: Table, wide: bool) -> str:
+    if cell.ours is None:
+        return "--"
+    digits = table.digits_of(cell)
+    value, mark = f"{cell.ours:.{digits}f}", MARKS.get(mark_of(cell, column), "")
+    if cell.seeds == 1:
+        return value + mark
+    spread = rf"$\pm$ {cell.std:.{digits}f}"
+    return value + (_aside(spread) if wide else f" {spread}") + mark
+
+
+def _interval(cell: Cell, table: Table) -> str:
+    text = escape(interval_text(cell.interval, table.digits_of(cell)))
+    return rf"{{\scriptsize {text}}}" if text else ""
+
+
+def _aside(text: str) -> str:
+    return rf"{{\scriptsize\,{text}}}"
+
+
+def _published(cell: Cell, table: Table, wide: bool) -> str:
+    if cell.published is None:
+        return ""
+    if cell.published.value is None:
+        return rf"$\leq$ {cell.published.at_most:g}"
+    if cell.difference is None:
+        return cell.published.text
+    difference = f"(${signed(cell.difference, table.digits_of(cell))}$)"
+    return cell.published.text + (_aside(difference) if wide else f" {difference}")
+
+
+def _notes(table: Table) -> list[str]:
+    sentences = [escape(sentence) for sentence in notes(table)]
+    sentences += [f"{MARKS[mark]} {text}." for mark, text in marks(table).items()]
+    return minipage(sentences)
+
+
+def _check(place: str, spec: dict, study: Study) -> None:
+    check_cited(place, spec, study)
+    check_published(place, spec, study)
+
+
+STYLE = TableStyle(
+    keys={"rows": row_schema("dataset", "features", "entry", "label", "epochs", "published"), "cited": CITED},
+    check=_check,
+    documents=audited_documents,
+    table=_table,
+    shown=lay_out,
+)

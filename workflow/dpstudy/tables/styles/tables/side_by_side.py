@@ -1,0 +1,139 @@
+"""Backbones side by side (anon_smoothing, Table 1): a row per method entry and epsilon, a column per feature set."""
+
+from dpstudy.core.errors import StudyError
+from dpstudy.evaluation.summary import values_by_cell
+from dpstudy.privacy.printed import upper_bound
+from dpstudy.tables.accuracies import CSV_HEADER, MEANINGS, csv_row, notes
+from dpstudy.tables.checks import check_any, check_published
+from dpstudy.tables.keys import PUBLISHED, TEXT, mapping, row_schema, several
+from dpstudy.tables.layout import Cell, Row, Table, cell_at
+from dpstudy.tables.names import check_names, private_tests
+from dpstudy.tables.numbers import interval_text
+from dpstudy.tables.published import combine
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet
+from dpstudy.tables.style import Printed, Study, TableStyle, audited_documents, crossed_cells
+
+_MARKS = {"claimed": "†", "none": "‡"}
+
+
+def _table(name: str, spec: dict, results: Results) -> Printed:
+    table = lay_side_by_side(name, spec, results)
+    rows = (csv_row(cell, table) for row in table.rows for cell in row.cells)
+    return Printed(CSV_HEADER, rows, (_sheet(table),))
+
+
+def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
+    """Gather the numbers: a row of the table for each of the spec, with one cell per column of the spec.
+
+    Args:
+        name: its key under `tables`.
+        spec: its value there: dataset, columns ({features, label, published}), rows ({entry, epsilon, label,
+            published}), metric, statistic. A cell has a published number where its row and its column both name
+            filters.
+        results: of the study.
+
+    Raises:
+        StudyError: a name that the study does not have, no cell at all, or a published number that cannot be told.
+    """
+    where, dataset, axes = f"table {name}", spec["dataset"], results.axes
+    check_names(where, "data set", [dataset], axes["datasets"])
+    check_names(where, "features", [column["features"] for column in spec["columns"]], axes["features"])
+    check_names(where, "entry", [row["entry"] for row in spec["rows"]], axes["entries"])
+    check_names(where, "epsilon", [row["epsilon"] for row in spec["rows"]], axes["epsilons"])
+    metric, statistic = spec.get("metric", "top1"), spec.get("statistic", "mean")
+    values, rows = values_by_cell(results.summary, metric), []
+    for row in spec["rows"]:
+        cells = tuple(
+            cell_at(
+                (dataset, column["features"], row["entry"], row["epsilon"]),
+                *(values, results, combine({}, dataset, row, column), metric, statistic),
+            )
+            for column in spec["columns"]
+        )
+        label = row.get("label", f"{row['entry']}, ε = {'∞' if row['epsilon'] == 'inf' else row['epsilon']}")
+        rows.append(Row(dataset, "", row["entry"], label, cells))
+    if all(cell.ours is None for row in rows for cell in row.cells):
+        raise StudyError(f"{where}: the study has none of its cells, or {metric!r} in none of them")
+    private = private_tests([dataset], results.axes)
+    heads = tuple(column.get("label", column["features"]) for column in spec["columns"])
+    return Table(name, spec.get("caption", ""), metric, statistic, (), tuple(rows), private, heads)
+
+
+def _sheet(table: Table) -> Sheet:
+    heads = table.heads
+    block = tuple(text for row in table.rows for text in _rows(row, table))
+    used = {_mark(cell) for row in table.rows for cell in row.cells}
+    sentences = notes(table, ", in brackets")
+    sentences += [f"{mark} {MEANINGS[guarantee]}." for guarantee, mark in _MARKS.items() if mark in used]
+    sentences += _certified(table, heads)
+    return Sheet(
+        table.name, table.caption, ("Method", *heads), "l" + "c" * len(heads), (block,), notes=tuple(sentences)
+    )
+
+
+def _rows(row: Row, table: Table) -> list[tuple[str, ...]]:
+    """A row of the table, and its intervals below it."""
+    rows = [(row.label, *(_text(cell, table.digits_of(cell)) for cell in row.cells))]
+    if row.has_intervals:
+        rows.append(("interval", *(interval_text(cell.interval, table.digits_of(cell)) for cell in row.cells)))
+    return rows
+
+
+def _text(cell: Cell, digits: int) -> str:
+    text = "–"
+    if cell.ours is not None:
+        spread = f" ± {cell.std:.{digits}f}" if cell.seeds > 1 else ""
+        text = f"{cell.ours:.{digits}f}{spread}{_mark(cell)}"
+    if cell.published is None:
+        return text
+    bounded = cell.published.value is None
+    return f"{text} ({f'≤ {cell.published.at_most:g}' if bounded else cell.published.text})"
+
+
+def _mark(cell: Cell) -> str:
+    """What is less than proved is marked; that nothing is guaranteed at epsilon = inf goes without saying."""
+    return "" if cell.ours is None or cell.epsilon == "inf" else _MARKS.get(cell.guarantee or "", "")
+
+
+def _certified(table: Table, heads: tuple[str, ...]) -> list[str]:
+    """How the epsilons of proved cells compare with those of their rows: they are certified, not aimed at."""
+    proved = [
+        (f"{row.label}, {head}", cell)
+        for row in table.rows
+        for head, cell in zip(heads, row.cells, strict=True)
+        if cell.guarantee == "proved" and cell.epsilon != "inf"
+    ]
+    if not proved:
+        return []
+    beyond = [
+        f"{place} (ε ≤ {upper_bound(cell.certified)})"
+        for place, cell in proved
+        if cell.certified is not None and not cell.keeps_target
+    ]
+    kept = "At a finite ε, cells without a mark are proved, and certified at no more than their row's ε"
+    return [f"{kept}{'; but for ' + '; '.join(beyond) if beyond else ''}."]
+
+
+def _check(place: str, spec: dict, study: Study) -> None:
+    for key in ("datasets", "epsilons"):
+        if key in spec:
+            raise StudyError(f"{place}.{key}: the style 'side_by_side' has one 'dataset', and an 'epsilon' a row")
+    check_any(place, crossed_cells(spec, study))
+    check_published(place, spec, study)
+
+
+STYLE = TableStyle(
+    keys={
+        "rows": row_schema("entry", "epsilon", "label", "published", required=("entry", "epsilon")),
+        "columns": several(
+            mapping(("features",), features=TEXT, label=TEXT, published=PUBLISHED),
+            "One for each feature set. A cell has a published value where its row and its column both name filters.",
+        ),
+    },
+    needs=("dataset", "columns", "rows"),
+    check=_check,
+    documents=audited_documents,
+    table=_table,
+    shown=lay_side_by_side,
+)
