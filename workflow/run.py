@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 
+from dpstudy.plan.internals import SCRIPTS
 from terminal.asked import mistake, unknown_target
 from terminal.failures import explain
 from terminal.follow import LOGGER, follow
@@ -132,7 +133,7 @@ def clear_dead_run(arguments: list[str]) -> None:
             f"this folder is in use by a run on the machine {host!r}, which cannot be seen from here; "
             "wait for it, or if it is dead, run snakemake --unlock, then try again"
         )
-    for process in psutil.wait_procs(here("python", ".snakemake/scripts/"), LAST_WORDS_SECONDS)[1]:
+    for process in psutil.wait_procs(here("python", SCRIPTS), LAST_WORDS_SECONDS)[1]:
         raise RefusedError(
             f"process {process.pid}, a job of a run that died, is still at work; stop it, then try again"
         )

@@ -21,7 +21,6 @@ if __name__ == "__main__":
         proved = proved_entries([cell])
         found = replayed([params.replay] if proved else [], params.noise, params.replays, keep=False)
         origin = Origin(
-            cell=os.path.dirname(files.metrics),
             certificate=certified([cell], found)[cell["name"]],
             image={"size": [height, width], "channels": channels, "crop": facts["crop"]},
             classes=manifest["classes"],

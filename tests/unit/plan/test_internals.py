@@ -1,6 +1,8 @@
 """What goes beyond Snakemake's public interface, with the versions that it was tried with."""
 
 import importlib.metadata
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -8,10 +10,21 @@ import pytest
 from dpstudy.core.errors import StudyError
 from dpstudy.plan import internals
 
+WORKFLOW = Path(__file__).parents[3] / "workflow"
+
 
 def test_this_version_of_snakemake_was_tried():
     """On another: run tests/workflow and tests/slurm, look at each function of plan/internals.py, then add it."""
     assert importlib.metadata.version("snakemake") in internals.TRIED
+
+
+def test_nothing_else_reaches_behind_the_public_interface():
+    beyond = re.compile(
+        r"workflow\.(dag|scheduler|persistence)\b|snakemake\.(persistence|dag|jobs|workflow)\b|/metadata\b"
+    )
+    files = [*WORKFLOW.rglob("*.py"), *WORKFLOW.rglob("*.smk"), WORKFLOW.parent / "Snakefile"]
+    found = {path.name for path in files if beyond.search(path.read_text(encoding="utf-8"))}
+    assert found == {"internals.py"}
 
 
 class Outputs(list):

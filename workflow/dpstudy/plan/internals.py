@@ -23,8 +23,9 @@ from dpstudy.core.errors import StudyError
 TRIED = ("9.27.1",)
 RECORDS = "results/records"
 _SNAKEMAKE = ".snakemake"
+SCRIPTS = f"{_SNAKEMAKE}/scripts/"  # where Snakemake writes the scripts of jobs that run
 _LINK = f"{_SNAKEMAKE}/metadata"
-_DATED = ".snakemake_timestamp"  # the file that has the time of a folder that a rule made
+_DATED = ".snakemake_timestamp"  # has the time of a folder that a rule made; release/verify.py, alone, knows it too
 _LONG_AGO = 86_400  # seconds; at 0 Snakemake takes a file for one without a time
 _DATABASE = f"{_SNAKEMAKE}/metadata.db"  # of `--persistence-backend db`
 _DEFAULT_RATE = (100, 1)  # jobs a time span in seconds

@@ -13,9 +13,10 @@ from dpstudy.plan.training import start_of
 
 
 def facts(study: dict, cell: Cell) -> dict:
-    """What the release of a cell is told of its features and of the public data that made them."""
+    """What the release of a cell is told of its folder, of its features and of the public data that made them."""
     features = study["features"][cell.features]
     return {
+        "cell": paths.CELL_FOLDER.format(**asdict(cell)),
         "features": features,
         "backbone": publics.backbone_folder(features),
         "fit": publics.fit_folder(features),
