@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 from tests.slurm.sent import MARK, PATIENCE_SECONDS, PROFILE, numbers
+from tests.workflow.clinic import CONFIG, write_clinic
 from tests.workflow.conftest import make_folder
 from tests.workflow.readers import Watched
-from tests.workflow.test_subjects import CONFIG, write_clinic
 
 pytestmark = MARK
 CELL = "results/cells/clinic/pixels/least-squares/eps=2/metrics.json"

@@ -16,6 +16,8 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.schema.methods import method_names, method_schema
 from tests.unit import leaky_method
 
+pytestmark = pytest.mark.slow
+
 SLOW = {"network_dpsgd", "iterated_sgd", "kernel_mean"}  # with one label alone
 GIVEN = {"instance_smoothing": ["projected_dim=4"], "network_dpsgd": ["network=lenet"]}
 LEAKS = {  # way -> what finds it

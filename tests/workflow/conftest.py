@@ -8,12 +8,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 import yaml
 
+from tests.workflow.clinic import CONFIG, write_clinic
 from tests.workflow.dry_runs import DryRuns
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +63,7 @@ class StudyFolder:
         outside = {name: value for name, value in os.environ.items() if name != "DPSTUDY_DATA"}
         return outside | {"PYTHONPATH": str(ROOT / "workflow"), "OMP_NUM_THREADS": "1"}
 
-    def snakemake(self, *arguments: str, timeout: float = 600) -> subprocess.CompletedProcess:
+    def snakemake(self, *arguments: str, timeout: float = 600) -> CompletedProcess:
         command = [SNAKEMAKE, "--cores", "2", *arguments]
         return subprocess.run(
             command, cwd=self.path, env=self.environment, capture_output=True, text=True, timeout=timeout
@@ -95,30 +98,54 @@ def make_folder(path: Path) -> StudyFolder:
     return folder
 
 
-@pytest.fixture(scope="session")
-def finished(tmp_path_factory) -> StudyFolder:
-    """The tiny study, run once for all processes that test; tests that change it work on a copy."""
-    base = tmp_path_factory.getbasetemp()
+def copy_of(study: StudyFolder, path: Path) -> StudyFolder:
+    """A copy of a study, metadata and times of files included."""
+    shutil.copytree(study.path, path, symlinks=True, copy_function=shutil.copy2)
+    return StudyFolder(path)
+
+
+def made_once(
+    factory: pytest.TempPathFactory, name: str, run: Callable[[StudyFolder], CompletedProcess]
+) -> StudyFolder:
+    """A study that `run` has run, made once for all processes that test; tests that change it work on a copy."""
+    base = factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    path = shared / "finished" / "tiny"
-    with open(shared / "finished.lock", "w") as lock:
+    path = shared / "finished" / name
+    with open(shared / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
-            shutil.rmtree(shared / "finished.tmp", ignore_errors=True)
-            folder = make_folder(shared / "finished.tmp")
-            result = folder.snakemake()
+            shutil.rmtree(shared / f"{name}.tmp", ignore_errors=True)
+            folder = make_folder(shared / f"{name}.tmp")
+            result = run(folder)
             assert result.returncode == 0, result.stdout + result.stderr
-            path.parent.mkdir()
+            path.parent.mkdir(exist_ok=True)
             folder.path.rename(path)
     return StudyFolder(path)
 
 
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory) -> StudyFolder:
+    """The tiny study."""
+    return made_once(tmp_path_factory, "tiny", StudyFolder.snakemake)
+
+
 @pytest.fixture
 def study(finished, tmp_path) -> StudyFolder:
-    """A copy of the finished tiny study, metadata and times of files included."""
-    copy = tmp_path / "study"
-    shutil.copytree(finished.path, copy, copy_function=shutil.copy2)
-    return StudyFolder(copy)
+    """A copy of the finished tiny study, metadata and times of files included; its records are there twice."""
+    shutil.copytree(finished.path, tmp_path / "study", copy_function=shutil.copy2)
+    return StudyFolder(tmp_path / "study")
+
+
+@pytest.fixture(scope="session")
+def finished_clinic(tmp_path_factory) -> StudyFolder:
+    """A clinic's study with secure noise, up to its table."""
+
+    def run(study):
+        write_clinic(study.path / "data" / "clinic")
+        study.write_config(CONFIG | {"tables": {"tiny": {"dataset": "clinic"}}})
+        return study.snakemake("results/tables/tiny.tex")
+
+    return made_once(tmp_path_factory, "clinic", run)
 
 
 @pytest.fixture

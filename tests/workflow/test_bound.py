@@ -15,10 +15,10 @@ from dpstudy.cell.bound import Binding, PaidHashes
 from dpstudy.cell.bound_before import BoundBefore
 from dpstudy.core.files import read_json, sha256
 from dpstudy.privacy.spending import Spending
-from tests.workflow.conftest import StudyFolder, make_folder
+from tests.workflow.clinic import CONFIG
+from tests.workflow.conftest import StudyFolder, copy_of, make_folder
 from tests.workflow.test_seed_jobs import STUDY
 from tests.workflow.test_status import status
-from tests.workflow.test_subjects import CONFIG, write_clinic
 
 SECURE = CONFIG | {"epsilons": ["1", "2"], "tables": {"tiny": {"dataset": "clinic"}}}
 SEEDED = STUDY | {
@@ -36,9 +36,8 @@ def succeeds(result):
 
 
 @pytest.fixture(scope="module")
-def secure(tmp_path_factory):
-    study = make_folder(tmp_path_factory.mktemp("secure") / "study")
-    write_clinic(study.path / "data" / "clinic")
+def secure(finished_clinic, tmp_path_factory):
+    study = copy_of(finished_clinic, tmp_path_factory.mktemp("secure") / "study")
     study.write_config(SECURE)
     succeeds(study.snakemake("all", *BUNDLES))
     return study
@@ -48,20 +47,19 @@ def secure(tmp_path_factory):
 def seeded(tmp_path_factory):
     study = make_folder(tmp_path_factory.mktemp("seeded") / "study")
     study.write_config(SEEDED)
-    succeeds(study.snakemake())
+    cells = [f"digits/{entry}/eps={epsilon}" for entry in ("images/wrn", "pixels/ls") for epsilon in ("1", "2")]
+    succeeds(study.snakemake(*(f"results/cells/{cell}/metrics.json" for cell in cells)))
     return study
 
 
 @pytest.fixture
 def clinic(secure, tmp_path):
-    shutil.copytree(secure.path, tmp_path / "study", symlinks=True, copy_function=shutil.copy2)
-    return StudyFolder(tmp_path / "study")
+    return copy_of(secure, tmp_path / "study")
 
 
 @pytest.fixture
 def digits(seeded, tmp_path):
-    shutil.copytree(seeded.path, tmp_path / "study", symlinks=True, copy_function=shutil.copy2)
-    return StudyFolder(tmp_path / "study")
+    return copy_of(seeded, tmp_path / "study")
 
 
 def exchange(a: Path, b: Path) -> None:

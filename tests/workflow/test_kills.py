@@ -26,6 +26,7 @@ from tests.workflow.kills import (
 KILLED = ("prepare_shard", "pretrain_backbone", "extract_shard", "train_stepped", "build_report")
 KILLS = 4
 LONG = 100_000  # epochs
+MODEL = "results/backbones/cnn/model.safetensors"  # as far as a study need go that was stopped before it
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +110,7 @@ def test_a_living_run_is_never_disturbed_and_its_jobs_die_with_it(endless):
         assert time.monotonic() < killed + 3, first.alive()
         time.sleep(0.05)
     endless.write_config(TINY)
-    last = Run(endless)
+    last = Run(endless, MODEL)
     assert last.wait() == 0, last.said()
     assert "clearing the lock of a run that died" in last.said()
 
@@ -160,6 +161,6 @@ def test_an_interrupted_run_cleans_up_and_continues(endless):
     assert not (endless.path / ".snakemake" / "locks").exists()
     assert temporary_files(endless) == []
     endless.write_config(TINY)
-    again = Run(endless)
+    again = Run(endless, MODEL)
     assert again.wait() == 0, again.said()
     assert "clearing the lock" not in again.said()

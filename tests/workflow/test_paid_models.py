@@ -9,10 +9,10 @@ import subprocess
 import pytest
 
 from dpstudy.core.files import read_json, sha256
-from tests.workflow.conftest import ROOT, StudyFolder, make_folder
+from tests.workflow.clinic import CONFIG
+from tests.workflow.conftest import ROOT, copy_of, make_folder
 from tests.workflow.test_seed_jobs import CELL, STUDY
 from tests.workflow.test_status import status
-from tests.workflow.test_subjects import CONFIG, write_clinic
 
 LS, SGD = (f"clinic/pixels/{entry}/eps=2" for entry in ("least-squares", "dp-sgd"))
 TABLE, BUNDLE = "results/tables/tiny.tex", f"results/release/{LS}"
@@ -20,24 +20,9 @@ METRICS = [f"results/cells/{cell}/metrics.json" for cell in (LS, SGD)]
 MADE = ("model.safetensors", "scores.parquet", "ledger.json", "run.json")
 
 
-@pytest.fixture(scope="module")
-def finished_clinic(tmp_path_factory):
-    study = make_folder(tmp_path_factory.mktemp("paid") / "study")
-    write_clinic(study.path / "data" / "clinic")
-    study.write_config(CONFIG | {"tables": {"tiny": {"dataset": "clinic"}}})
-    succeeds(study.snakemake(TABLE))
-    return study
-
-
 @pytest.fixture
 def clinic(finished_clinic, tmp_path):
     return copy_of(finished_clinic, tmp_path / "study")
-
-
-def copy_of(study, folder):
-    """A copy of a study with its times."""
-    shutil.copytree(study.path, folder, symlinks=True, copy_function=shutil.copy2)
-    return StudyFolder(folder)
 
 
 def succeeds(result):
@@ -199,7 +184,7 @@ def test_outputs_that_the_book_does_not_know_are_no_paid_model(clinic):
 def finished_seeds(tmp_path_factory):
     study = make_folder(tmp_path_factory.mktemp("deep") / "study")
     study.write_config(STUDY | {"noise": "secure"})
-    succeeds(study.snakemake("results/summary.csv"))
+    succeeds(study.snakemake(f"results/cells/{CELL}/metrics.json"))
     return study
 
 
@@ -220,7 +205,7 @@ def test_the_seeds_of_a_deep_cell_are_taken_each(finished_seeds, tmp_path, earli
     assert "taken as it is" in log(study, f"{CELL}/seed=1", "train_seed")
     old = read_json(study.path / f"results/cells/{CELL}/metrics.json")["made_by"]["library"]
     study.write_config(STUDY | {"noise": "secure", "seeds": [5, 0, 1]})
-    succeeds(study.snakemake("results/summary.csv"))
+    succeeds(study.snakemake(f"results/cells/{CELL}/metrics.json"))
     made = read_json(study.path / f"results/cells/{CELL}/metrics.json")["made_by"]
     assert made["others"] == [old] and made["library"] != old
     study.write_config(STUDY | {"noise": "secure", "seeds": [0, 5, 1]})
@@ -242,7 +227,7 @@ def test_a_search_that_is_made_again_moves_no_model_that_was_paid_for(tmp_path):
     }  # fmt: skip
     study.write_config(config)
     cell = "digits/pixels/sgd/eps=2"
-    succeeds(study.snakemake("results/summary.csv"))
+    succeeds(study.snakemake(f"results/cells/{cell}/metrics.json"))
     before = paid(study, cell)
     update(study)
     succeeds(study.snakemake("results/summary.csv"))

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from tests.workflow.clinic import CONFIG, write_clinic
 from tests.workflow.conftest import make_folder
 from tests.workflow.readers import Watched
-from tests.workflow.test_subjects import CONFIG, write_clinic
 
 CELL = "clinic/pixels/least-squares/eps=2"
 SHOWN = {"tables": {"t": {"dataset": "clinic"}}, "figures": {"f": {"dataset": "clinic"}}}

@@ -199,7 +199,8 @@ def test_a_search_that_was_killed_continues(searched):
     config["methods"]["adam"] |= {"steps": 200, "tuning": {"trials": 18, "space": RATES}}
     config["cells"] = [{"entries": ["adam"], "epsilons": ["1"]}]
     searched.write_config(config)
-    run = Run(searched)
+    trials = "results/tuning/digits/pixels/adam/eps=1/trials.parquet"
+    run = Run(searched, trials)
     folder = searched.path / "results/tuning/digits/pixels/adam/eps=1"
     deadline = time.monotonic() + 60
     while not any(journal.read_bytes().count(b"\n") > 7 for journal in folder.glob("journal-*.log")):
@@ -208,12 +209,12 @@ def test_a_search_that_was_killed_continues(searched):
     run.kill_all()
     (journal,) = folder.glob("journal-*.log")
     done = journal.read_bytes().count(b"\n") - 1  # its first line names the search
-    last = Run(searched)
+    last = Run(searched, trials)
     assert last.wait() == 0, last.said()
     continued = outcome(searched, "adam/eps=1")
     log = (searched.path / "results/logs/tune_entry/digits/pixels/adam/eps=1.log").read_text()
     assert 6 < done < 18 and f"trial {done}:" in log and f"trial {done - 1}:" not in log
     shutil.rmtree(folder)
-    again = Run(searched, "results/tuning/digits/pixels/adam/eps=1/trials.parquet")
+    again = Run(searched, trials)
     assert again.wait() == 0, again.said()
     assert outcome(searched, "adam/eps=1") == continued and len(continued) == 18

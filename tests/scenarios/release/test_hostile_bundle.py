@@ -22,6 +22,8 @@ from dpstudy.models.small_cnn import SmallCNN
 from dpstudy.release.predictor import main
 from tests.fuzz.bad_input import bounded
 
+pytestmark = pytest.mark.slow
+
 SIDE, CLASSES, POINTS = 8, ["a", "b"], 3
 FEATURES = {"scaling": "unit", "normalise": "none", "dtype": "float32"}
 VALUES = [None, True, -1, 0, 1, 1.5, 5000, 10**9, 1e9, 10**30, "x", "", [], {}, [[]], [10**9, 10**9], {"x": 1}]

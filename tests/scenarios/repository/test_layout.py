@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from tests.conftest import FOLDERS, QUICK
+
 ROOT = Path(__file__).parents[3]
 UNIT = ROOT / "tests/unit"
 HOMES = (ROOT / "workflow/dpstudy", ROOT / "workflow")  # the library's packages; programs, and the view of a run
@@ -34,3 +36,9 @@ def test_each_module_that_others_rest_on_has_unit_tests():
     without = [str(module) for module in modules if not unit_tests(module)]
     print(f"{len(without)} of {len(modules)} modules have no unit tests of their own:", *without, sep="\n")
     assert not [name for name in without if name.split("/")[0] in WHOLE]
+
+
+def test_what_is_called_slow_or_quick_is_there():
+    """Else `make test` would silently have more, or lose the real workflow."""
+    folders = {path.name for path in (ROOT / "tests").rglob("*") if path.is_dir()}
+    assert set(FOLDERS) <= folders and not [name for name in QUICK if not (ROOT / "tests/workflow" / name).exists()]

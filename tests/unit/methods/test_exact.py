@@ -27,6 +27,7 @@ MOVED = RowMap(unit_first=True, center=np.full(1, 0.1, np.float32), unit=True)
 DIMS = (5, 10, 50) if os.environ.get("DPSTUDY_EXACT") else (5,)  # the others take minutes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["equal", "half and half", "random"])
 @pytest.mark.parametrize("dim", DIMS)
 @pytest.mark.parametrize("name", RELEASES)

@@ -12,6 +12,8 @@ import pytest
 from dpstudy.methods.ranks import Ranks, current
 from tests.unit.methods.ranks_child import trained
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 AUGMENTED = {"augmentation": {"multiplicity": 2, "pad": 1}, "moving_average": 0.5, "micro_batch": 4}
 NORMALISED = {
