@@ -12,6 +12,7 @@ from dpstudy.config.loading import load
 from dpstudy.config.narrowing import study_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
+from dpstudy.evaluation.metrics import names as metric_names
 from dpstudy.evaluation.summary import read_summary, write_summary
 from dpstudy.schema.methods import hyperparameters
 from dpstudy.tables.build import build_table
@@ -39,7 +40,7 @@ def written(config, cells, folder):
         names = {"dataset": cell.dataset, "features": cell.features, "entry": cell.entry, "epsilon": cell.epsilon}
         path, options = folder / cell.path, cell.options(config)
         value = 50 + zlib.crc32(cell.path.encode()) % 4000 / 100
-        scores = {name: value / (1 if name.endswith(("top1", "top5")) else 100) for name in names()}
+        scores = {name: value / (1 if name.endswith(("top1", "top5")) else 100) for name in metric_names()}
         seeds = [{"seed": seed, "split": "test", **scores} for seed in (0, 1)]
         content = {"method": options["method"], "classes": 10, "parameters": round(100 * value), "seeds": seeds}
         chosen = {"steps": 100, "noise_multiplier": 1.0, "learning_rate": 1.0} | hyperparameters(options)
