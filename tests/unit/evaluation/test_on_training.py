@@ -9,6 +9,8 @@ from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import aggregate
 from dpstudy.evaluation.evaluate import evaluate
 from dpstudy.evaluation.judge import judge
+from dpstudy.evaluation.metric import Metric
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.on_training import accuracy_on, check_on_training
 from dpstudy.features.shards import FeatureTable
 
@@ -56,6 +58,14 @@ def test_own_data_and_searches_by_it_are_refused(metrics, dataset, sentence):
     config = {"evaluation": {"metrics": metrics}, "datasets": {"mine": dataset}}
     with pytest.raises(StudyError, match=sentence):
         check_on_training(config)
+
+
+def test_a_metric_of_which_less_is_better_is_not_searched_by(monkeypatch):
+    loss = Metric(order=9, label="loss", percent=False, lower_is_better=True)
+    monkeypatch.setattr("dpstudy.evaluation.on_training.metric_of", {"top1": metric_of("top1"), "loss": loss}.get)
+    with pytest.raises(StudyError, match="'loss' stands first, which searches maximise; put another there"):
+        check_on_training({"evaluation": {"metrics": ["loss", "top1"]}, "datasets": {}})
+    check_on_training({"evaluation": {"metrics": ["top1", "loss"]}, "datasets": {}})
 
 
 def test_public_research_data_are_not():

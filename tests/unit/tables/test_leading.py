@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from dpstudy.evaluation.metric import Metric
 from dpstudy.tables.layout import Cell, Column, Row, Table
 from dpstudy.tables.leading import leader, standard_error
 from dpstudy.tables.numbers import decimals, usual_decimals
@@ -30,6 +31,13 @@ def test_it_leads_by_more_than_two_standard_errors_of_the_difference():
     assert leader([far, best], "median") is None
     wide, other = cell(90, half=1.0), cell(89, half=1.0)
     assert leader([cell(90), cell(89)]) and leader([wide, other]) is None, "the test split is too small to tell"
+
+
+def test_where_less_is_better_the_least_leads():
+    least, near, far = cell(80), cell(80.1), cell(90)
+    merit = Metric(order=0, label="error (%)", percent=True, lower_is_better=True).merit
+    assert leader([far, least], merit=merit) is least and leader([far, least]) is far
+    assert leader([near, least], merit=merit) is None
 
 
 def test_without_a_rival_or_an_error_nothing_leads():

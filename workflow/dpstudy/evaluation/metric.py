@@ -25,6 +25,7 @@ class Metric:
         order: its place among the columns and rows of every output.
         label: what a table or an axis calls it.
         percent: whether it is in percent; else it is a fraction between 0 and 1.
+        lower_is_better: which of two values tables call the better one, and what a search may not have: it maximises.
         records: (scores (n, m), labels (n,), weights (R, n)) -> (R,); of data with one label a record.
         area: (scores (n,), members (n,) booleans, weights (R, n)) -> (R,) of one label against the rest; the metric is
             then the mean over labels. One of `records` and `area`, or none `on_training`.
@@ -40,6 +41,7 @@ class Metric:
     order: int
     label: str
     percent: bool
+    lower_is_better: bool = False
     records: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
     area: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
     point: Callable[[np.ndarray, np.ndarray], float] | None = None
@@ -48,6 +50,10 @@ class Metric:
     ceiling: bool = False
     on_training: bool = False
     hub: str = ""
+
+    def merit(self, value: float) -> float:
+        """The value as a number of which more is better."""
+        return -value if self.lower_is_better else value
 
     def suits(self, labels: np.ndarray, classes: Sequence[str]) -> bool:
         """Whether it is measured on a test split with such labels."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
+from dpstudy.evaluation.metrics import metric_of
 
 if TYPE_CHECKING:
     from dpstudy.features.shards import FeatureTable
@@ -51,12 +52,10 @@ def check_on_training(config: dict) -> None:
         StudyError: a data set with a reader for own data, or the first metric, which searches maximise.
     """
     metrics = config["evaluation"]["metrics"]
+    if metric_of(metrics[0]).on_training or metric_of(metrics[0]).lower_is_better:
+        raise StudyError(f"evaluation.metrics: {metrics[0]!r} stands first, which searches maximise; put another there")
     if ON_TRAINING not in metrics:
         return
-    if metrics[0] == ON_TRAINING:
-        raise StudyError(
-            f"evaluation.metrics: {ON_TRAINING!r} stands first, which searches maximise; put another there"
-        )
     for name, options in config["datasets"].items():
         if reader := own_reader(options):
             raise StudyError(

@@ -1,7 +1,7 @@
 """Which of several values is the best, as far as seeds and test records can tell."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from dpstudy.evaluation.standard_error import standard_error as error_of_mean
 from dpstudy.tables.layout import Cell
@@ -9,18 +9,23 @@ from dpstudy.tables.layout import Cell
 _MEDIAN = math.sqrt(math.pi / 2)  # the standard error of a median in those of the mean, for normal values
 
 
-def leader(cells: Iterable[Cell], statistic: str = "mean") -> Cell | None:
-    """The cell whose value exceeds each other's by more than two standard errors of the difference; None where there is
-    no such cell, no other, or one whose error nobody knows.
+def leader(
+    cells: Iterable[Cell], statistic: str = "mean", merit: Callable[[float], float] = lambda value: value
+) -> Cell | None:
+    """The cell whose value is ahead of each other's by more than two standard errors of the difference; None where
+    there is no such cell, no other, or one whose error nobody knows.
+
+    Args:
+        merit: of a value, a number of which more is better (`Metric.merit`).
 
     The cells' errors count as independent. On one test split they rather go together, so this errs towards None.
     """
-    ranked = sorted(cells, key=lambda cell: cell.number, reverse=True)
+    ranked = sorted(cells, key=lambda cell: merit(cell.number), reverse=True)
     errors = [error for cell in ranked if (error := standard_error(cell, statistic)) is not None]
     if len(ranked) < 2 or len(errors) < len(ranked):
         return None
     rivals = zip(ranked[1:], errors[1:], strict=True)
-    ahead = all(ranked[0].number - cell.number > 2 * math.hypot(errors[0], error) for cell, error in rivals)
+    ahead = all(abs(ranked[0].number - cell.number) > 2 * math.hypot(errors[0], error) for cell, error in rivals)
     return ranked[0] if ahead else None
 
 

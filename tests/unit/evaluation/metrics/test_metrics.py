@@ -45,8 +45,10 @@ def test_a_weight_counts_a_record_so_often(name):
 def test_a_model_that_errs_nowhere_has_the_most_and_random_scores_less(name):
     metric, labels = metric_of(name), np.arange(60) % 10
     most, classes = 100.0 if metric.percent else 1.0, [str(number) for number in range(10)]
-    assert metric.value(np.eye(10)[labels], labels, classes) == pytest.approx(most)
-    assert 0 <= metric.value(np.random.default_rng(0).random((60, 10)), labels, classes) < most
+    random = np.random.default_rng(0).random((60, 10))
+    assert metric.lower_is_better or metric.value(np.eye(10)[labels], labels, classes) == pytest.approx(most)
+    perfect, drawn = (metric.value(one, labels, classes) for one in (np.eye(10)[labels], random))
+    assert 0 <= drawn <= most and metric.merit(perfect) > metric.merit(drawn), "its direction is as it says"
 
 
 def test_the_order_is_that_of_every_output_and_nothing_else_is_a_metric():

@@ -38,6 +38,13 @@ def test_the_best_entry_at_each_epsilon_beside_what_was_printed(paper_study):
     assert row["difference"] == "-2.3"
 
 
+def test_where_less_is_better_the_least_is_best(paper_study, monkeypatch):
+    of = best.metric_of
+    monkeypatch.setattr(best, "metric_of", lambda name: dataclasses.replace(of(name), lower_is_better=True))
+    _, rows = make(paper_study)
+    assert float(rows["cifar10", "1"]["ours"]) < 96.5
+
+
 def test_what_has_no_guarantee_does_not_compete(paper_study):
     _, rows = make(paper_study)
     row = rows["cifar10", "0.01"]  # the control has 99

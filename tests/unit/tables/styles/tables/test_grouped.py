@@ -1,6 +1,7 @@
 """The layout of mehta2023's Tables 2-4."""
 
 import csv
+import dataclasses
 import logging
 import re
 
@@ -9,6 +10,7 @@ import pytest
 from dpstudy.core.files import read_json, write_json
 from dpstudy.tables import results
 from dpstudy.tables.build import build_table
+from dpstudy.tables.styles.tables import grouped
 from dpstudy.tables.styles.tables.grouped import CSV_HEADER
 
 PAPER = {"published": {"paper": "mehta2023"}, "counterparts": {"cifar10": {"table": "3", "dataset": "CIFAR-10"}}}
@@ -50,6 +52,17 @@ def test_rows_stand_in_groups_and_the_non_private_column_comes_first(paper_study
     assert table[first + 1] == ["DP-LS", "1", r"91.0$\pm$0.3", r"82.0$\pm$0.3", r"88.0$\pm$0.3"]
     assert table[first + 2] == [r"\quad published", "", r"\underline{91.3}($-0.3$)", "81.1($+0.9$)", "87.7($+0.3$)"]
     assert table[first + 3][:2] == ["DP-FC", "10"] and table[first + 7][:3] == ["ours", "", r"\textbf{92.5}$\pm$0.3"]
+
+
+def test_where_less_is_better_the_least_published_is_underlined(paper_study, monkeypatch):
+    of = grouped.metric_of
+    monkeypatch.setattr(grouped, "metric_of", lambda name: dataclasses.replace(of(name), lower_is_better=True))
+    tex, rows = make(paper_study)
+    [best] = {
+        r["published"] for r in rows if (r["epsilon"], r["published_best"]) == ("1", "1") and r["features"] == "in1k"
+    }
+    known = [float(r["published"]) for r in rows if r["epsilon"] == "1" and r["features"] == "in1k" and r["published"]]
+    assert float(best) == min(known) < max(known) and "underlined: lowest published." in tex
 
 
 def test_best_of_ours_and_best_published_per_column_and_group(paper_study):

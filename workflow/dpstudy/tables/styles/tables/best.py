@@ -3,6 +3,7 @@ state of the art and the best that the paper prints."""
 
 from dataclasses import dataclass
 
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.accuracies import printed
 from dpstudy.tables.checks import check_published, check_rows
 from dpstudy.tables.keys import COUNTERPARTS, GROUPS, PUBLISHED, row_schema
@@ -54,18 +55,19 @@ def lay_best(name: str, spec: dict, results: Results) -> tuple[Table, list[Line]
     name the paper's rows; those that cite another source are the previous state of the art.
     """
     table = lay_out(name, _without_published(spec), results)
+    merit = metric_of(table.metric).merit
     lines = []
     for dataset in datasets_of(name, spec, results.axes):
         where = combine(spec, dataset)
         for column, epsilon in enumerate(column.epsilon for column in table.columns):
             rows = [(row, row.cells[column]) for row in table.rows if row.dataset == dataset]
             able = [(row, cell) for row, cell in rows if cell.competes]
-            row, cell = max(able, key=lambda pair: pair[1].number, default=(None, None))
+            row, cell = max(able, key=lambda pair: merit(pair[1].number), default=(None, None))
             printed_there = find_all({"metric": table.metric, **where}, epsilon) if where else []
             previous = next((found for found in printed_there if found.source), None)
             published = max(
                 (found for found in printed_there if not found.source and found.value is not None),
-                key=lambda found: found.value or 0.0,
+                key=lambda found: merit(found.value or 0.0),
                 default=None,
             )
             lines.append(Line(dataset, epsilon, row, cell, previous, published))

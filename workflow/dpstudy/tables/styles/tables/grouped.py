@@ -38,24 +38,25 @@ def lay_grouped(name: str, spec: dict, results: Results) -> Table:
 
 
 def best_cells(table: Table) -> tuple[set[Cell], set[Cell]]:
-    """The cells that hold the best of ours, and the highest published value, per data set, group and column.
+    """The cells that hold the best of ours, and the best published value, per data set, group and column.
 
     Ours: the one that is ahead of all others (`leader`) among the cells that keep the epsilon of their column.
     """
     ours, published = set(), set()
+    merit = metric_of(table.metric).merit
     for rows in blocks(table).values():
         for cells in zip(*(row.cells for row in rows), strict=True):
             known = {
                 cell: cell.published.value for cell in cells if cell.published and cell.published.value is not None
             }
-            best = leader((cell for cell in cells if cell.competes), table.statistic)
+            best = leader((cell for cell in cells if cell.competes), table.statistic, merit)
             ours |= {best} if best else set()
-            published |= _highest(known)
+            published |= _best(known, merit)
     return ours, published
 
 
-def _highest(values: Mapping[Cell, float]) -> set[Cell]:
-    return {cell for cell, value in values.items() if value == max(values.values())}
+def _best(values: Mapping[Cell, float], merit: Callable[[float], float]) -> set[Cell]:
+    return {cell for cell, value in values.items() if value == max(values.values(), key=merit)}
 
 
 def blocks(table: Table) -> dict[tuple[str, str], list[Row]]:
@@ -139,7 +140,8 @@ def notes(table: Table) -> list[str]:
     add(lambda cell: cell.ours is None, "--: no such cell.")
     if table.sources:
         sources = escape("; ".join(table.sources))
-        sentences.append(f"Published: {sources}; in brackets ours minus published; underlined: highest published.")
+        extreme = "lowest" if metric_of(table.metric).lower_is_better else "highest"
+        sentences.append(f"Published: {sources}; in brackets ours minus published; underlined: {extreme} published.")
     add(
         lambda cell: cell.published is not None and cell.published.at_most is not None,
         r"A published - is at most 20\,\%, without a number.",
