@@ -6,7 +6,7 @@ rule judge_claims:
         unpack(ask(documents.files_of_claims, "paper")),
         summary=ask(documents.summary_of_claims, "paper"),
         published=code.published_files(),
-        code=code.metric_code(STUDY, "judge_claims"),
+        code=ask(documents.claims_code, "paper"),
     output:
         paths.CLAIMS,
     log:
@@ -19,10 +19,10 @@ rule judge_claims:
         mem_mb=peak(resources.claims),
         runtime=grown(30),
     params:
-        library=library_hash(code.metric_code(STUDY, "judge_claims")),
+        library=hash_of(documents.claims_code, "paper"),
         table=ask(documents.claims_table, "paper"),
         spec=ask(documents.spec_of_claims, "paper"),
-        axes=ask(targets.axes),
+        axes=ask(documents.axes_of_claims, "paper"),
         documents=ask(documents.names_of_claims, "paper"),
     script:
         "../scripts/judge_claims.py"

@@ -24,6 +24,8 @@ from dpstudy.provenance.hashes import library_hash
 from tests.scenarios.secure_noise.deaths import DEATH, Training, run
 from tests.unit.tuning.conftest import request_of, write_split
 
+pytestmark = pytest.mark.slow
+
 STEPPED = {"clipping_norm": 1.0, "learning_rate": 0.1}
 FAMILIES = {
     "least_squares": {},

@@ -60,6 +60,7 @@ def test_how_many_to_guess_is_fixed_beforehand():
         assert guesses_to_make(100, mu, 1e-5, 0.95) <= 100
 
 
+@pytest.mark.slow
 def test_evidence_is_that_of_a_gaussian_with_the_mu_of_the_ledger():
     """On average over trainings: of one alone it varies by 0.1 of what is planned."""
     played, found = network(), []

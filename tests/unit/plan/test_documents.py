@@ -135,7 +135,9 @@ def test_claims_without_a_table_read_nothing(study):
     assert (
         names(documents.names_of_claims(study, "de2022")) == {} and documents.summary_of_claims(study, "de2022") == []
     )
-    assert documents.spec_of_claims(study, "de2022") is None
+    assert documents.spec_of_claims(study, "de2022") is None and documents.axes_of_claims(study, "de2022") == {}
+    assert not any("/metrics/top1.py" in path for path in documents.claims_code(study, "de2022"))
+    assert any("/metrics/top1.py" in path for path in documents.claims_code(study, "tramer2021"))
     assert documents.names_of_claims(study, "tramer2021") == documents.names_of_table(study, "claims")
     assert documents.summary_of_claims(study, "tramer2021") == ["results/summary.parquet"]
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dpstudy.config.narrowing import study_of
 from dpstudy.evaluation.metrics import modules
 from dpstudy.plan import paths
-from dpstudy.plan.code import metric_modules, script_code
+from dpstudy.plan.code import metric_code, metric_modules, script_code
 from dpstudy.plan.sources import feature_files, sources, splits
-from dpstudy.plan.targets import audits, black_boxes, has_curve
+from dpstudy.plan.targets import audits, axes, black_boxes, has_curve
 from dpstudy.tables.style import Study
 from dpstudy.tables.styles import module_of, style_of, table_style
 
@@ -141,6 +141,16 @@ def spec_of_claims(study: dict, paper: str) -> dict | None:
 def summary_of_claims(study: dict, paper: str) -> list[str]:
     """The summary, where a table judges the claims; else they are listed without numbers."""
     return [paths.SUMMARY] if claims_table(study, paper) else []
+
+
+def axes_of_claims(study: dict, paper: str) -> dict:
+    """The study's names, where a table judges the claims: without one they depend on nothing of the study."""
+    return axes(study) if claims_table(study, paper) else {}
+
+
+def claims_code(study: dict, paper: str) -> list[str]:
+    """What the claims are judged by: the study's metrics too, where a table judges them."""
+    return metric_code(study, "judge_claims") if claims_table(study, paper) else script_code("judge_claims")
 
 
 def spec_of_table(study: dict, table: str) -> dict:
