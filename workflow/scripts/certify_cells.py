@@ -13,7 +13,11 @@ from dpstudy.privacy.spending import BOOK, Spending
 if __name__ == "__main__":
     os.environ["DPSTUDY_GPU"] = "0"  # a few records: no GPU was asked for
     with job(snakemake.log[0]):
-        params, cells = snakemake.params, snakemake.params.cells
+        files, params = snakemake.input, snakemake.params
+        cells = [
+            cell | {"ledger": ledger, "run": run}
+            for cell, ledger, run in zip(params.cells, files.ledgers, files.runs, strict=True)
+        ]
         check_cells([cell["name"] for cell in cells], Binding(PaidHashes(Spending(BOOK))), metrics=False)
         proved = proved_entries(cells)
         entries = [entry for entry in params.replays if entry["name"] in proved]

@@ -9,7 +9,8 @@ from dpstudy.privacy.spending import BOOK, Spending
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        cells = snakemake.params.cells
+        files = snakemake.input.metrics
+        cells = [cell | {"metrics": path} for cell, path in zip(snakemake.params.cells, files, strict=True)]
         book = Spending(BOOK)
         check_cells([cell["name"] for cell in cells], Binding(PaidHashes(book)))
         write_summary(cells, snakemake.output.csv, snakemake.output.parquet, PaidModels(book).vouches)

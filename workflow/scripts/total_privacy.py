@@ -8,6 +8,10 @@ from dpstudy.privacy.spending import BOOK, Spending
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        params = snakemake.params
-        check_cells([cell["name"] for cell in params.cells], Binding(PaidHashes(Spending(BOOK))), metrics=False)
-        write_totals(params.cells, params.deltas, snakemake.output[0], BOOK, params.records.of)
+        files, params = snakemake.input, snakemake.params
+        cells = [
+            cell | {"ledger": ledger, "run": run}
+            for cell, ledger, run in zip(params.cells, files.ledgers, files.runs, strict=True)
+        ]
+        check_cells([cell["name"] for cell in cells], Binding(PaidHashes(Spending(BOOK))), metrics=False)
+        write_totals(cells, params.deltas, snakemake.output[0], BOOK, params.records.of)

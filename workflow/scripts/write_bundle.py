@@ -15,7 +15,8 @@ if __name__ == "__main__":
     os.environ["DPSTUDY_GPU"] = "0"  # of a replay a few records: no GPU was asked for
     with job(snakemake.log[0]):
         files, params = snakemake.input, snakemake.params
-        cell, facts, manifest = params.cell, params.facts, read_json(files.images)
+        cell = params.cell | {"ledger": files.ledger, "run": files.run}
+        facts, manifest = params.facts, read_json(files.images)
         check_cells([cell["name"]], Binding(PaidHashes(Spending(BOOK))))
         height, width, channels = manifest["image_shape"] or (None, None, None)
         proved = proved_entries([cell])

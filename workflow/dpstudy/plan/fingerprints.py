@@ -18,7 +18,6 @@ from dpstudy.plan.sources import (
     splits,
     training_splits,
 )
-from dpstudy.plan.targets import facts_of_runs
 from dpstudy.plan.training import has_seed_jobs, is_scored_on_training, kept_files, public_points, starting_files
 from dpstudy.provenance.hashes import cell_fingerprint, evaluation_fingerprint, library_hash
 
@@ -151,26 +150,14 @@ def due_training(
 
 
 def certified_cells(study: dict, dataset: str) -> list[dict]:
-    """What certifying is told of each cell of a data set: its name, its ledger, what tells its seeds, and what the
-    ledger must state."""
-    facts_of, unnamed = facts_of_runs(study), has_unnamed_rows(study, dataset)
+    """What certifying is told of each cell of a data set: its name, and what its ledger must state."""
+    unnamed = has_unnamed_rows(study, dataset)
     return [
-        {
-            "name": cell.path,
-            "ledger": paths.LEDGER.format(**asdict(cell)),
-            "run": facts_of.format(**asdict(cell)),
-            "stated": stated_of(study, cell),
-            "unnamed": unnamed,
-        }
-        for cell in cells_of(study, dataset)
+        {"name": cell.path, "stated": stated_of(study, cell), "unnamed": unnamed} for cell in cells_of(study, dataset)
     ]
 
 
 def summarised_cells(study: dict) -> list[dict]:
-    """What the summary is told of each cell: its names, its metrics, and what it must bear."""
+    """What the summary is told of each cell: its names, and what it must bear."""
     expected = expected_makers(study)
-    return [
-        asdict(cell)
-        | {"name": cell.path, "metrics": paths.METRICS.format(**asdict(cell)), "expected": expected[cell.path]}
-        for cell in unfold(study)
-    ]
+    return [asdict(cell) | {"name": cell.path, "expected": expected[cell.path]} for cell in unfold(study)]

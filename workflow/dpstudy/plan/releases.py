@@ -52,8 +52,6 @@ def certified_cell(study: dict, cell: Cell) -> dict:
     """What certifying a bundle's cell is told: what it learned from may be gone."""
     return {
         "name": cell.path,
-        "ledger": paths.LEDGER.format(**asdict(cell)),
-        "run": paths.RUN.format(**asdict(cell)),
         "stated": stated_of(study, cell) | {"manifests": []},
         "unnamed": has_unnamed_rows(study, cell.dataset),
     }

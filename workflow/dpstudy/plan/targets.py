@@ -196,17 +196,8 @@ def ledgers_of_dataset(study: dict, dataset: str) -> list[str]:
 
 
 def totalled_cells(study: dict) -> list[dict[str, str]]:
-    """What adding up is told of each cell: its name, data set, ledger, and what tells its seeds."""
-    facts = facts_of_runs(study)
-    return [
-        {
-            "name": cell.path,
-            "dataset": cell.dataset,
-            "ledger": paths.LEDGER.format(**asdict(cell)),
-            "run": facts.format(**asdict(cell)),
-        }
-        for cell in unfold(study)
-    ]
+    """What adding up is told of each cell: its name and data set."""
+    return [{"name": cell.path, "dataset": cell.dataset} for cell in unfold(study)]
 
 
 def deltas(study: dict) -> dict[str, str]:
