@@ -47,8 +47,8 @@ rule all:
 
 told(internals.run_here, workflow, os.environ.get("DPSTUDY_HERE", "").split())
 # workflow/status.py asks which trainings are taken as they are.
-if "DPSTUDY_KEPT" in os.environ and STUDY["noise"] == "secure":
-    told(before.note_kept, STUDY, os.environ["DPSTUDY_KEPT"])
+if (listed := os.environ.get("DPSTUDY_KEPT")) and STUDY["noise"] == "secure":
+    told(before.note_kept, STUDY, listed)
 
 
 onstart:

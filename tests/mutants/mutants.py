@@ -24,7 +24,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "docs/privacy.md"
 BEGIN, END = "<!-- mutants: `make mutants` writes what follows -->", "<!-- mutants: end -->"
-KINDS = "sensitivity units sampling noise around-the-noise selection composition accounting data".split()
+KINDS = "sensitivity units sampling noise around-the-noise selection composition accounting data plan".split()
 
 
 class ZooError(Exception):

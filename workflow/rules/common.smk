@@ -114,7 +114,7 @@ def look_before():
     if refusing:
         internals.keep_going(workflow)
     jobs = internals.all_jobs(workflow)
-    if any(job.rule == "build_report" for job in jobs):
+    if before.has("build_report", jobs):
         write_json(paths.GRAPH, {"edges": internals.readings(workflow)})
     if "DPSTUDY_EVENTS" in os.environ:
         logger.info(None, extra=before.plan_of(STUDY, jobs, due))
@@ -122,5 +122,5 @@ def look_before():
 
 def announce():
     """Name what the study made; who asked for single targets knows their names."""
-    whole = any(job.rule == "all" for job in internals.all_jobs(workflow))
+    whole = before.has("all", internals.all_jobs(workflow))
     print("\n".join(before.made(STUDY)) if whole else "\nDone.")

@@ -46,7 +46,7 @@ def check(study: dict, due: Sequence[Job], touch: bool) -> tuple[bool, list[str]
         check_writable(paths.RESULTS)
         if touch:
             return False, []
-        if any(job.rule == "compile_paper" for job in due):
+        if has("compile_paper", due):
             find_latex()
         warnings = look_through_own_data(study, due)
     except StudyError as error:
@@ -129,6 +129,11 @@ def check_cells(study: dict, due: Sequence[Job]) -> None:
             faults += seen.faults(cell.path, metrics=metrics not in made)
     seen.keep()
     refuse([f"nothing was run: {fault}" for fault in faults])
+
+
+def has(rule: str, jobs: Sequence[Job]) -> bool:
+    """Whether one of the jobs is of a rule."""
+    return any(job.rule == rule for job in jobs)
 
 
 def plan_of(study: dict, jobs: Sequence[Job], due: Sequence[Job]) -> dict:
