@@ -10,6 +10,7 @@ from tests.workflow.conftest import ROOT, make_folder
 from tests.workflow.test_worked_examples import blocks, python
 
 CELLS = [f"digits/pixels/ls/eps={epsilon}" for epsilon in ("1", "8")]
+FOUND_BY_NAME = ("evaluation/metrics/test_metrics", "provenance/test_code", "tables/styles/tables/test_spread")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_an_edit_of_each_makes_anew_what_is_made_of_it(extended):
 
 
 def test_the_tests_that_find_them_by_name_pass(extended):
-    found = ("tests/evaluation/test_each_metric.py", "tests/study/test_code_closure.py", "tests/tables/test_spread.py")
+    found = [f"tests/unit/{name}.py" for name in FOUND_BY_NAME]
     chosen = "worst_class or the_order or style or a_metric or least"
     said = python(extended, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", *found, "-k", chosen, "-rA")
     for test in (
