@@ -1,47 +1,10 @@
 """A delta that protects nobody is refused before an image is decoded."""
 
-import csv
-
-import numpy as np
 import pytest
-from PIL import Image
 
 from dpstudy.core.errors import StudyError
-from dpstudy.data.prepare import prepare_manifest, prepare_shard
 from dpstudy.data.weak_delta import check_delta
-
-OWN = {
-    "reader": "image_table", "location": "own", "table": "table.csv", "path_column": "path", "label_column": "label",
-    "classes": ["a", "b"], "subject_column": "person", "splits": {"test": 0.4}, "unit": "subject", "per_subject": 9,
-}  # fmt: skip
-
-
-@pytest.fixture
-def own(tmp_path):
-    """A folder with 24 images of 12 persons, and a function that writes its table anew without some of the rows."""
-    folder = tmp_path / "own"
-    folder.mkdir()
-    for row in range(24):
-        pixels = np.random.default_rng(row).integers(0, 256, (6, 6)).astype(np.uint8)
-        Image.fromarray(pixels).save(folder / f"{row}.png")
-
-    def write(*without):
-        with open(folder / "table.csv", "w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["path", "label", "person"])
-            writer.writerows(
-                [f"{row}.png", "ab"[row % 2], f"p{row // 2}"] for row in range(24) if f"{row}.png" not in without
-            )
-
-    write()
-    return tmp_path, write
-
-
-def prepare(root, split, delta=None, **changes):
-    out, options = root / "out" / split, OWN | changes
-    prepare_shard("own", options, root, split, 0, out / "part-00000.parquet", True, delta=delta)
-    prepare_manifest("own", options, root, split, [out / "part-00000.parquet"], out / "manifest.json", True)
-    return out
+from tests.unit.data.conftest import prepare
 
 
 def test_a_weak_delta_is_refused_before_an_image_is_decoded(own):

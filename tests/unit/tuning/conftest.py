@@ -6,14 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.cell.inputs import CellInputs, CellRequest, pose_problem
 from dpstudy.config.cells import Cell
 from dpstudy.features import shards
 from dpstudy.jobs.scoring import score_cell
 from dpstudy.jobs.training import train_cell
+from dpstudy.methods.sufficient_statistics import accumulate
+from dpstudy.privacy.ledger import check_run
+from dpstudy.privacy.noise import NoiseSource
 from dpstudy.provenance.hashes import library_hash
 from dpstudy.schema.methods import method_schema
-from dpstudy.schema.reading import fill_defaults
+from dpstudy.schema.reading import fill_defaults, schema
+from dpstudy.tuning import paid
 
 ROWS = {"train": 400, "validation": 200, "test": 100}
 LEARNING = {"learning_rate": {"low": 1e-3, "high": 1e3}, "loss": {"choices": ["softmax", "sigmoid"]}}
@@ -103,3 +107,40 @@ def trained(request: CellRequest, inputs: CellInputs, folder: Path) -> None:
 
 def inputs_of(root: Path, **changes) -> CellInputs:
     return CellInputs((f"{root}/train",), f"{root}/validation", **changes)
+
+
+# Of searches that are paid for.
+RIDGES = {"ridge": {"choices": [0.01, 1.0, 100.0, 1e6]}}
+LS = {"method": "least_squares", "clipping_norm": 1.0}
+DELTA = 1e-4
+
+
+def paying(options: dict, space: dict, epsilon: str = "1", **tuning):
+    """A request whose tuning is paid for, all defaults filled in."""
+    request = request_of(tuned(options, space, **tuning), epsilon)
+    fill_defaults(request.options["tuning"], schema("tuning"), schema("tuning"))
+    return request
+
+
+def inputs(toy_features, rows, tmp_path, splits=("train",)):
+    """Sums of splits as a rule would have made them, and the features of both."""
+    paths = []
+    for split in splits:
+        paths.append(str(tmp_path / f"{split}.safetensors"))
+        accumulate([rows[split]], 3, 1.0).save(paths[-1])
+    given = inputs_of(toy_features, statistics=tuple(paths), validation=f"{toy_features}/validation")
+    return replace(given, train=tuple(f"{toy_features}/{split}" for split in splits))
+
+
+def set_up(request, given):
+    tuning = paid.load(request, given)
+    problem = pose_problem(request, given.manifests())
+    return tuning, problem, tuning.plan(None, problem)
+
+
+def fitted(request, given, seed=0, mode="seeded", **extra):
+    tuning, problem, plan = set_up(request, given)
+    source = NoiseSource(mode, "cell", seed)
+    fit = tuning.fit(None, None, problem, plan, source, **extra)
+    check_run(plan.events, source)
+    return tuning, problem, plan, fit, source

@@ -8,51 +8,25 @@ import numpy as np
 import pytest
 
 from dpstudy import methods
-from dpstudy.cell.inputs import pose_problem
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.sufficient_statistics import accumulate
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.gaussian import composed_mu, mu_of
-from dpstudy.privacy.ledger import build_ledger, check_run
+from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.noise import NoiseSource
-from dpstudy.schema.reading import fill_defaults, schema
-from dpstudy.tuning import paid, paid_repeats
-from tests.unit.tuning.conftest import FIRST_ORDER, LEARNING, ROWS, inputs_of, request_of, tuned
-
-RIDGES = {"ridge": {"choices": [0.01, 1.0, 100.0, 1e6]}}
-LS = {"method": "least_squares", "clipping_norm": 1.0}
-DELTA = 1e-4
-
-
-def paying(options: dict, space: dict, epsilon: str = "1", **tuning):
-    """A request whose tuning is paid for, all defaults filled in."""
-    request = request_of(tuned(options, space, **tuning), epsilon)
-    fill_defaults(request.options["tuning"], schema("tuning"), schema("tuning"))
-    return request
-
-
-def inputs(toy_features, rows, tmp_path, splits=("train",)):
-    """Sums of splits as a rule would have made them, and the features of both."""
-    paths = []
-    for split in splits:
-        paths.append(str(tmp_path / f"{split}.safetensors"))
-        accumulate([rows[split]], 3, 1.0).save(paths[-1])
-    given = inputs_of(toy_features, statistics=tuple(paths), validation=f"{toy_features}/validation")
-    return replace(given, train=tuple(f"{toy_features}/{split}" for split in splits))
-
-
-def set_up(request, given):
-    tuning = paid.load(request, given)
-    problem = pose_problem(request, given.manifests())
-    return tuning, problem, tuning.plan(None, problem)
-
-
-def fitted(request, given, seed=0, mode="seeded", **extra):
-    tuning, problem, plan = set_up(request, given)
-    source = NoiseSource(mode, "cell", seed)
-    fit = tuning.fit(None, None, problem, plan, source, **extra)
-    check_run(plan.events, source)
-    return tuning, problem, plan, fit, source
+from dpstudy.tuning import paid_repeats
+from tests.unit.tuning.conftest import (
+    DELTA,
+    FIRST_ORDER,
+    LEARNING,
+    LS,
+    RIDGES,
+    ROWS,
+    fitted,
+    inputs,
+    paying,
+    set_up,
+)
 
 
 def test_a_choice_spends_the_whole_budget_on_either_part(toy_features, rows, tmp_path):

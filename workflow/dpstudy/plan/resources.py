@@ -19,6 +19,7 @@ from dpstudy.methods.network_memory import micro_batch_mb
 from dpstudy.plan.training import devices_of, entries_where, has_seed_jobs
 from dpstudy.plan.wildcards import cell_of
 from dpstudy.schema.methods import method_schema
+from dpstudy.tables.styles import table_style
 
 Megabytes = Callable[[dict, Any, Any], int]
 
@@ -254,7 +255,7 @@ def bundle(study: dict, wildcards: Any, input: Any) -> int:
 def table(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of a table; those of claims compute noise."""
     table = study["tables"][wildcards.table]
-    least = CLAIMS_MB[table["paper"]] if table.get("style") == "claims" else 0
+    least = CLAIMS_MB[table["paper"]] if table_style(table).judges else 0
     return int(max(138, least) + 8 * input.size_mb)
 
 
