@@ -52,7 +52,8 @@ def test_a_training_over_its_time_goes_on_from_its_checkpoint(cluster, tmp_path)
     for folder in (whole, killed):
         folder.write_config(STUDY)
         script = folder.path / "workflow/scripts/train_cell.py"
-        script.write_text(STALLED + script.read_text())
+        first, path, rest = script.read_text().partition("from this_workflow import job\n")  # whose library it is
+        script.write_text(first + path + STALLED + rest)
     (whole.path / "stalled").mkdir()  # as if it had happened: the same program, uninterrupted
     target, before = f"results/cells/{CELL}/metrics.json", numbers(cluster)
     done = whole.snakemake(target)

@@ -32,6 +32,7 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import unproved
 from dpstudy.schema.methods import hyperparameters, is_beyond_target, method_schema
 from dpstudy.schema.reading import fill_defaults
+from dpstudy.schema.spelling import as_numbers
 
 N, CLASSES, EPSILON, DELTA = 2000, 4, "2", 1e-5
 FLAT, PICTURES, MANY = (20,), (1, 28, 28), 2500
@@ -136,7 +137,7 @@ def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
 def options_of(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """An entry's options: those given, defaults, and guesses of what has none."""
     rules = method_schema(name)
-    options: dict[str, Any] = {"method": name} | dict(values)
+    options: dict[str, Any] = {"method": name} | as_numbers(dict(values), rules)
     needed = [*rules.get("required", ()), *(rules["oneOf"][0].get("required", ()) if "oneOf" in rules else ())]
     if "oneOf" in rules and "steps" in rules["properties"]:
         needed[-1:] = ["steps"]

@@ -45,7 +45,7 @@ name_workflow()
 read_imports(Path(".snakemake/dpstudy-imports.json"))
 
 try:
-    STUDY = study.load_study(config)
+    STUDY = study.load_study(config, workflow.configfiles)
 except StudyError as error:
     raise WorkflowError(f"{' '.join(map(str, workflow.configfiles)) or 'config.yaml'}: {error}")
 

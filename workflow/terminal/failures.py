@@ -33,13 +33,14 @@ def lines_of(log: str | Path) -> list[str]:
 
 
 def refusal(text: str) -> str:
-    """The sentence with which the workflow refuses a study before anything runs; "" where `text` has none.
+    """The sentence with which the workflow refuses a study before anything runs, or a line for each of several;
+    "" where `text` has none.
 
     Args:
         text: what Snakemake printed.
     """
     found = REFUSAL.search(text)
-    return " ".join(found[1].split()) if found else ""
+    return "\n  ".join(" ".join(line.split()) for line in found[1].splitlines()) if found else ""
 
 
 def not_made(text: str) -> str:

@@ -131,7 +131,8 @@ MISTAKES = [
     ("epsilons", [], "epsilons: must not be empty"),
     ("epsilons", "1", "epsilons: '1' must be a list (*)"),
     ("seeds", [-1], "seeds[0]: -1 must be at least 0"),
-    ("seeds", ["0"], "seeds[0]: '0' must be an integer; leave out the quotes (lists in --config hold text: use a config file)"),
+    ("seeds", ["one"], "seeds[0]: 'one' must be an integer"),
+    ("seeds", ["1.0"], "seeds[0]: '1.0' must be an integer; leave out the quotes"),
     ("datasets/digits/delta", 0.0001, "datasets.digits.delta: 0.0001 must be a string (a quoted number between 0 and 1*); quote it"),
     ("datasets/digits/delta", "1", "datasets.digits.delta: '1' must lie between 0 and 1"),
     ("datasets/digits/delta", "1..5", "datasets.digits.delta: '1..5' must lie between 0 and 1"),
@@ -197,7 +198,7 @@ MISTAKES = [
     # a table of the user's own, its columns and its groups
     ("datasets/own/group_columns", [{"colum": "age", "bands": [40]}], "datasets.own.group_columns[0].colum: unknown key (did you mean 'column'?); allowed here: bands, column, name"),
     ("datasets/own/group_columns", ["sex", {"column": "age"}], "datasets.own.group_columns[1]: the key 'bands' is missing (Ascending bounds*)"),
-    ("datasets/own/group_columns", [{"column": "age", "bands": ["40"]}], "datasets.own.group_columns[0].bands[0]: '40' must be a number; leave out the quotes (lists in --config hold text: use a config file)"),
+    ("datasets/own/group_columns", [{"column": "age", "bands": ["old"]}], "datasets.own.group_columns[0].bands[0]: 'old' must be a number"),
     ("datasets/own/group_columns", [{"column": "age", "bands": [60, 40]}], "datasets.own.group_columns[0].bands: [60, 40] must be numbers, each larger than the one before"),
     ("datasets/own/group_columns", [7], "datasets.own.group_columns[0]: 7 is neither a string nor a mapping with 'column', 'bands', 'name'"),
     ("datasets/own/group_columns", ["age", {"column": "age", "bands": [40]}], "datasets.own.group_columns[1]: the groups are called 'age', as those of *group_columns[0] are; give one of the two another `name`"),
@@ -222,6 +223,51 @@ def test_a_mistake_is_named_with_what_is_allowed(path, value, sentence):
         load(changed(path, value))
     pattern = ".*".join(re.escape(part) for part in sentence.split("*"))
     assert re.fullmatch(pattern, str(caught.value)), f"{str(caught.value)!r} is not {sentence!r}"
+
+
+def test_mistakes_are_told_together_as_far_as_they_can_be_seen():
+    config = changed("seeds", ["one"])
+    config["methods"]["ls"]["ridgee"] = config["methods"]["sgd"] = {"method": "firstorder"}
+    with pytest.raises(StudyError) as caught:
+        load(config)
+    assert [said.partition(":")[0] for said in caught.value.args] == [
+        "seeds[0]",
+        "methods.ls.ridgee",
+        "methods.sgd.method",
+    ]
+    config = changed("datasets/digits/delta", "2")
+    config["features"]["cnn"]["backbone"] = "gone"
+    config["cells"] = [{"entries": ["lst"], "features": ["pix"]}]
+    config["tables"]["main"]["colour"] = "red"
+    with pytest.raises(StudyError) as caught:
+        load(config)
+    places = [
+        "tables.main.colour",
+        "datasets.digits.delta",
+        "features.cnn.backbone",
+        "cells[0].features",
+        "cells[0].entries",
+    ]
+    assert [said.partition(":")[0] for said in caught.value.args] == places
+    assert str(caught.value).startswith("5 mistakes:\n  tables.main.colour: ")
+
+
+def test_text_that_yaml_made_of_numbers_is_read_as_numbers_where_the_method_wants_them():
+    config = changed("methods/dp-sgd/learning_rate", "1e-1")
+    config["methods"]["ls"] = {
+        "method": "least_squares",
+        "tuning": {"sampler": "grid", "space": {"ridge": {"choices": ["1e-3", 1]}}},
+    }
+    config["datasets"]["digits"]["splits"] = {"test": "2e-1", "validation": "1e-1"}
+    config["overrides"] = [{"match": {"entry": "dp-sgd"}, "set": {"learning_rate": "1e2", "steps": "1e1"}}]
+    config["cells"] = [{"datasets": ["digits"]}]
+    found = load(config)
+    assert found["methods"]["dp-sgd"]["learning_rate"] == 0.1
+    assert found["methods"]["ls"]["tuning"]["space"]["ridge"]["choices"] == [0.001, 1]
+    assert found["datasets"]["digits"]["splits"] == {"test": 0.2, "validation": 0.1}
+    assert found["overrides"][0]["set"] == {"learning_rate": 100.0, "steps": 10}
+    assert found["datasets"]["digits"]["delta"] == "1e-4"
+    assert config["methods"]["dp-sgd"]["learning_rate"] == "1e-1"
 
 
 @pytest.mark.parametrize("raw", [[], None, "study"])

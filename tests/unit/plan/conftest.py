@@ -20,7 +20,7 @@ BASE = {
             "delta": "1e-5",
         }
     },
-    "public": {"web": {"reader": "glyphs", "count": 100, "shards": 2}},
+    "public": {"web": {"reader": "dead_leaves", "count": 100, "shards": 2}},
     "backbones": {"cnn": {"architecture": "small_cnn", "public": "web", "width": 8, "embedding": 16, "epochs": 1}},
     "fits": {"pca": {"public": "web", "extractor": "pixels", "dim": 8}},
     "features": {

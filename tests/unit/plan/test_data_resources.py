@@ -22,10 +22,10 @@ def test_sums_of_each_class_and_exact_ones_take_more(study, manifest):
 
 def test_drawn_images_take_memory_by_their_size_and_number(study):
     names = Names(source="web", split="train", shard="00000")
-    large = study_with(public__web={"reader": "glyphs", "count": 10_000_000, "shards": 2})
+    large = study_with(public__web={"reader": "dead_leaves", "count": 1_000_000, "shards": 2})
     assert data_resources.reading(large, names, Files()) - data_resources.reading(
         study, names, Files()
-    ) == pytest.approx(3e-6 * 28 * 28 * 10_000_000 / 2, abs=2)
+    ) == pytest.approx(3e-6 * 32 * 32 * 3 * (1_000_000 - 100) / 2, abs=2)
 
 
 def test_features_in_half_precision_are_worked_on_twice_as_large(study):

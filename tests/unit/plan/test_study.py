@@ -8,7 +8,10 @@ from dpstudy.core.errors import StudyError
 from dpstudy.plan.study import load_study
 from tests.unit.plan.conftest import BASE
 
-DIGITS = BASE | {"datasets": {"own": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}}}
+DIGITS = BASE | {
+    "datasets": {"own": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}},
+    "public": {"web": {"reader": "glyphs", "count": 100}},
+}
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dpstudy.core.errors import StudyError
-from dpstudy.schema.messages import check_known, explain, within_mapping
+from dpstudy.schema.messages import check_known, explain, within_shape
 
 CASES = [
     ({"type": "integer"}, "3", "at: '3' must be an integer; leave out the quotes"),
@@ -20,6 +20,7 @@ CASES = [
     ({"uniqueItems": True}, [1, 1], "at: [1, 1] names something twice"),
     ({"required": ["b"], "properties": {"b": {"description": "A size."}}}, {}, "at: the key 'b' is missing (A size)"),
     ({"additionalProperties": False, "properties": {"size": {}}}, {"sise": 1}, "at.sise: unknown key (did you mean 'size'?); allowed here: size"),
+    ({"additionalProperties": False, "properties": {"size": {}}}, {"b": 1, "sise": 1}, "at.b: unknown key, and so is at.sise; allowed here: size"),
     ({"anyOf": [{"const": "all"}, {"type": "integer", "minimum": 1}]}, "none", "at: 'none' is neither 'all' nor an integer of at least 1"),
     ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, {}, "at: give exactly one of 'a', 'b'"),
     ({"properties": {"list": {"items": {"minimum": 1}}}}, {"list": [1, 0]}, "at.list[1]: 0 must be at least 1"),
@@ -36,9 +37,23 @@ def test_a_violation_is_one_sentence(rules, content, sentence):
 def test_a_mapping_is_held_against_the_one_shape_that_is_a_mapping():
     rules = {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"size": {"minimum": 1}}}]}
     (error,) = Draft202012Validator(rules).iter_errors({"size": 0})
-    assert explain(within_mapping(error)) == "size: 0 must be at least 1"
+    assert explain(within_shape(error)) == "size: 0 must be at least 1"
     (error,) = Draft202012Validator(rules).iter_errors(3)
-    assert within_mapping(error) is error
+    assert within_shape(error) is error
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        ([0, 1], "at[0]: 0 must be a string; quote it"),
+        ([False, "yes"], "at[0]: False must be a string; quote it (YAML reads no, off, yes and on as false and true)"),
+        (["no", None], "at[1]: None must be a string"),
+    ],
+)
+def test_names_that_yaml_read_as_something_else_are_to_be_quoted(names, sentence):
+    rules = {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "integer"}]}
+    (error,) = Draft202012Validator(rules).iter_errors(names)
+    assert explain(within_shape(error), "at") == sentence
 
 
 def test_a_name_that_is_none_is_answered_with_those_that_there_are():

@@ -1,4 +1,4 @@
-"""Of the mistakes in a config the first, from the top, is said."""
+"""The mistakes in a config are all told, the outermost first."""
 
 import pytest
 
@@ -17,11 +17,14 @@ def test_what_fits_is_taken():
     [
         ({"seed": 1.0}, "at.seed: 1.0 must be an integer"),
         ({"seed": True}, "at.seed: True must be an integer"),
-        ({"part": {"size": 0}, "seed": "x"}, "at.seed: 'x' must be an integer"),
+        (
+            {"part": {"size": 0}, "seed": "x"},
+            "2 mistakes:\n  at.seed: 'x' must be an integer\n  at.part.size: 0 must be at least 1",
+        ),
         ({"part": {"size": 0}}, "at.part.size: 0 must be at least 1"),
     ],
 )
-def test_the_outermost_mistake_is_said(content, sentence):
+def test_every_mistake_is_said_the_outermost_first(content, sentence):
     with pytest.raises(StudyError) as caught:
         validate(content, RULES, "at")
     assert str(caught.value) == sentence

@@ -7,23 +7,24 @@ from typing import Any
 from dpstudy.config.black_box_options import check_black_box
 from dpstudy.config.cells import matching, unfold
 from dpstudy.config.dedup_options import check_dedup
-from dpstudy.config.locations import sources_of
 from dpstudy.config.narrowing import narrow, study_of
 from dpstudy.config.new_methods import check_method
-from dpstudy.config.origins import check_backbone, check_backbones, check_origin, check_start
+from dpstudy.config.origins import check_backbones, check_start
 from dpstudy.config.public_points import check_public_points
 from dpstudy.config.secure import check_budget, check_secure
+from dpstudy.config.shapes import check_shapes
 from dpstudy.config.size import check_size
+from dpstudy.config.source_options import check_features, check_fit, check_sources
 from dpstudy.config.space import check_grid, check_space, corners
 from dpstudy.config.tuned import check_tuned
-from dpstudy.core.errors import StudyError
+from dpstudy.core.errors import Mistakes, StudyError
 from dpstudy.core.suggest import suggestion
-from dpstudy.data.bands import check_entries
 from dpstudy.evaluation import metrics
 from dpstudy.evaluation.on_training import check_on_training
 from dpstudy.schema.messages import check_known as _known
 from dpstudy.schema.methods import hyperparameters, method_names, method_schema
 from dpstudy.schema.reading import fill_defaults, schema
+from dpstudy.schema.spelling import as_numbers
 from dpstudy.schema.validating import validate
 from dpstudy.tables.specs import check_specs, fill_specs
 
@@ -32,42 +33,82 @@ def load(raw: dict) -> dict:
     """A checked copy of the config `raw`, with defaults.
 
     Raises:
-        StudyError: the first mistake: the key, what is wrong with it, what is allowed.
+        StudyError: the mistakes: of each the key, what is wrong with it, what is allowed.
     """
     check_size(raw)
-    config = _text_keys(raw)
-    validate(config, schema("config"))
+    config = as_numbers(_text_keys(raw), schema("config"))
+    mistakes = Mistakes()
+    with mistakes.kept():
+        validate(config, schema("config"))
+    entries = config.get("methods") if isinstance(config, dict) else None
+    entries = entries if isinstance(entries, dict) else {}
+    for name, entry in entries.items():
+        if isinstance(entry, dict) and isinstance(entry.get("method"), str):
+            with mistakes.kept():
+                entries[name] = _filled(entry, f"methods.{name}")
+    mistakes.tell()
     for features in config["features"].values():
         if features["extractor"] == "timm":
             features.setdefault("scaling", "model")
     fill_defaults(config, schema("config"), schema("config"))
     for number, name in enumerate(config["evaluation"]["metrics"]):
-        _known(f"evaluation.metrics[{number}]", name, metrics.names(), "metric")
-    fill_specs(config)
-    known = method_names()
-    for name, entry in config["methods"].items():
-        if entry["method"] not in known:
-            close = suggestion(entry["method"], known)
-            raise StudyError(
-                f"methods.{name}.method: unknown method {entry['method']!r}{close}; there are {', '.join(known)}"
-            )
-        check_method(entry["method"])
-        fill_defaults(entry, method_schema(entry["method"]), method_schema(entry["method"]))
-        _validate_entry(entry, f"methods.{name}")
-    _check_sources(config)
-    _check_references(config)
-    check_dedup(config)
-    _check_numbers(config)
-    _check_overrides(config)
-    check_budget(config)
-    if not unfold(config):
-        raise StudyError("the study has no cell: no method entry reads what any feature set offers")
-    check_public_points(config)
-    check_black_box(config)
-    check_on_training(config)
+        with mistakes.kept():
+            _known(f"evaluation.metrics[{number}]", name, metrics.names(), "metric")
+    with mistakes.kept():
+        fill_specs(config)
+    _read_overrides(config)
+    check_sources(config, mistakes)
+    _check_references(config, mistakes)
+    mistakes.tell()
+    for group in (
+        (check_secure, check_dedup, _check_specs, _check_overrides),
+        (check_budget, _check_cells, check_shapes, check_public_points, check_black_box, check_on_training),
+    ):
+        for check in group:
+            with mistakes.kept():
+                check(config)
+        mistakes.tell()
     for kind in ("datasets", "public", "backbones", "fits", "features", "methods"):
         config[kind] = {name: _sorted(entry) for name, entry in config[kind].items()}
     return narrow(config)
+
+
+def _filled(entry: dict, place: str) -> dict:
+    """A method entry with its method's defaults, held against its schema."""
+    known = method_names()
+    if entry["method"] not in known:
+        close = suggestion(entry["method"], known)
+        raise StudyError(f"{place}.method: unknown method {entry['method']!r}{close}; there are {', '.join(known)}")
+    check_method(entry["method"])
+    rules = method_schema(entry["method"])
+    entry = _numbers(entry, rules)
+    fill_defaults(entry, rules, rules)
+    _validate_entry(entry, place)
+    return entry
+
+
+def _read_overrides(config: dict) -> None:
+    """Numbers, and choices, of overrides as the methods want them to which they apply."""
+    for override in config["overrides"]:
+        for name in config["methods"].keys() & (matching(override["match"], "entry") or config["methods"]):
+            rules = method_schema(config["methods"][name]["method"])
+            override["set"] = _numbers(override["set"], {"properties": rules["properties"]})
+
+
+def _check_cells(config: dict) -> None:
+    if not unfold(config):
+        raise StudyError("the study has no cell: no method entry reads what any feature set offers")
+
+
+def _numbers(options: dict, rules: dict) -> dict:
+    """Hyper-parameters, and the choices of a search over them, as numbers where the method wants numbers."""
+    options = as_numbers(options, rules)
+    tuning = options.get("tuning")
+    space = tuning.get("space") if isinstance(tuning, dict) else None
+    for name, axis in space.items() if isinstance(space, dict) else ():
+        if name in rules["properties"] and isinstance(axis, dict) and isinstance(axis.get("choices"), list):
+            axis["choices"] = as_numbers(axis["choices"], {"items": rules["properties"][name]})
+    return options
 
 
 def _text_keys(value: Any) -> Any:
@@ -107,53 +148,22 @@ def _validate_entry(entry: dict, place: str) -> None:
         validate(fixed | corner, rules, f"{place} (as tuned)")
 
 
-def _check_sources(config: dict) -> None:
-    """Each data set's keys are those that its reader takes."""
-    taken = schema("config")["$defs"]["source"]["x-readers"]
-    own = {key for keys in taken.values() for key in keys}
-    for place, entry in sources_of(config):
-        reader = entry["reader"]
-        if reader == "image_table" and "table" not in entry:
-            raise StudyError(f"{place}: the key 'table' is missing; it names a CSV or parquet file in `location`")
-        for key in entry:
-            if key in own and key not in taken[reader]:
-                takes = ", ".join(taken[reader]) or "none of its own"
-                raise StudyError(f"{place}.{key}: the reader {reader!r} does not take this key; it takes {takes}")
-        if "location" in taken[reader] and "location" not in entry:
-            raise StudyError(
-                f"{place}: the key 'location' is missing; reader {reader!r} needs a folder under data_root"
-            )
-    check_secure(config)
-
-
-def _check_references(config: dict) -> None:
-    for name in config["public"]:
-        if name in config["datasets"]:
-            raise StudyError(f"public.{name}: a private data set has that name; choose another")
-        plant = config["public"][name].get("plant")
-        if plant:
-            _known(f"public.{name}.plant.dataset", plant["dataset"], config["datasets"], "data set")
-    check_backbones(config)
+def _check_references(config: dict, mistakes: Mistakes) -> None:
+    """What names something else names what is there."""
+    for name, public in config["public"].items():
+        with mistakes.kept():
+            if name in config["datasets"]:
+                raise StudyError(f"public.{name}: a private data set has that name; choose another")
+            if plant := public.get("plant"):
+                _known(f"public.{name}.plant.dataset", plant["dataset"], config["datasets"], "data set")
+    with mistakes.kept():
+        check_backbones(config)
     for name, fit in config["fits"].items():
-        _known(f"fits.{name}.public", fit["public"], config["public"], "public data set")
-        taken = schema("config")["$defs"]["features"]["x-extractors"][fit["extractor"]]
-        for key in ("mirror", "root", "deskew"):
-            if key in fit and key not in taken:
-                raise StudyError(f"fits.{name}.{key}: the extractor {fit['extractor']!r} does not take this key")
-        check_backbone(f"fits.{name}", fit, config)
+        with mistakes.kept():
+            check_fit(f"fits.{name}", fit, config)
     for name, features in config["features"].items():
-        _check_extractor(f"features.{name}", features)
-        check_backbone(f"features.{name}", features, config)
-        if features.get("weights", "random") != "random":
-            check_origin(f"features.{name}", features, config)
-        if "fit" in features:
-            _known(f"features.{name}.fit", features["fit"], config["fits"], "fit")
-            for key in ("extractor", "scaling", "backbone", "mirror", "root", "deskew"):
-                if (features.get(key) or None) != (config["fits"][features["fit"]].get(key) or None):  # false: absent
-                    raise StudyError(
-                        f"features.{name}.{key}: {features.get(key)!r}, but the fit {features['fit']!r} was made with "
-                        f"{config['fits'][features['fit']].get(key)!r}; they must be the same"
-                    )
+        with mistakes.kept():
+            check_features(f"features.{name}", features, config)
     for number, block in enumerate(config.get("cells", [])):
         for key, allowed, what in (
             ("datasets", config["datasets"], "data set"),
@@ -162,81 +172,23 @@ def _check_references(config: dict) -> None:
             ("epsilons", config["epsilons"], "epsilon"),
         ):
             for name in block.get(key, []):
-                _known(f"cells[{number}].{key}", name, allowed, what)
+                with mistakes.kept():
+                    _known(f"cells[{number}].{key}", name, allowed, what)
     for name in config["audit"]["entries"]:
-        _known("audit.entries", name, config["methods"], "entry")
-        if config["methods"][name].get("tuning", {}).get("pay", "nothing") != "nothing":
-            raise StudyError(
-                f"audit.entries: {name!r} chooses its hyper-parameters in each training, and no attack plays that; "
-                "name an entry of the same method with fixed ones"
-            )
+        with mistakes.kept():
+            _known("audit.entries", name, config["methods"], "entry")
+            if config["methods"][name].get("tuning", {}).get("pay", "nothing") != "nothing":
+                raise StudyError(
+                    f"audit.entries: {name!r} chooses its hyper-parameters in each training, and no attack plays that; "
+                    "name an entry of the same method with fixed ones"
+                )
     for epsilon in config["audit"].get("epsilons", []):
-        _known("audit.epsilons", epsilon, config["epsilons"], "epsilon")
+        with mistakes.kept():
+            _known("audit.epsilons", epsilon, config["epsilons"], "epsilon")
+
+
+def _check_specs(config: dict) -> None:
     check_specs(study_of(config))
-
-
-def _check_extractor(place: str, options: dict) -> None:
-    """Each feature set's keys are those that its extractor takes."""
-    extractor, rules = options["extractor"], schema("config")["$defs"]["features"]
-    own = {key for keys in rules["x-extractors"].values() for key in keys}
-    for key in options:
-        if key in own and key not in rules["x-extractors"][extractor]:
-            raise StudyError(f"{place}.{key}: the extractor {extractor!r} does not take this key")
-    for key in rules["x-required"].get(extractor, []):
-        if key not in options:
-            raise StudyError(f"{place}: the extractor {extractor!r} needs the key {key!r}")
-    if extractor == "images":
-        for key, only in (("normalise", "none"), ("fit", None), ("dtype", "float32")):
-            if options.get(key, only) != only:
-                raise StudyError(f"{place}.{key}: the extractor 'images' leaves images as they are; leave it out")
-        if options["scaling"] == "opponent":
-            raise StudyError(
-                f"{place}.scaling: the extractor 'images' takes unit, symmetric, imagenet or cifar; or use pixels"
-            )
-    if options["scaling"] == "model" and extractor != "timm":
-        raise StudyError(
-            f"{place}.scaling: 'model' is for the extractor 'timm'; choose unit, symmetric, imagenet or cifar"
-        )
-    drawn = options.get("weights") == "random"
-    for key in ("sha256", "trained_on") if drawn else ("seed",) if extractor == "timm" else ():
-        if key in options:
-            raise StudyError(f"{place}.{key}: does not go with weights {options['weights']!r}; leave it out")
-
-
-def _check_numbers(config: dict) -> None:
-    for name, dataset in config["datasets"].items():
-        if not 0 < _number(dataset["delta"]) < 1:
-            raise StudyError(f"datasets.{name}.delta: {dataset['delta']!r} must lie between 0 and 1")
-        splits = dataset["splits"]
-        if splits.get("test", 0) + splits["validation"] + splits.get("left_out", 0) >= 1:
-            raise StudyError(f"datasets.{name}.splits: test, validation and left_out leave nothing to train on")
-        if "left_out" in splits and "records" in splits:
-            raise StudyError(f"datasets.{name}.splits: give either 'left_out', a fraction, or 'records', a number")
-        _check_unit(f"datasets.{name}", dataset)
-        check_entries(dataset.get("group_columns", []), f"datasets.{name}.group_columns")
-
-
-def _check_unit(place: str, dataset: dict) -> None:
-    if dataset["unit"] != "subject":
-        if "per_subject" in dataset:
-            raise StudyError(f"{place}.per_subject: is for unit: subject; leave it out")
-        return
-    dataset.setdefault("per_subject", 1)
-    if dataset["reader"] == "image_table" and "subject_column" not in dataset:
-        raise StudyError(f"{place}: the key 'subject_column' is missing; unit: subject needs to know whose each row is")
-    for key, there in (("splits.records", "records" in dataset["splits"]), ("extra", "extra" in dataset)):
-        if there:
-            raise StudyError(
-                f"{place}.{key}: does not go with unit: subject, whose records would push others out or belong to "
-                "nobody; leave it out"
-            )
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
 
 
 def _check_overrides(config: dict) -> None:

@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from dpstudy.config.locations import data_root
+from dpstudy.config.shapes import told_shape
 from dpstudy.data.names import may_be_numbered
 from dpstudy.data.own import own_sources
 from dpstudy.data.own_names import BLOCK_BYTES
@@ -81,10 +82,11 @@ def reading(study: dict, wildcards: Any, input: Any) -> int:
         return 235  # scikit-learn, which has them
     if "count" not in options:
         return int(120 + 3e-6 * CIFAR_PIXELS / options["shards"])
-    height, width = options.get("size", [28, 28])
     planted = "plant" in options and wildcards.split == "train" and int(wildcards.shard) == options["shards"] - 1
     least = (205 if options["reader"] == "glyphs" else 115) + 60 * planted
-    return int(least + 3e-6 * options["count"] * height * width * options.get("channels", 1) / options["shards"])
+    return int(
+        least + 3e-6 * options["count"] * math.prod(length or 1 for length in told_shape(options)) / options["shards"]
+    )
 
 
 def extraction(study: dict, wildcards: Any, input: Any) -> int:

@@ -1,24 +1,38 @@
 """The study that a run is about: its config loaded, and all that it names looked for."""
 
+from collections.abc import Iterable
+from pathlib import Path
+
 from dpstudy.config.loading import load
 from dpstudy.config.locations import check_locations
+from dpstudy.core.errors import Mistakes
 from dpstudy.core.job import keep_to_owner
 from dpstudy.data.own import is_confidential
 from dpstudy.plan import paths
 from dpstudy.plan.code import check_modules
 from dpstudy.plan.internals import RECORDS
 from dpstudy.plan.resources import gpus
+from dpstudy.schema.spelling import check_keys
 
 
-def load_study(raw: dict) -> dict:
+def load_study(raw: dict, files: Iterable[str | Path] = ()) -> dict:
     """The study that a config describes; of a confidential one, what it makes is for its owner's eyes from now on.
+
+    Args:
+        raw: what the files hold, and what the command line changed of it.
+        files: where it was read.
 
     Raises:
         StudyError: the first mistake in the config, or data or code that is missing.
     """
+    for file in files:
+        check_keys(file)
     study = load(raw)
-    check_locations(study)
-    check_modules(study)
+    mistakes = Mistakes()
+    for check in (check_locations, check_modules):
+        with mistakes.kept():
+            check(study)
+    mistakes.tell()
     gpus()
     if is_confidential(study):
         keep_to_owner(paths.RESULTS, ".snakemake", RECORDS)

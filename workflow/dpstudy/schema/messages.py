@@ -16,6 +16,7 @@ _TYPES = {
     "integer": "an integer",
     "boolean": "true or false",
 }
+UNKNOWN = ("additionalProperties", "unevaluatedProperties")  # what refuses a key
 _BOUNDS = {
     "minimum": "at least",
     "exclusiveMinimum": "more than",
@@ -26,8 +27,8 @@ _BOUNDS = {
 
 def explain(error: ValidationError, prefix: str = "") -> str:
     """One sentence for one violation; `prefix` is where the checked document stands in the config."""
-    place = ".".join(part for part in (prefix, _place(error.absolute_path)) if part)
-    if error.validator in ("additionalProperties", "unevaluatedProperties"):
+    place = ".".join(part for part in (prefix, _place(error.absolute_path)) if part).replace(".[", "[")
+    if error.validator in UNKNOWN:
         return _unknown_key(error, place)
     place = place or "the config"
     if error.validator == "required" and (found := re.match(r"'(.+?)' is a required property", error.message)):
@@ -64,9 +65,9 @@ def explain(error: ValidationError, prefix: str = "") -> str:
     return f"{place}: {error.message}"
 
 
-def within_mapping(error: ValidationError) -> ValidationError:
-    """Of a mapping that fits no shape of an anyOf with one mapping among them: what is wrong with it as that one."""
-    if error.validator != "anyOf" or not isinstance(error.instance, dict):
+def within_shape(error: ValidationError) -> ValidationError:
+    """Of a mapping or list that fits no shape of an anyOf with one such among them: what is wrong as that one."""
+    if error.validator != "anyOf" or not isinstance(error.instance, dict | list):
         return error
     by_option: dict[object, list[ValidationError]] = {}
     for found in error.context:
@@ -103,8 +104,10 @@ def _unknown_key(error: ValidationError, place: str) -> str:
         allowed |= set(schema("config")["$defs"][error.schema["$ref"].split("/")[-1]]["properties"])
     unknown = [key for key in sorted(error.instance) if key not in allowed] or sorted(error.instance)
     name = next((key for key in unknown if repr(key) in error.message), unknown[0])
-    where = f"{place}.{_shown(name)}" if place else _shown(name)
-    return f"{where}: unknown key{suggestion(name, allowed)}; allowed here: {', '.join(sorted(allowed))}"
+    places = [f"{place}.{_shown(key)}" if place else _shown(key) for key in (name, *unknown) if key in unknown]
+    others = [where for where in dict.fromkeys(places[1:]) if where != places[0] and error.validator[:3] == "add"]
+    more = f", and so {'is' if len(others) == 1 else 'are'} {', '.join(others)}" if others else ""
+    return f"{places[0]}: unknown key{suggestion(name, allowed)}{more}; allowed here: {', '.join(sorted(allowed))}"
 
 
 def check_known(place: str, name: str, allowed: Iterable[str], what: str) -> None:
@@ -121,10 +124,11 @@ def check_known(place: str, name: str, allowed: Iterable[str], what: str) -> Non
 def _about_quotes(error: ValidationError) -> str:
     """What to do about text where a number is wanted, or the other way round."""
     if error.validator_value == "string" and isinstance(error.instance, int | float):
-        return "; quote it"
+        truth = " (YAML reads no, off, yes and on as false and true)" if isinstance(error.instance, bool) else ""
+        return f"; quote it{truth}"
     text = error.instance if isinstance(error.instance, str) else ""
     if error.validator_value in ("integer", "number") and re.fullmatch(r"-?\d+(\.\d*)?", text):
-        return "; leave out the quotes (lists in --config hold text: use a config file)"
+        return "; leave out the quotes"
     return ""
 
 

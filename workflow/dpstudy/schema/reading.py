@@ -10,7 +10,11 @@ from dpstudy.core.errors import StudyError
 
 FOLDER = Path(__file__).parents[2] / "schemas"
 _LONGEST = 1000  # characters of a message, which repeats what is wrong
-_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # what yaml.safe_load reads with, in C where it is there
+
+
+def safe_loader() -> type:
+    """What yaml.safe_load reads with, in C where it is there."""
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @functools.cache
@@ -18,7 +22,7 @@ def schema(name: str) -> dict:
     """The schema workflow/schemas/{name}.schema.yaml; readers and extractors are those whose keys it lists."""
     path = FOLDER / f"{name}.schema.yaml"
     try:
-        content = _SafeLoader(path.read_text(encoding="utf-8")).get_single_data()
+        content = safe_loader()(path.read_text(encoding="utf-8")).get_single_data()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f": line {mark.line + 1}" if mark else ""

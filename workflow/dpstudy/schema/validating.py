@@ -1,32 +1,44 @@
-"""Configs held against schemas, of which the first mistake is said."""
+"""Configs held against schemas, whose mistakes are all told."""
 
 import functools
+from typing import TYPE_CHECKING
 
-from dpstudy.core.errors import StudyError
-from dpstudy.schema.messages import explain, within_mapping
+from dpstudy.core.errors import Mistakes, StudyError
+from dpstudy.schema.messages import UNKNOWN, explain, within_shape
 from dpstudy.schema.methods import method_names, method_schema
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 
 def validate(content: dict, rules: dict, prefix: str = "") -> None:
     """Hold a config, or a part of it that stands at `prefix`, against the schema `rules`.
 
     Raises:
-        StudyError: the first mistake: the key, what is wrong with it, what is allowed.
+        StudyError: each mistake, the outermost first: the key, what is wrong with it, what is allowed.
     """
     from jsonschema.exceptions import best_match
 
-    errors = list(_validator()(rules).iter_errors(content))
-    if not errors:
-        return
-    error = min(errors, key=lambda found: (len(found.absolute_path), [str(part) for part in found.absolute_path]))
-    error = within_mapping(error)
-    if error.validator not in ("anyOf", "enum"):
-        error = best_match([error])
-    raise StudyError(explain(error, prefix))
+    mistakes = Mistakes()
+    errors = list(validator()(rules).iter_errors(content))
+    unknown = [found.absolute_path for found in errors if found.validator in UNKNOWN]
+    for error in sorted(errors, key=_outermost_first):
+        if error.validator == "required" and error.absolute_path in unknown:
+            continue  # most often the same mistake: a key that is spelled otherwise
+        with mistakes.kept():
+            error = within_shape(error)
+            if error.validator not in ("anyOf", "enum"):
+                error = best_match([error])
+            raise StudyError(explain(error, prefix))
+    mistakes.tell()
+
+
+def _outermost_first(error: "ValidationError") -> tuple[int, list[str]]:
+    return len(error.absolute_path), [str(part) for part in error.absolute_path]
 
 
 @functools.cache
-def _validator() -> type:
+def validator() -> type:
     """JSON schema, but 1.0 is no integer: a seed of 1.0 would name folders that nobody looks for."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend

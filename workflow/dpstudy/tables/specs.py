@@ -1,11 +1,12 @@
 """Specs of tables and figures, filled in and held against what their styles say, before anything runs."""
 
-from dpstudy.core.errors import StudyError
+from dpstudy.core.errors import Mistakes, StudyError
 from dpstudy.schema.reading import fill_defaults
+from dpstudy.schema.spelling import as_numbers
 from dpstudy.schema.validating import validate
 from dpstudy.tables.checks import check_selected
 from dpstudy.tables.keys import COMMON, rules
-from dpstudy.tables.style import Study
+from dpstudy.tables.style import Study, Style
 from dpstudy.tables.styles import names, style_of
 
 KINDS = ("tables", "figures")
@@ -15,40 +16,49 @@ def fill_specs(config: dict) -> None:
     """Hold every spec of a config against the keys of its style, and fill in their defaults.
 
     Raises:
-        StudyError: the first mistake: the key, what is wrong with it, what is allowed.
+        StudyError: the mistakes: the key, what is wrong with it, what is allowed.
     """
+    mistakes = Mistakes()
     for kind in KINDS:
         for name, spec in config[kind].items():
-            place = f"{kind}.{name}"
-            style = style_of(kind, spec, place)
-            for key in spec:
-                if key not in COMMON[kind] | dict(style.keys) and any(
-                    key in style_of(kind, {"style": other}).keys for other in names(kind)
-                ):
-                    takes = ", ".join(style.keys) or "none of its own"
-                    raise StudyError(
-                        f"{place}.{key}: the style {spec['style']!r} does not take this key; it takes {takes}"
-                    )
-            shape = rules(kind, style.keys)
-            validate(spec, shape, place)
-            for key in style.needs:
-                if key not in spec:
-                    raise StudyError(f"{place}: the key {key!r} is missing; the style {spec['style']!r} needs it")
-            fill_defaults(spec, shape, shape)
+            with mistakes.kept():
+                _fill(kind, spec, f"{kind}.{name}")
+    mistakes.tell()
+
+
+def _fill(kind: str, spec: dict, place: str) -> None:
+    style = style_of(kind, spec, place)
+    for key in spec:
+        if key not in COMMON[kind] | dict(style.keys) and any(
+            key in style_of(kind, {"style": other}).keys for other in names(kind)
+        ):
+            takes = ", ".join(style.keys) or "none of its own"
+            raise StudyError(f"{place}.{key}: the style {spec['style']!r} does not take this key; it takes {takes}")
+    shape = rules(kind, style.keys)
+    spec |= as_numbers(spec, shape)
+    validate(spec, shape, place)
+    for key in style.needs:
+        if key not in spec:
+            raise StudyError(f"{place}: the key {key!r} is missing; the style {spec['style']!r} needs it")
+    fill_defaults(spec, shape, shape)
 
 
 def check_specs(study: Study) -> None:
     """Check the specs of a study: names that exist, cells that are there, published numbers that can be told.
 
     Raises:
-        StudyError: the first mistake.
+        StudyError: the mistakes.
     """
+    mistakes = Mistakes()
     for kind in KINDS:
         for name, spec in study.config[kind].items():
-            place, style = f"{kind}.{name}", style_of(kind, spec)
-            if place == "tables.all":
-                raise StudyError(
-                    f"{place}: results/tables/all.tex is the document with every table; choose another name"
-                )
-            check_selected(place, spec, style, study)
-            style.check(place, spec, study)
+            with mistakes.kept():
+                _check(f"{kind}.{name}", spec, style_of(kind, spec), study)
+    mistakes.tell()
+
+
+def _check(place: str, spec: dict, style: Style, study: Study) -> None:
+    if place == "tables.all":
+        raise StudyError(f"{place}: results/tables/all.tex is the document with every table; choose another name")
+    check_selected(place, spec, style, study)
+    style.check(place, spec, study)

@@ -1,0 +1,61 @@
+"""Shapes of images, as far as the config tells them: what does not fit together is said before a pixel is decoded."""
+
+from dpstudy.config.cells import unfold
+from dpstudy.core.errors import Mistakes, StudyError
+from dpstudy.schema.reading import schema
+
+Shape = tuple[int | None, int | None, int | None]  # (H, W, C); None: only the files know
+
+
+def told_shape(source: dict) -> Shape:
+    """What the config, or the reader's format, tells of a data set's images."""
+    height, width, channels = schema("config")["$defs"]["source"]["x-shapes"].get(source["reader"], [None] * 3)
+    height, width = source.get("size") or source.get("tile") or (height, width)
+    return height, width, source.get("channels", channels)
+
+
+def check_shapes(config: dict) -> None:
+    """Refuse data sets that are enlarged by, or described by what was fitted or trained on, images of another shape.
+
+    Raises:
+        StudyError: names the two, each with its shape.
+    """
+    mistakes = Mistakes()
+    for name, dataset in config["datasets"].items():
+        with mistakes.kept():
+            if "extra" in dataset:
+                _check(f"datasets.{name}.extra", "this data set", dataset["extra"], name, dataset)
+    for name, features in dict.fromkeys((cell.dataset, cell.features) for cell in unfold(config)):
+        with mistakes.kept():
+            _check_features(name, features, config)
+    mistakes.tell()
+
+
+def _check_features(dataset: str, name: str, config: dict) -> None:
+    features, source = config["features"][name], config["datasets"][dataset]
+    if "fit" in features:
+        public = config["fits"][features["fit"]]["public"]
+        _check(f"features.{name}.fit", f"the public set {public!r}", config["public"][public], dataset, source)
+    elif "backbone" in features:
+        backbone = config["backbones"][features["backbone"]]
+        public = backbone["public"]
+        resized = "size" in backbone or features.get("size", "native") != "native" or "crop" in features
+        place = f"features.{name}.backbone"
+        _check(place, f"the public set {public!r}", config["public"][public], dataset, source, resized)
+
+
+def _check(place: str, what: str, made_of: dict, dataset: str, source: dict, resized: bool = False) -> None:
+    """`resized`: heights and widths do not matter, and a grey image may be one of three equal channels."""
+    known, given = told_shape(made_of), told_shape(source)
+    differ = [axis for axis in range(3) if None not in (known[axis], given[axis]) and known[axis] != given[axis]]
+    if resized:
+        differ = [axis for axis in differ if axis == 2 and given[2] != 1]
+    if differ:
+        raise StudyError(
+            f"{place}: the images (height, width, channels) of {what} are {_said(known)}, those of the data set "
+            f"{dataset!r} {_said(given)}; give one of them the `size` and `channels` of the other"
+        )
+
+
+def _said(shape: Shape) -> str:
+    return " x ".join("any" if length is None else str(length) for length in shape)

@@ -1,0 +1,131 @@
+"""The keys of data sets, fits and feature sets: those that their reader or extractor takes, and numbers that can be."""
+
+import math
+
+from dpstudy.config.locations import sources_of
+from dpstudy.config.origins import check_backbone, check_origin
+from dpstudy.core.errors import Mistakes, StudyError
+from dpstudy.data.bands import check_entries
+from dpstudy.schema.messages import check_known
+from dpstudy.schema.reading import schema
+
+
+def check_sources(config: dict, mistakes: Mistakes) -> None:
+    """Each data set's keys are those that its reader takes, and its numbers leave something to train on."""
+    for place, entry in sources_of(config):
+        with mistakes.kept():
+            _check_reader(place, entry)
+    for name, dataset in config["datasets"].items():
+        with mistakes.kept():
+            _check_numbers(f"datasets.{name}", dataset)
+
+
+def _check_reader(place: str, entry: dict) -> None:
+    taken = schema("config")["$defs"]["source"]["x-readers"]
+    own = {key for keys in taken.values() for key in keys}
+    reader = entry["reader"]
+    if reader == "image_table" and "table" not in entry:
+        raise StudyError(f"{place}: the key 'table' is missing; it names a CSV or parquet file in `location`")
+    for key in entry:
+        if key in own and key not in taken[reader]:
+            takes = ", ".join(taken[reader]) or "none of its own"
+            raise StudyError(f"{place}.{key}: the reader {reader!r} does not take this key; it takes {takes}")
+    if "location" in taken[reader] and "location" not in entry:
+        raise StudyError(f"{place}: the key 'location' is missing; reader {reader!r} needs a folder under data_root")
+
+
+def _check_numbers(place: str, dataset: dict) -> None:
+    if not 0 < _number(dataset["delta"]) < 1:
+        raise StudyError(f"{place}.delta: {dataset['delta']!r} must lie between 0 and 1")
+    splits = dataset["splits"]
+    if splits.get("test", 0) + splits["validation"] + splits.get("left_out", 0) >= 1:
+        raise StudyError(f"{place}.splits: test, validation and left_out leave nothing to train on")
+    if "left_out" in splits and "records" in splits:
+        raise StudyError(f"{place}.splits: give either 'left_out', a fraction, or 'records', a number")
+    _check_unit(place, dataset)
+    check_entries(dataset.get("group_columns", []), f"{place}.group_columns")
+
+
+def _check_unit(place: str, dataset: dict) -> None:
+    if dataset["unit"] != "subject":
+        if "per_subject" in dataset:
+            raise StudyError(f"{place}.per_subject: is for unit: subject; leave it out")
+        return
+    dataset.setdefault("per_subject", 1)
+    if dataset["reader"] == "image_table" and "subject_column" not in dataset:
+        raise StudyError(f"{place}: the key 'subject_column' is missing; unit: subject needs to know whose each row is")
+    for key, there in (("splits.records", "records" in dataset["splits"]), ("extra", "extra" in dataset)):
+        if there:
+            raise StudyError(
+                f"{place}.{key}: does not go with unit: subject, whose records would push others out or belong to "
+                "nobody; leave it out"
+            )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def check_fit(place: str, fit: dict, config: dict) -> None:
+    """A projection's keys are those that its extractor takes, and what it names is there.
+
+    Raises:
+        StudyError: names the key.
+    """
+    check_known(f"{place}.public", fit["public"], config["public"], "public data set")
+    taken = schema("config")["$defs"]["features"]["x-extractors"][fit["extractor"]]
+    for key in ("mirror", "root", "deskew"):
+        if key in fit and key not in taken:
+            raise StudyError(f"{place}.{key}: the extractor {fit['extractor']!r} does not take this key")
+    check_backbone(place, fit, config)
+
+
+def check_features(place: str, features: dict, config: dict) -> None:
+    """A feature set's keys are those that its extractor takes, and what it names is there and was made alike.
+
+    Raises:
+        StudyError: names the key.
+    """
+    _check_extractor(place, features)
+    check_backbone(place, features, config)
+    if features.get("weights", "random") != "random":
+        check_origin(place, features, config)
+    if "fit" in features:
+        check_known(f"{place}.fit", features["fit"], config["fits"], "fit")
+        for key in ("extractor", "scaling", "backbone", "mirror", "root", "deskew"):
+            if (features.get(key) or None) != (config["fits"][features["fit"]].get(key) or None):  # false: absent
+                raise StudyError(
+                    f"{place}.{key}: {features.get(key)!r}, but the fit {features['fit']!r} was made with "
+                    f"{config['fits'][features['fit']].get(key)!r}; they must be the same"
+                )
+
+
+def _check_extractor(place: str, options: dict) -> None:
+    """Each feature set's keys are those that its extractor takes."""
+    extractor, rules = options["extractor"], schema("config")["$defs"]["features"]
+    own = {key for keys in rules["x-extractors"].values() for key in keys}
+    for key in options:
+        if key in own and key not in rules["x-extractors"][extractor]:
+            raise StudyError(f"{place}.{key}: the extractor {extractor!r} does not take this key")
+    for key in rules["x-required"].get(extractor, []):
+        if key not in options:
+            raise StudyError(f"{place}: the extractor {extractor!r} needs the key {key!r}")
+    if extractor == "images":
+        for key, only in (("normalise", "none"), ("fit", None), ("dtype", "float32")):
+            if options.get(key, only) != only:
+                raise StudyError(f"{place}.{key}: the extractor 'images' leaves images as they are; leave it out")
+        if options["scaling"] == "opponent":
+            raise StudyError(
+                f"{place}.scaling: the extractor 'images' takes unit, symmetric, imagenet or cifar; or use pixels"
+            )
+    if options["scaling"] == "model" and extractor != "timm":
+        raise StudyError(
+            f"{place}.scaling: 'model' is for the extractor 'timm'; choose unit, symmetric, imagenet or cifar"
+        )
+    drawn = options.get("weights") == "random"
+    for key in ("sha256", "trained_on") if drawn else ("seed",) if extractor == "timm" else ():
+        if key in options:
+            raise StudyError(f"{place}.{key}: does not go with weights {options['weights']!r}; leave it out")
