@@ -1,5 +1,6 @@
 """The pages: links lead somewhere, studies that are named exist, and messages are those of the source."""
 
+import argparse
 import ast
 import hashlib
 import pickle
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from dpstudy.data.readers import open_reader
+from dpstudy.features import open_extractor
 from dpstudy.report.claims import REFERENCES
 
 ROOT = Path(__file__).parents[3]
@@ -107,6 +109,30 @@ def test_the_lines_without_the_workflow_run():
 def test_pieces_of_configs_are_mappings(path):
     for block in blocks(path, "yaml"):
         assert isinstance(yaml.safe_load(block), dict), block
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_the_lines_that_convert_a_checkpoint_take_what_timm_s_training_script_writes(tmp_path, monkeypatch, wrapped):
+    import timm
+    import torch
+    from timm.utils import CheckpointSaver
+
+    network = timm.create_model("test_resnet", num_classes=3)
+    held = torch.nn.DataParallel(network) if wrapped else network
+    saver = CheckpointSaver(
+        held,
+        torch.optim.SGD(held.parameters(), lr=0.1),
+        argparse.Namespace(model="test_resnet", lr=0.1),
+        checkpoint_dir=str(tmp_path),
+        unwrap_fn=lambda model: model,
+    )
+    saver.save_checkpoint(3, metric=71.5)
+    monkeypatch.chdir(tmp_path)
+    (program,) = [block for block in blocks(ROOT / "docs/features.md", "python") if "model_best.pth.tar" in block]
+    exec(program, {})
+    options = {"extractor": "timm", "model": "test_resnet", "weights": "model.safetensors", "scaling": "model"}
+    extractor = open_extractor(options | {"size": "native"}, data_root=tmp_path)
+    assert extractor(np.zeros((1, 32, 32, 3), np.uint8)).shape == (1, 96)
 
 
 def test_the_lines_that_cut_cifar100_take_turns_by_the_hashes_of_names(tmp_path, monkeypatch):

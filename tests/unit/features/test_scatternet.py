@@ -60,5 +60,5 @@ def test_scatternet_refuses_an_empty_batch_and_tiny_images():
     extractor = open_extractor({"extractor": "scatternet"})
     with pytest.raises(StudyError, match="empty batch"):
         extractor(np.empty((0, 28, 28, 1), np.uint8))
-    with pytest.raises(StudyError, match="at least 4 pixels"):
+    with pytest.raises(StudyError, match="at least 5 pixels"):
         extractor.shape((3, 28, 1))

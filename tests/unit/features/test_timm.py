@@ -134,7 +134,7 @@ def test_a_classifier_and_counters_of_batches_are_not_needed(weights):
         (lambda s: s.pop("conv1.0.weight"), r"1 missing \(conv1.0.weight\); mend"),
         (lambda s: s.update(extra=torch.ones(2)), r"1 unexpected \(extra\)"),
         (lambda s: s.update({"bn1.bias": torch.ones(3)}), r"1 of another shape \(bn1.bias\)"),
-        (lambda s: [s.update({f"module.{k}": s.pop(k)}) for k in list(s)], r"missing \(.*, \.\.\.\), \d+ unexpected"),
+        (lambda s: [s.update({f"net.{k}": s.pop(k)}) for k in list(s)], r"missing \(.*, \.\.\.\), \d+ unexpected"),
     ],
 )
 def test_tensors_that_do_not_fit_are_named_in_one_sentence(weights, change, words):

@@ -8,8 +8,10 @@ import torch
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import sha256, write_tensors
+from dpstudy.features.weights import read_shapes
 from dpstudy.methods import network_dpsgd, schedule
 from dpstudy.methods.network_dpsgd import Parameters
+from dpstudy.methods.network_start import begin, check_start, read_start
 from dpstudy.methods.problem import Problem
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
@@ -116,3 +118,57 @@ def test_files_that_do_not_fit_are_refused(rows, public, tmp_path):
         trained(rows, None)
     with pytest.raises(StudyError, match="needs `start` and `augmentation`"):
         Parameters(**FINE | {"trained": "classifier"})
+
+
+def state_of(name, shape, classes=2, prefix=""):
+    state = networks.build(name, shape, classes).state_dict()
+    return {prefix + key: value.numpy() for key, value in state.items()}
+
+
+@pytest.mark.parametrize(
+    ("network", "file", "said"),
+    [
+        ("nf-resnet-26", "timm:nf_resnet26", "not those of network 'nf-resnet-26' but of 'timm:nf_resnet26'; write"),
+        ("timm:nf_resnet26", "nf-resnet-26", None),  # which has all that timm's has, and a gain for each branch
+        ("wrn-10-1", "wrn-10-1-plain", "but of 'wrn-10-1-plain'; write `network: wrn-10-1-plain`"),
+        ("wrn-10-1", "wrn-10-2", "of network 'wrn-10-1': the file has it with shape (32, 16, 3, 3), not (16, 16, 3, 3); mend"),
+        ("wrn-10-1", "small", "the file lacks it; mend `network`"),
+    ],
+)  # fmt: skip
+def test_weights_of_a_network_of_like_name_are_told_before_and_in_a_training(tmp_path, network, file, said):
+    shape = (3, 32, 32)
+    tensors = {"other": np.ones(3)} if file == "small" else state_of(file, shape)
+    write_tensors(tmp_path / "start.safetensors", tensors)
+    found, own = read_start(tmp_path / "start.safetensors", {}), networks.build(network, shape, 4)
+    if said is None:
+        begin(own, found, network, shape)
+        check_start(tmp_path / "start.safetensors", network, shape, True)
+        return
+    for refused in (
+        lambda: begin(own, found, network, shape),
+        lambda: check_start(tmp_path / "start.safetensors", network, shape, True),
+    ):
+        with pytest.raises(StudyError) as caught:
+            refused()
+        assert said in str(caught.value)
+
+
+def test_before_a_record_is_read_shapes_are_compared_only_where_they_are_known(tmp_path):
+    write_tensors(tmp_path / "start.safetensors", state_of("lenet", (1, 28, 28)))
+    check_start(tmp_path / "start.safetensors", "lenet", (3, 28, 28), False)
+    with pytest.raises(StudyError, match="has it with shape"):
+        check_start(tmp_path / "start.safetensors", "lenet", (3, 28, 28), True)
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
+def test_what_a_wrapper_puts_before_every_name_is_taken_off(tmp_path, prefix):
+    whole, wrapped = state_of("lenet", (1, 28, 28)), {}
+    for key, value in whole.items():
+        wrapped[prefix + key] = value
+    write_tensors(tmp_path / "start.safetensors", wrapped)
+    found = read_start(tmp_path / "start.safetensors", {})
+    assert found.keys() == whole.keys() and all(np.array_equal(found[key].numpy(), whole[key]) for key in whole)
+    assert read_shapes(tmp_path / "start.safetensors") == {key: value.shape for key, value in whole.items()}
+    mixed = dict([*list(wrapped.items())[:1], *list(whole.items())[1:]])
+    write_tensors(tmp_path / "start.safetensors", mixed)
+    assert read_start(tmp_path / "start.safetensors", {}).keys() == mixed.keys(), "not before every name"

@@ -34,8 +34,8 @@ class ScatterNet:
         check_scaling(self.scaling, channels)
         if self.deskew:
             check_grey(channels)
-        if min(height, width) < 2**SCALES:
-            raise StudyError(f"scatternet needs images of at least {2**SCALES} pixels a side, not {height}x{width}")
+        if min(height, width) <= 2**SCALES:  # the borders are continued by as many pixels, mirrored
+            raise StudyError(f"scatternet needs images of at least {2**SCALES + 1} pixels a side, not {height}x{width}")
         columns = width // 2**SCALES
         return (_CHANNELS * channels, height // 2**SCALES, -(-columns // 2) if self.mirror else columns)
 

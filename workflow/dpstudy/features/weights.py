@@ -3,9 +3,10 @@
 Other formats are converted once, where their origin is trusted (docs/features.md has the lines).
 """
 
+import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
@@ -13,6 +14,7 @@ from dpstudy.core.files import sha256
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _NAMED = 3  # tensors that a message names
+_WRAPPERS = ("module.", "_orig_mod.")
 _COUNTER = "num_batches_tracked"  # of batch normalisation: old checkpoints lack it, and evaluation does not read it
 
 
@@ -126,17 +128,40 @@ def _belongs(name: str, layers: tuple[str, ...]) -> bool:
     return any(name == layer or name.startswith(f"{layer}.") for layer in layers)
 
 
+def read_shapes(path: str | os.PathLike) -> dict[str, tuple[int, ...]]:
+    """Name -> shape of the tensors of a safetensors file, none of which is read: names and errors as `read_weights`."""
+    from safetensors import safe_open
+
+    with _readable(path), safe_open(path, framework="numpy") as file:
+        return _unwrapped({name: tuple(file.get_slice(name).get_shape()) for name in file.keys()})  # noqa: SIM118
+
+
 def read_weights(path: str | os.PathLike) -> dict:
-    """Name -> torch tensor of a safetensors file.
+    """Name -> torch tensor of a safetensors file. What torch's wrappers (DataParallel, compile) put before every name
+    is taken off.
 
     Raises:
         StudyError: the file is missing or damaged.
     """
-    from safetensors import SafetensorError
     from safetensors.torch import load_file  # not numpy's: checkpoints may be bfloat16
 
+    with _readable(path):
+        return _unwrapped(load_file(path))
+
+
+def _unwrapped(found: dict) -> dict:
+    for wrapper in _WRAPPERS:
+        if found and all(name.startswith(wrapper) for name in found):
+            return _unwrapped({name.removeprefix(wrapper): value for name, value in found.items()})
+    return found
+
+
+@contextlib.contextmanager
+def _readable(path: str | os.PathLike) -> Iterator[None]:
+    from safetensors import SafetensorError
+
     try:
-        return load_file(path)
+        yield
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
     except (SafetensorError, OSError) as error:

@@ -49,7 +49,7 @@ class NetworkRun:
         shape = parameters.augmentation.window(problem.shape) if parameters.augmentation else problem.shape
         self._network = initialised(parameters.network, replace(problem, shape=shape), source)
         if data.start is not None:
-            begin(self._network, data.start, parameters.network)
+            begin(self._network, data.start, parameters.network, shape)
         if parameters.trained == "classifier":
             freeze_body(self._network)
         self._network.to(records.place.device)

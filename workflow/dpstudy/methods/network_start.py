@@ -1,13 +1,16 @@
 """Starting a private training from public weights (de2022 section 4): all but the classifier, which starts anew."""
 
+import contextlib
 import os
+from collections.abc import Mapping
 
 import torch
 from torch import nn
 
 from dpstudy.core.errors import StudyError
-from dpstudy.features.weights import check_file, read_weights
+from dpstudy.features.weights import check_file, read_shapes, read_weights
 from dpstudy.models import networks
+from dpstudy.models.names import relatives
 
 TRAINED = ("all", "classifier")
 
@@ -25,22 +28,73 @@ def read_start(path: str | os.PathLike, start: str | dict) -> dict[str, torch.Te
     return read_weights(path)
 
 
-def begin(network: nn.Module, tensors: dict[str, torch.Tensor], name: str) -> None:
+def begin(network: nn.Module, tensors: dict[str, torch.Tensor], name: str, shape: tuple[int, ...]) -> None:
     """Copy every tensor but the classifier's into a network.
 
+    Args:
+        name: of the network, which takes records of this shape (C, H, W).
+
     Raises:
-        StudyError: a parameter has no tensor of its shape.
+        StudyError: a parameter has no tensor of its shape; names the network that the tensors are of, if one is near.
     """
+    if wrong := misfit({key: tuple(value.shape) for key, value in tensors.items()}, network, name, shape):
+        raise StudyError(f"start: {wrong}")
+    with torch.no_grad():
+        for key, value in _body(network):
+            value.copy_(tensors[key])
+
+
+def check_start(path: str | os.PathLike, name: str, shape: tuple[int, ...], sized: bool) -> None:
+    """Refuse a file of weights that does not fit a network, by its header alone.
+
+    Args:
+        shape: of records (C, H, W), as far as it is known before one is read.
+        sized: whether it is; otherwise shapes of parameters are not compared.
+
+    Raises:
+        StudyError: as `begin`.
+    """
+    shapes = read_shapes(path)
+    try:
+        network = _outline(name, shape)
+    except (StudyError, RuntimeError):  # of a size that is not the records', or code that looks at numbers
+        return
+    if wrong := misfit(shapes, network, name, shape, sized):
+        raise StudyError(f"{path}: {wrong}")
+
+
+def misfit(
+    shapes: Mapping[str, tuple[int, ...]], network: nn.Module, name: str, shape: tuple[int, ...], sized: bool = True
+) -> str:
+    """Why tensors of these shapes are no start of a network, in a sentence; "" where they are."""
+    if not (wrong := _misfit(shapes, network, sized)):
+        return ""
+    for other in relatives(name):
+        with contextlib.suppress(StudyError, RuntimeError):
+            if not _misfit(shapes, _outline(other, shape), sized):
+                return f"its tensors are not those of network {name!r} but of {other!r}; write `network: {other}`"
+    return f"{wrong[0]} of network {name!r}: the file {wrong[1]}; mend `network`"
+
+
+def _misfit(shapes: Mapping[str, tuple[int, ...]], network: nn.Module, sized: bool) -> tuple[str, str] | None:
+    for key, value in _body(network):
+        given = shapes.get(key)
+        if given is None:
+            return f"the parameter {key!r}", "lacks it"
+        if sized and given != tuple(value.shape):
+            return f"the parameter {key!r}", f"has it with shape {given}, not {tuple(value.shape)}"
+    return None
+
+
+def _body(network: nn.Module) -> list[tuple[str, nn.Parameter]]:
     head = networks.classifier(network)
-    for key, value in network.named_parameters():
-        if key.startswith(f"{head}."):
-            continue
-        given = tensors.get(key)
-        if given is None or given.shape != value.shape:
-            what = "lacks it" if given is None else f"has it with shape {tuple(given.shape)}, not {tuple(value.shape)}"
-            raise StudyError(f"start: the parameter {key!r} of network {name!r}: the file {what}; mend `network`")
-        with torch.no_grad():
-            value.copy_(given)
+    return [(key, value) for key, value in network.named_parameters() if not key.startswith(f"{head}.")]
+
+
+def _outline(name: str, shape: tuple[int, ...]) -> nn.Module:
+    """The network, of tensors that lie nowhere."""
+    with torch.device("meta"):
+        return networks.build(name, shape, 2)
 
 
 def freeze_body(network: nn.Module) -> None:

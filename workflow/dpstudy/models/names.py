@@ -20,3 +20,19 @@ def is_normaliser_free(architecture: str) -> bool:
 def is_timm_network(architecture: str) -> bool:
     """Whether timm builds it; building it may still refuse it."""
     return is_normaliser_free(architecture) or TIMM.fullmatch(architecture) is not None
+
+
+def relatives(architecture: str) -> list[str]:
+    """Networks whose weights are most easily taken for this one's: variants of its family, and timm's of like name."""
+    if found := NF_RESNET.fullmatch(architecture):
+        return [f"timm:nf_resnet{found[1]}"]
+    if found := NFNET.fullmatch(architecture):
+        return [f"timm:dm_nfnet_f{found[1]}", f"timm:nfnet_f{found[1]}"]
+    if found := WIDE_RESNET.fullmatch(architecture):
+        name = f"wrn-{found[1]}-{found[2]}"
+        return [other for other in (name, f"{name}-gn", f"{name}-plain") if other != architecture]
+    if found := TIMM.fullmatch(architecture):
+        ours = re.sub(r"^(?:dm_)?nfnet_f", "nfnet-f", found[1]).replace("nf_resnet", "nf-resnet-")
+        near = [f"timm:{found[1]}"] if found[2] else [f"timm:{found[1]}+gn"]
+        return near if ours == found[1] else [ours, *near]
+    return []
