@@ -131,7 +131,7 @@ def state_of(name, shape, classes=2, prefix=""):
         ("nf-resnet-26", "timm:nf_resnet26", "not those of network 'nf-resnet-26' but of 'timm:nf_resnet26'; write"),
         ("timm:nf_resnet26", "nf-resnet-26", None),  # which has all that timm's has, and a gain for each branch
         ("wrn-10-1", "wrn-10-1-plain", "but of 'wrn-10-1-plain'; write `network: wrn-10-1-plain`"),
-        ("wrn-10-1", "wrn-10-2", "of network 'wrn-10-1': the file has it with shape (32, 16, 3, 3), not (16, 16, 3, 3); mend"),
+        ("wrn-10-1", "wrn-10-2", "'wrn-10-1': the file has it with shape (32, 16, 3, 3), not (16, 16, 3, 3); mend"),
         ("wrn-10-1", "small", "the file lacks it; mend `network`"),
     ],
 )  # fmt: skip
