@@ -3,6 +3,9 @@
 The exit status is that of diff: 0 where nothing differs, 1 where something does, 2 where the trees cannot be compared.
 """
 
+from terminal import installed  # noqa: F401
+
+# isort: split
 import argparse
 import signal
 import sys

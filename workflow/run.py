@@ -4,6 +4,9 @@ A lock that a living run holds is never cleared. How far the study is shows `ter
 with DPSTUDY_VERBOSE=1, and for all that is asked of Snakemake beside running a study (--dry-run, --unlock, ...).
 """
 
+from terminal import installed  # noqa: F401
+
+# isort: split
 import contextlib
 import fcntl
 import os

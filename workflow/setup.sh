@@ -8,6 +8,9 @@ new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; }
 new_enough "$python" ||
     { echo "dpstudy needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
 
+[ -w "$(dirname "$folder")" ] ||
+    { echo "dpstudy: $PWD cannot be written to; copy or clone the repository to where you may write" >&2; exit 1; }
+
 # What a setup left that broke off is made again: without a pip that runs, or marked by one that was killed.
 whole() { new_enough "$folder/bin/python" && "$folder/bin/python" -m pip --version && [ ! -e "$folder/unfinished" ]; }
 if ! whole >/dev/null 2>&1; then

@@ -1,5 +1,8 @@
 """`make status`: which cells of a study are done, stale or missing, and what else is to run. Nothing is run."""
 
+from terminal import installed  # noqa: F401
+
+# isort: split
 import argparse
 import json
 import os

@@ -51,6 +51,21 @@ def test_copied_results_are_current(finished, tmp_path):
     assert os.readlink(folder.path / ".snakemake/metadata") == "../results/records"
 
 
+def test_results_that_were_copied_without_their_times_are_told_with_the_remedy(finished, tmp_path):
+    folder = copied(finished, tmp_path / "elsewhere")
+    for path in sorted((folder.path / "results").rglob("*"), key=lambda path: "data" not in path.parts, reverse=True):
+        os.utime(path)  # as cp -r leaves them, data last
+    large = ("--max-checksum-file-size", "0")  # as if all files were of those whose content is not looked at
+    done = folder.snakemake(*large)
+    said = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode and "nothing was run: results: files have other times than when they were made" in said, said
+    assert folder.snakemake("--touch", *large).returncode == 0
+    assert "Nothing to be done" in folder.snakemake(*large).stderr
+    os.utime(next((folder.path / "results/data").rglob("part-00000.parquet")))  # one that somebody made anew
+    told = folder.snakemake("--dry-run", *large)
+    assert "nothing was run" not in told.stderr and "prepare_manifest" in told.stdout + told.stderr
+
+
 def test_of_copied_results_only_what_another_config_makes_is_made_anew(finished, tmp_path):
     folder = copied(finished, tmp_path / "elsewhere")
     folder.write_config(scaled())

@@ -108,7 +108,7 @@ def look_before():
     """Refuse what cannot end well before the first job, and tell who listens what is about to run."""
     internals.unthrottle(workflow)
     due = internals.due_jobs(workflow)
-    refusing, warnings = told(before.check, STUDY, due, workflow.touch)
+    refusing, warnings = told(before.check, STUDY, due, workflow.touch, internals.copied_without_times(workflow))
     for warning in warnings:
         logger.warning(f"dpstudy: {warning}")
     if refusing:

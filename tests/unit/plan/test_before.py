@@ -97,24 +97,3 @@ def test_what_a_study_made_is_named_at_the_end(study):
 def test_trainings_that_are_taken_as_they_are_can_be_asked_for():
     before.note_kept(study_with(**SECURE), "kept.json")
     assert json.loads(Path("kept.json").read_text()) == []
-
-
-def test_weights_that_do_not_fit_are_told_before_anything_runs(tmp_path):
-    pytest.importorskip("torch")
-    from safetensors.torch import save_file
-
-    from dpstudy.models import networks
-
-    start = {"weights": "wide.safetensors", "trained_on": "unmatched"}
-    study = study_with(data_root=str(tmp_path), methods__net__network="wrn-10-1", methods__net__start=start)
-    names = {"dataset": "own", "features": "images", "entry": "net", "epsilon": "1"}
-    due = [Job("train_seed", names | {"seed": "0"}, [], {}, [], "../scripts/train_cell.py", [0])]
-    save_file(networks.build("wrn-10-1", (3, 32, 32), 10).state_dict(), tmp_path / "wide.safetensors")
-    before.check_starts(study, due)
-    save_file(networks.build("wrn-10-1-gn", (3, 32, 32), 10).state_dict(), tmp_path / "wide.safetensors")
-    with pytest.raises(StudyError, match=r"not those of network 'wrn-10-1' but of 'wrn-10-1-gn'; write `network: wrn"):
-        before.check_starts(study, due)
-    save_file(networks.build("wrn-10-2", (3, 32, 32), 10).state_dict(), tmp_path / "wide.safetensors")
-    with pytest.raises(StudyError, match=r"wide\.safetensors: the parameter .* has it with shape"):
-        before.check_starts(study, due)
-    before.check_starts(study, [])

@@ -15,11 +15,11 @@ from dpstudy.cell.bound import releases_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_tensor_metadata, sha256
 from dpstudy.privacy.paid_store import PaidStore, name_of
-from dpstudy.privacy.spending import Spending, is_begun
+from dpstudy.privacy.spending import ANOTHER, Spending, is_begun
 
 OVERWRITTEN = (
     "cell {}: its model was trained with secure noise, and this run would train another in its place; what it spent "
-    "would be lost. Copy it elsewhere, or undo what was changed; else write release: {{spend_again: true}}"
+    "would be lost. Undo what was changed, or copy it elsewhere. "
 )
 
 
@@ -234,5 +234,5 @@ def _refusal(training: Due, paid: PaidModels, secure: bool) -> tuple[str | None,
             return str(error), folder is not None or not any(there)
     path = Path(training.ledger)
     if path.exists() and (ledger := read_json(path)).get("noise") == "secure" and ledger.get("events"):
-        return OVERWRITTEN.format(training.cell), False
+        return OVERWRITTEN.format(training.cell) + ANOTHER, False
     return None, True

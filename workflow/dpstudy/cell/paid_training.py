@@ -18,12 +18,12 @@ from dpstudy.cell.paid_models import Begun, PaidModels, store_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.privacy.paid_store import hashes_of, name_of, publish
-from dpstudy.privacy.spending import BeyondBudgetError, OvertakenError, Spending
+from dpstudy.privacy.spending import ANOTHER, BeyondBudgetError, OvertakenError, Spending
 
 OTHER_DATA = (
     "cell {}: it was trained with secure noise, and what it learned from or was tested on ({}) is not what is there "
     "now, or nobody can tell; training it again spends as much again. Undo what was changed, and it is taken as it is "
-    "from {}; else write release: {{spend_again: true}} (docs/own-data.md)"
+    "from {}. "
 )
 _SKEW_SECONDS = 2  # that clocks of a cluster may differ by
 _log = logging.getLogger("dpstudy")
@@ -99,7 +99,7 @@ def take(request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str]) -
     if others := _other_data(made["data"], inputs, paid):
         if book.again:
             return False
-        raise StudyError(OTHER_DATA.format(cell, ", ".join(others), folder))
+        raise StudyError(OTHER_DATA.format(cell, ", ".join(others), folder) + ANOTHER)
     publish(folder, outputs)
     remove_checkpoint(request)
     _log.info("cell %s: paid for already, and taken as it is from %s (library %s)", cell, folder, made["library"])
@@ -173,7 +173,7 @@ def resumed(request: CellRequest, inputs: CellInputs) -> Begun | None:
     if others := _other_data(last.made_by["data"], inputs, PaidModels(book)):
         if book.again:
             return None
-        raise StudyError(OTHER_DATA.format(request.cell.path, ", ".join(others), checkpoint_of(request)))
+        raise StudyError(OTHER_DATA.format(request.cell.path, ", ".join(others), checkpoint_of(request)) + ANOTHER)
     return last
 
 

@@ -12,13 +12,13 @@ from dpstudy.cell.bound_before import BoundBefore
 from dpstudy.cell.paid_models import PaidModels, guard
 from dpstudy.config.cells import unfold
 from dpstudy.config.locations import data_root
-from dpstudy.config.shapes import told_shape
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.core.job import check_writable
 from dpstudy.data.own import own_reader
 from dpstudy.plan import paths
 from dpstudy.plan.fingerprints import data_of, due_training, trainings
+from dpstudy.plan.foreseen import foresee
 from dpstudy.plan.internals import Job
 from dpstudy.plan.sources import numbered
 from dpstudy.plan.targets import final_targets
@@ -29,11 +29,12 @@ from dpstudy.tables.pdflatex import find_latex
 _OF_A_CELL = re.compile(re.escape(paths.METRICS).replace(re.escape(paths.CELL), ".+"))
 
 
-def check(study: dict, due: Sequence[Job], touch: bool) -> tuple[bool, list[str]]:
+def check(study: dict, due: Sequence[Job], touch: bool, copied: Sequence[str] = ()) -> tuple[bool, list[str]]:
     """Refuse a run that cannot end well.
 
     Args:
         due: the jobs that it is about to start.
+        copied: outputs of those that are due because files were copied without their times.
         touch: they are marked as done, and none is run.
 
     Returns:
@@ -47,37 +48,22 @@ def check(study: dict, due: Sequence[Job], touch: bool) -> tuple[bool, list[str]
         check_writable(paths.RESULTS)
         if touch:
             return False, []
+        if copied:
+            raise StudyError(
+                f"{paths.RESULTS}: files have other times than when they were made, as after a copy without times, and "
+                f"{len(copied)} jobs ({copied[0]}, ...) would run again though nothing else changed; copy with cp -a "
+                "or rsync -a; or, if the files are as they were made, run snakemake --cores 1 --touch (--forceall: "
+                "make them anew)"
+            )
         if has("compile_paper", due):
             find_latex()
         warnings = look_through_own_data(study, due)
-        check_starts(study, due)
+        foresee(study, due)
     except StudyError as error:
         raise StudyError(f"nothing was run: {error}") from None
     refusing = guard_paid_models(study, due)
     check_cells(study, due)
     return refusing, warnings
-
-
-def check_starts(study: dict, due: Sequence[Job]) -> None:
-    """Refuse weights that were brought and are not those of the network whose training is to start from them.
-
-    Raises:
-        StudyError: names the file, and the network that takes it, if one is near.
-    """
-    cells = [cell_of(job.wildcards) for job in due if job.script.endswith("train_cell.py")]
-    asked = {}
-    for cell in cells:
-        options = cell.options(study)
-        if isinstance(start := options.get("start"), dict):
-            shape, window = told_shape(study["datasets"][cell.dataset]), options.get("augmentation", {}).get("crop")
-            path = Path(data_root(study), start["weights"])
-            asked[path, options["network"], (*(window or shape[:2]), shape[2])] = start
-    for (path, network, (height, width, channels)), start in asked.items():
-        from dpstudy.features.weights import check_file
-        from dpstudy.methods.network_start import check_start
-
-        check_file(path, start.get("sha256"))
-        check_start(path, network, (channels or 3, height or 224, width or 224), None not in (height, width, channels))
 
 
 def look_through_own_data(study: dict, due: Sequence[Job]) -> list[str]:

@@ -27,6 +27,7 @@ SCRIPTS = f"{_SNAKEMAKE}/scripts/"  # where Snakemake writes the scripts of jobs
 _LINK = f"{_SNAKEMAKE}/metadata"
 _DATED = ".snakemake_timestamp"  # has the time of a folder that a rule made; release/verify.py, alone, knows it too
 _LONG_AGO = 86_400  # seconds; at 0 Snakemake takes a file for one without a time
+_AWAY = 2.0  # seconds; some disks keep times to two
 _DATABASE = f"{_SNAKEMAKE}/metadata.db"  # of `--persistence-backend db`
 _DEFAULT_RATE = (100, 1)  # jobs a time span in seconds
 
@@ -179,6 +180,23 @@ def unrecorded(paths: Iterable[str]) -> list[str]:
         and os.path.exists(path)
         and not (len(name) > longest and _has_long_record(name, longest))
     ]
+
+
+def copied_without_times(workflow) -> list[str]:
+    """Of jobs that are due because an input is newer than an output, an output each where both have another time than
+    when they were made: they were copied without their times. Of jobs that are forced none."""
+
+    def moved(path) -> bool:
+        dated = f"{path}/{_DATED}" if os.path.isdir(path) else path
+        record = workflow.persistence.metadata(path) if os.path.exists(dated) else None
+        return bool(record and record.endtime and abs(os.path.getmtime(dated) - record.endtime) > _AWAY)
+
+    found = []
+    for job in workflow.dag.needrun_jobs():
+        reason = workflow.dag.reason(job)
+        if reason.updated_input and not reason.forced:
+            found += [str(job.output[0])] if all(map(moved, (*reason.updated_input, *job.output))) else []
+    return found
 
 
 def _has_long_record(name: str, longest: int) -> bool:

@@ -30,6 +30,13 @@ _MORE = {"records": str, "files": dict, "config": str, "training": str, "ids": s
 _COUNTED = {"unit": str, "guarantee": str, "delta": float, "events": list}  # of a line's ledger
 
 
+# What else there is for who wants another model; both count.
+ANOTHER = (
+    "To have another model beside it, give the entry or the data set another name; to have one in its place, write "
+    "release: {spend_again: true}: either spends privacy once more (docs/own-data.md)"
+)
+
+
 class BeyondBudgetError(StudyError):
     """With a training more would be spent than the owner allows, or nobody can tell."""
 
@@ -97,14 +104,13 @@ class Spending:
                     f"cell {cell}: it was trained with secure noise on {entry['when'][:10]}, which spent privacy; "
                     "training it again spends as much again. `make status` says what was changed: undo that. If nobody "
                     f"has seen what came of it, remove its lines from {self.path} and its folders in results/cells and "
-                    "results/privacy/paid/cells; else write release: {spend_again: true} (docs/own-data.md)"
+                    f"results/privacy/paid/cells. {ANOTHER}"
                 )
             if entry["training"] != training:
                 raise StudyError(
                     f"cell {cell}: its training of seed {entry['seed']} was begun with secure noise on "
                     f"{entry['when'][:10]}, with other settings, or its checkpoint is gone; to begin again spends as "
-                    "much again. Undo what was changed, and it goes on; else write release: {spend_again: true} "
-                    "(docs/own-data.md)"
+                    f"much again. Undo what was changed, and it goes on. {ANOTHER}"
                 )
 
     def afford(

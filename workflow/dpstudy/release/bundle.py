@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpstudy.cell.refusals import BROUGHT, NOT_FOR_RELEASE, refusals
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256, write_json
 from dpstudy.features import extractor_modules
@@ -15,7 +16,6 @@ from dpstudy.provenance.code import PACKAGE, closure
 from dpstudy.release import verify
 from dpstudy.release.card import card, trained
 from dpstudy.release.packages import requirements
-from dpstudy.release.refusals import refusals
 from dpstudy.release.statement import statement
 from dpstudy.schema.reading import FOLDER, check
 
@@ -97,9 +97,9 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
     if kind == HOLDS_RECORDS:
         against.append("its model holds a point for each private record")
     if origin.features["extractor"] == "precomputed":
-        against.append("its features were brought, so that nobody could make them of new images")
+        against.append(BROUGHT)
     if against:
-        raise StudyError(f"cell {name}: not for release: {'; '.join(against)}")
+        raise StudyError(NOT_FOR_RELEASE.format(name, "; ".join(against)))
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for file in ("model.safetensors", "ledger.json"):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from dpstudy.cell.refusals import refusals
 from dpstudy.config.tuned import PAID, tuned_on
-from dpstudy.release.refusals import refusals
 
 LEDGER = {"noise": "secure", "guarantee": "proved", "delta": 1e-6, "n": 50_000}
 CHOICE = {"pay": "choice", "chosen": [{"ridge": 1.0}]}

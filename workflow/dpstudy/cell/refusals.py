@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from dpstudy.config.tuned import PAID
 from dpstudy.privacy.printed import upper_bound
 
+NOT_FOR_RELEASE = "cell {}: not for release: {}"
+BROUGHT = "its features were brought, so that nobody could make them of new images"
+
 
 def refusals(
     ledger: Mapping,
