@@ -54,8 +54,7 @@ class StudyFolder:
     path: Path
 
     def write_config(self, config: dict, name: str = "config.yaml") -> None:
-        """The config, which judges no claims where it does not say: those of all papers take half a minute."""
-        (self.path / name).write_text(yaml.safe_dump({"report": {"claims": []}} | config, sort_keys=False))
+        (self.path / name).write_text(yaml.safe_dump(config, sort_keys=False))
 
     @property
     def environment(self) -> dict[str, str]:

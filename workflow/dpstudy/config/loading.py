@@ -7,7 +7,7 @@ from typing import Any
 from dpstudy.config.black_box_options import check_black_box
 from dpstudy.config.cells import matching, unfold
 from dpstudy.config.dedup_options import check_dedup
-from dpstudy.config.narrowing import narrow, study_of
+from dpstudy.config.narrowing import judged_papers, narrow, study_of
 from dpstudy.config.new_methods import check_method
 from dpstudy.config.origins import check_backbones, check_start
 from dpstudy.config.public_points import check_public_points
@@ -68,6 +68,7 @@ def load(raw: dict) -> dict:
             with mistakes.kept():
                 check(config)
         mistakes.tell()
+    config["report"].setdefault("claims", judged_papers(config["tables"]))
     for kind in ("datasets", "public", "backbones", "fits", "features", "methods"):
         config[kind] = {name: _sorted(entry) for name, entry in config[kind].items()}
     return narrow(config)

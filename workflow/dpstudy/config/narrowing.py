@@ -1,5 +1,7 @@
 """Part of a study: some of its tables and figures, and only the cells that these are made of."""
 
+from collections.abc import Mapping
+
 from dpstudy.config.cells import unfold
 from dpstudy.schema.messages import check_known
 from dpstudy.tables.selecting import listed
@@ -38,11 +40,15 @@ def narrow(config: dict) -> dict:
         for name, cell in study.cells.items()
         if name in wanted
     ]
-    judged = {spec["paper"] for spec in part["tables"].values() if table_style(spec).judges}
-    papers = [paper for paper in config["report"]["claims"] if paper in judged]
+    papers = [paper for paper in config["report"]["claims"] if paper in judged_papers(part["tables"])]
     return part | {"report": config["report"] | {"claims": papers}}
 
 
 def study_of(config: dict) -> Study:
     """What styles of tables and figures are asked about: a config, checked and filled in, and its cells."""
     return Study(config, {cell.path: cell for cell in unfold(config)})
+
+
+def judged_papers(tables: Mapping[str, Mapping]) -> list[str]:
+    """The papers whose claims tables judge by cells."""
+    return list(dict.fromkeys(spec["paper"] for spec in tables.values() if table_style(spec).judges))
