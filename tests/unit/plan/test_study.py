@@ -5,8 +5,8 @@ import os
 import pytest
 
 from dpstudy.core.errors import StudyError
-from dpstudy.plan.study import load_study
-from tests.unit.plan.conftest import BASE
+from dpstudy.plan.study import load_study, used
+from tests.unit.plan.conftest import BASE, study_with
 
 DIGITS = BASE | {
     "datasets": {"own": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}},
@@ -48,3 +48,30 @@ def test_a_switch_of_the_gpu_that_is_none_is_named(monkeypatch):
     with pytest.raises(StudyError, match="DPSTUDY_GPU"):
         load_study(DIGITS)
     resources.gpus.cache_clear()
+
+
+def test_a_part_needs_what_its_cells_are_made_of_and_no_more(tmp_path):
+    (tmp_path / "here").mkdir()
+    folder = {"reader": "image_folder", "splits": {"test": 0.2}, "delta": "1e-4", "classes": ["a", "b"]}
+    sets = {"own": folder | {"location": "here"}, "other": folder | {"location": "gone"}}
+    brought = {"extractor": "precomputed", "location": "gone-too"}
+    groups = [{"dataset": "own", "features": "pixels"}, {"dataset": "other", "features": "brought"}]
+    table = {"style": "grouped", "groups": groups, "rows": [{"entry": "ls"}]}
+    study = {"study": "part", "data_root": str(tmp_path), "epsilons": ["1"], "seeds": [0]}
+    study |= {"datasets": sets, "features": {"pixels": {"extractor": "pixels"}, "brought": brought}}
+    study |= {"methods": {"ls": {"method": "least_squares"}}}
+    study |= {"tables": {"own": table | {"dataset": "own"}, "both": table | {"datasets": ["own", "other"]}}}
+    part = load_study(study | {"only": "own"})
+    assert used(part) == {"datasets": {"own"}, "public": set(), "features": {"pixels"}, "methods": {"ls"}}
+    for whole in (study, study | {"only": "both"}):
+        with pytest.raises(StudyError, match=r"gone does not exist.*Nor are there: .*gone"):
+            load_study(whole)
+
+
+def test_a_public_set_is_compared_with_every_private_one(study):
+    more = study_with(features__brought={"extractor": "pixels", "fit": "pca"})
+    more["datasets"]["unread"] = more["datasets"]["own"]
+    more["cells"] = [{"datasets": ["own"], "features": ["pixels"]}]
+    assert used(more)["datasets"] == {"own"} and used(more)["public"] == set()
+    more["cells"] = [{"datasets": ["own"], "features": ["brought"]}]
+    assert used(more)["datasets"] == {"own", "unread"} and used(more)["public"] == {"web"}

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
@@ -82,12 +82,19 @@ def weights_file(config: dict, features: dict) -> Path | None:
     return None if weights in ("random", "hub") else Path(data_root(config)) / weights
 
 
-def check_locations(config: dict) -> None:
+def check_locations(config: dict, used: Mapping[str, Collection[str]] | None = None) -> None:
     """Refuse a data set whose folder, or a network whose file of weights, is not there.
+
+    Args:
+        used: names of the datasets, public, features and methods that are needed; all where None.
 
     Raises:
         StudyError: names the key and the path looked at, and what else is missing.
     """
+    if used is not None:
+        config = config | {
+            kind: {name: config[kind][name] for name in config[kind] if name in used[kind]} for kind in used
+        }
     missing = list(_missing(config))
     if missing:
         others = ", ".join(f"{place} ({path})" for place, path, _ in missing[1:])

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from dpstudy.config.cells import unfold
 from dpstudy.config.loading import load
 from dpstudy.config.locations import check_locations
 from dpstudy.core.errors import Mistakes
@@ -11,6 +12,7 @@ from dpstudy.data.own import is_confidential
 from dpstudy.plan import paths
 from dpstudy.plan.code import check_modules
 from dpstudy.plan.internals import RECORDS
+from dpstudy.plan.publics import is_matched, publics_of
 from dpstudy.plan.resources import gpus
 from dpstudy.schema.spelling import check_keys
 
@@ -29,11 +31,28 @@ def load_study(raw: dict, files: Iterable[str | Path] = ()) -> dict:
         check_keys(file)
     study = load(raw)
     mistakes = Mistakes()
-    for check in (check_locations, check_modules):
-        with mistakes.kept():
-            check(study)
+    with mistakes.kept():
+        check_locations(study, used(study))
+    with mistakes.kept():
+        check_modules(study)
     mistakes.tell()
     gpus()
     if is_confidential(study):
         keep_to_owner(paths.RESULTS, ".snakemake", RECORDS)
     return study
+
+
+def used(study: dict) -> dict[str, set[str]]:
+    """The data sets, public sets, feature sets and entries that the study's cells are made of: a part of a study
+    (`only`) has few of the whole's.
+
+    A public set is compared with every private one, so that these are needed where one is."""
+    found: dict[str, set[str]] = {kind: set() for kind in ("datasets", "public", "features", "methods")}
+    for cell in unfold(study):
+        found["datasets"].add(cell.dataset)
+        found["features"].add(cell.features)
+        found["methods"].add(cell.entry)
+        found["public"] |= set(publics_of(study, cell.features, cell.options(study).get("start")))
+    if any(is_matched(study, public) for public in found["public"]):
+        found["datasets"] |= study["datasets"].keys()
+    return found

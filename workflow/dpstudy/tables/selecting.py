@@ -26,12 +26,26 @@ def named(part: Mapping) -> Pattern:
 def crossed(spec: Mapping, kinds: Iterable[str] = ("groups", "rows", "columns")) -> list[Pattern]:
     """What each of a spec's groups names together with each of its rows and columns."""
     parts = [spec[kind] for kind in kinds if kind in spec]
-    return [{axis: names for part in each for axis, names in named(part).items()} for each in itertools.product(*parts)]
+    return [both for each in itertools.product(*parts) if (both := meet(map(named, each))) is not None]
+
+
+def meet(patterns: Iterable[Pattern]) -> Pattern | None:
+    """What fits all patterns; None: nothing does.
+
+    >>> meet([{"dataset": ["a", "b"]}, {"dataset": ["b"], "entry": ["ls"]}])
+    {'dataset': ['b'], 'entry': ['ls']}
+    >>> meet([{"dataset": ["a"]}, {"dataset": ["b"]}])
+    """
+    found: Pattern = {}
+    for pattern in patterns:
+        for axis, names in pattern.items():
+            found[axis] = [name for name in found.get(axis, names) if name in names]
+    return found if all(found.values()) else None
 
 
 def like(cells: Mapping[str, Any], spec: Mapping, patterns: Iterable[Pattern]) -> list[str]:
-    """The cells that fit one of the patterns, in the study's order; what a pattern leaves open, the spec says."""
-    whole = [named(spec) | pattern for pattern in patterns]
+    """The cells that fit the spec and one of the patterns, in the study's order."""
+    whole = [both for pattern in patterns if (both := meet((named(spec), pattern))) is not None]
     return [name for name, cell in cells.items() if any(_fits(cell, pattern) for pattern in whole)]
 
 

@@ -222,9 +222,13 @@ def _check(place: str, spec: dict, study: Study) -> None:
 
 
 def _cells(spec: Mapping, study: Study) -> list[str]:
-    patterns = crossed(spec)
-    base = [pattern | {"features": [spec["gain_over"]]} for pattern in patterns] if "gain_over" in spec else []
-    return like(study.cells, spec, patterns + base)
+    drawn = like(study.cells, spec, crossed(spec))
+    if "gain_over" not in spec:
+        return drawn
+    base = {key: value for key, value in spec.items() if key != "features"} | {"features": spec["gain_over"]}
+    patterns = [{axis: names for axis, names in one.items() if axis != "features"} for one in crossed(spec)]
+    wanted = {*drawn, *like(study.cells, base, patterns)}
+    return [name for name in study.cells if name in wanted]
 
 
 def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
