@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpstudy.core.errors import StudyError
-from dpstudy.data.images import opened
+from dpstudy.data.image_files import GREY_MODES, SUFFIXES, opened
 from dpstudy.data.names import split_fractions, splits_of
 
 _LISTS = {"chexpert": "train.csv", "nih": "Data_Entry_2017*.csv", "places365": "places365_train_standard.txt"}
 _GREY = ("chexpert", "nih")
 _FOLDERS = {"image_folder": "", "imagenet": "train"}
-_IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff")
 _BLOCK = 1 << 20
 
 
@@ -98,13 +97,13 @@ def _image_bytes(options: dict, folder: Path) -> int:
     first = next(_images_below(folder), None)
     if first is None:
         raise LookupError(f"{folder} has no image")
-    with opened(first, str(folder)) as image:
-        return image.width * image.height * options.get("channels", 1 if image.mode in ("1", "L", "LA") else 3)
+    with opened(first, str(folder), options.get("frame"), options.get("max_pixels")) as image:
+        return image.width * image.height * options.get("channels", 1 if image.mode in GREY_MODES else 3)
 
 
 def _images_below(folder: Path) -> Iterator[Path]:
     for place, _, names in os.walk(folder):
-        yield from (Path(place) / name for name in sorted(names) if name.lower().endswith(_IMAGES))
+        yield from (Path(place) / name for name in sorted(names) if name.lower().endswith(SUFFIXES))
 
 
 @functools.cache

@@ -60,8 +60,7 @@ class _Folders:
 
     def __init__(self, folder: Path, files: dict[str, list[tuple[Path, int]]], classes: list[str], options: dict):
         self.classes, self.pools = classes, tuple(files)
-        self._size, self._channels = image_options(options)
-        self._crop = options.get("resize") == "crop"
+        self._decoding = image_options(options)
         self._files = files
         self._ids = {
             pool: np.array([path.relative_to(folder).as_posix() for path, _ in rows], dtype=object)
@@ -74,7 +73,7 @@ class _Folders:
     def read(self, pool: str, indices: np.ndarray) -> Records:
         rows = [self._files[pool][index] for index in indices]
         where = [f"row {index} of {pool}" for index in indices]
-        images = decode_all([path for path, _ in rows], where, self._size, self._channels, self._crop)
+        images = decode_all([path for path, _ in rows], where, **self._decoding)
         return Records(self._ids[pool][indices], images, np.array([label for _, label in rows], np.int32))
 
 

@@ -40,8 +40,7 @@ class _Table:
 
     def __init__(self, folder: Path, table: TextTable, options: dict):
         self._folder, self._table = folder, table
-        self._size, self._channels = image_options(options)
-        self._crop = options.get("resize") == "crop"
+        self._decoding = image_options(options)
         findings = options.get("label_columns")
         if (findings is not None) == (options.get("label_column") is not None):
             raise StudyError("reader 'image_table': give either `label_column` or `label_columns`")
@@ -83,9 +82,7 @@ class _Table:
         if self._mosaic is not None:
             return self._mosaic.read(indices)
         paths = [self._folder / self._rows.ids[index] for index in indices]
-        return decode_all(
-            paths, [self._table.where(index) for index in indices], self._size, self._channels, self._crop
-        )
+        return decode_all(paths, [self._table.where(index) for index in indices], **self._decoding)
 
 
 def _tile(options: dict) -> tuple[int, int]:
