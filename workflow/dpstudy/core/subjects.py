@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.text import composed
 
 # in lower case and without punctuation, so that "N/A", "<NA>" and "n.a." are one
 _NOBODY = frozenset("na nan nat none null unknown unk missing undefined notavailable notknown notapplicable".split())
@@ -15,12 +16,13 @@ _EXACT = 2**53  # above it some whole numbers are no 64-bit floats
 
 
 def name_of(value: object) -> str:
-    """The name of a person as text; a whole number is one name, whether a table holds it as integer, float or text.
+    """The name of a person as text; a whole number is one name, whether a table holds it as integer, float or text,
+    and so is one with accents in either of their forms.
 
     >>> [name_of(value) for value in (17, 17.0, "17.0", " 17 ", "007", "P4")]
     ['17', '17', '17', '17', '007', 'P4']
     """
-    text = _text(value)
+    text = composed(_text(value))
     whole = _WHOLE.fullmatch(text)
     return whole[1] if whole else text
 

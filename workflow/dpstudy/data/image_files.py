@@ -58,8 +58,8 @@ def opened(path: Path, where: str, frame: int | None = None, max_pixels: int | N
         raise UnreadableImageError(f"{where}: no such file: {path}") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise UnreadableImageError(
-            f"{where}: {path} is refused as a decompression bomb ({error}); make it smaller, or raise `max_pixels` if "
-            "you know where it comes from"
+            f"{where}: {path} is refused as a decompression bomb ({error}); make it smaller, or raise `max_pixels` "
+            "(predict.py: --max-pixels) if you know where it comes from"
         ) from None
     except UnidentifiedImageError:
         raise UnreadableImageError(
@@ -80,23 +80,22 @@ def shown(image: "Image.Image") -> "Image.Image":
 
     image.load()  # a TIFF is turned by Pillow then
     turn = Image.Transpose
-    turns = (None, turn.FLIP_LEFT_RIGHT, turn.ROTATE_180, turn.FLIP_TOP_BOTTOM)
-    turns += (turn.TRANSPOSE, turn.ROTATE_270, turn.TRANSVERSE, turn.ROTATE_90)
-    if (how := turns[_orientation(image) - 1]) is not None:  # FLIP_LEFT_RIGHT is 0
-        image = image.transpose(how)
+    turns = {2: turn.FLIP_LEFT_RIGHT, 3: turn.ROTATE_180, 4: turn.FLIP_TOP_BOTTOM, 5: turn.TRANSPOSE}
+    turns |= {6: turn.ROTATE_270, 7: turn.TRANSVERSE, 8: turn.ROTATE_90}
+    if (orientation := _orientation(image)) in turns:
+        image = image.transpose(turns[orientation])
     if not image.has_transparency_data:
         return image
     opaque = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
     return opaque.convert("L" if image.mode in GREY_MODES else "RGB")
 
 
-def _orientation(image: "Image.Image") -> int:
-    """1 to 8; 1, as it lies, where the tag is missing or its block damaged."""
+def _orientation(image: "Image.Image") -> object:
+    """1 to 8, or what stands in its place; None where the tag is missing, or its block damaged."""
     try:
-        found = image.getexif().get(_ORIENTATION, 1)
+        return image.getexif().get(_ORIENTATION)
     except Exception:  # parsers of EXIF raise almost anything; the pixels are whole all the same
-        return 1
-    return found if isinstance(found, int) and 1 <= found <= 8 else 1
+        return None
 
 
 @contextlib.contextmanager
@@ -122,7 +121,7 @@ def _choose_frame(image: "Image.Image", frame: int | None, where: str) -> None:
     if frame is not None and frame >= frames:
         raise StudyError(f"{where} has no picture {frame}: it holds {frames}, and `frame` counts from 0")
     if frames > 1:
-        image.seek(frame)
+        image.seek(frame or 0)
 
 
 def _check_depth(image: "Image.Image", path: Path, where: str) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from dpstudy.core.errors import StudyError
 from dpstudy.data.image_files import GREY_MODES, SUFFIXES, opened
 from dpstudy.data.names import split_fractions, splits_of
+from dpstudy.data.source import is_leftover, on_disk
 
 _LISTS = {"chexpert": "train.csv", "nih": "Data_Entry_2017*.csv", "places365": "places365_train_standard.txt"}
 _GREY = ("chexpert", "nih")
@@ -35,7 +36,7 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
     Args:
         options: the data set's entry in the config.
     """
-    reader, folder = options["reader"], Path(data_root) / str(options.get("location", ""))
+    reader, folder = options["reader"], on_disk(Path(data_root), str(options.get("location", "")))
     try:
         if reader == "arrays":
             held = sum(path.stat().st_size for path in folder.glob("*_images.npy"))
@@ -103,7 +104,9 @@ def _image_bytes(options: dict, folder: Path) -> int:
 
 def _images_below(folder: Path) -> Iterator[Path]:
     for place, _, names in os.walk(folder):
-        yield from (Path(place) / name for name in sorted(names) if name.lower().endswith(SUFFIXES))
+        yield from (
+            Path(place) / name for name in sorted(names) if name.lower().endswith(SUFFIXES) and not is_leftover(name)
+        )
 
 
 @functools.cache

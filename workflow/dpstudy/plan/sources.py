@@ -204,7 +204,7 @@ def place_of_data(study: dict) -> SimpleNamespace:
 
 
 def decoding(study: dict, dataset: str) -> dict:
-    """How a data set's images are decoded, besides their size and channels: bundle.json's `crop` and, maybe, `frame`."""
+    """How a data set's images are decoded, besides size and channels: `crop` and, maybe, `frame` of bundle.json."""
     options = study["datasets"][dataset]
     crop = options.get("resize", "crop" if options["reader"] in CROPPING else "stretch") == "crop"
     return {"crop": crop} | ({"frame": options["frame"]} if "frame" in options else {})

@@ -69,7 +69,7 @@ def test_bad_mosaics_are_refused(source, refused):
     refused(OPTIONS, root, "train_labels.npy", "row 33 has label 10")
     np.save(labels, arrays["train"][1][:220])
     refused(OPTIONS, root, "train_labels.npy", "220 rows for 240 tiles")
-    np.save(labels, arrays["train"][1].astype(float))
+    np.save(labels, arrays["train"][1] + 0.5)
     refused(OPTIONS, root, "train_labels.npy", "float64")
     labels.write_bytes(whole[:-5])
     refused(OPTIONS, root, "train_labels.npy", "damaged or truncated")
