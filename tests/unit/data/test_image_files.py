@@ -55,10 +55,12 @@ def test_an_image_is_turned_as_its_exif_tag_says(tmp_path, name, options, orient
     assert np.abs(found.astype(int) - UPRIGHT).max() <= (9 if name == "a.jpg" else 0)
 
 
-def test_a_damaged_exif_block_turns_nothing(tmp_path):
-    for exif in (b"Exif\0\0MM\0*\0\0\0\x08\0\x09\x01\x12", b"Exif\0\0no such thing"):
-        Image.new("L", (4, 3), 9).save(tmp_path / "a.jpg", exif=exif)
-        assert decode(tmp_path / "a.jpg", "row 0", None, None).shape == (3, 4, 1)
+@pytest.mark.parametrize("name", ["a.jpg", "a.png", "a.webp"])
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF")
+def test_a_damaged_exif_block_turns_nothing(tmp_path, name):
+    for exif in (b"Exif\0\0MM\0*\0\0\0\x08\0\x09\x01\x12", b"Exif\0\0no such thing", b"Exif\0\0"):
+        Image.new("RGB", (4, 3), (9, 9, 9)).save(tmp_path / name, exif=exif)
+        assert decode(tmp_path / name, "row 0", None, None).shape == (3, 4, 3)
 
 
 def transparent(kind):

@@ -11,7 +11,6 @@ from dpstudy.core.errors import StudyError
 from dpstudy.data.images import decode_all, image_options
 from dpstudy.data.reader import Rows
 from dpstudy.data.records import Records
-from dpstudy.data.source import on_disk
 
 # of these digits only: others (a superscript two) are digits to Python too, and are no numbers
 _AGE = re.compile(r"(?=\.?[0-9])0*([0-9]{0,6})(?:\.[0-9]*)?[Yy]*")
@@ -62,7 +61,7 @@ class ListedImages:
     def read(self, pool: str, indices: np.ndarray) -> Records:
         """See `Reader`."""
         listing = self._listings[pool]
-        paths = [on_disk(listing.folder, listing.ids[index]) for index in indices]
+        paths = [listing.folder / listing.ids[index] for index in indices]
         where = [f"{listing.table}: row {index}" if listing.table else f"row {index} of {pool}" for index in indices]
         return Records(
             ids=listing.ids[indices],
