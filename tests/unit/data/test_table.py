@@ -58,6 +58,9 @@ REFUSED = {
     "Latin-1": ("table.csv", PLAIN.replace("ill", "é").encode("latin-1"), "not UTF-8 text (byte 21); save it as UTF-8"),
     "feather": ("table.csv", b"ARROW1\0\0", "it is a feather file; write the table with to_parquet"),
     "parquet": ("table.pq", b"PAR1\0\0", "it is a parquet file; give it a name that ends in .parquet"),
+    "JSON": ("table.csv", b'[{"path": "a.png"}]', "it is JSON; write the table with to_csv or to_parquet"),
+    "no parquet": ("table.parquet", PLAIN.encode(), "damaged parquet file (Parquet magic bytes not found in footer"),
+    "a comment": ("table.csv", f"# by me\n{PLAIN}".encode(), "for 1 columns; is '# by me' a title? The first line"),
     "sep=,": ("table.csv", b"sep=,\r\n" + PLAIN.encode(), "its first line is Excel's 'sep=,'; delete that line"),
     "sep=;": (
         "table.csv",
@@ -119,3 +122,13 @@ def test_an_unknown_finding_is_named(tmp_path):
         StudyError, match=r"unknown class 'Edema\|Mass' .*; if a field may .* give `separator: '\|'`; the"
     ):
         read_text_table(tmp_path / "table.csv").class_indices("found", ["Edema", "Mass"])
+
+
+def test_a_damaged_table_of_ones_own_is_not_to_be_deleted(tmp_path):
+    (tmp_path / "table.parquet").write_bytes(b"PAR1 damaged")
+    with pytest.raises(StudyError, match=r"damaged parquet file .*; write it anew \(of pandas: to_parquet\)$"):
+        read_text_table(tmp_path / "table.parquet")
+    (tmp_path / "table.parquet").unlink()
+    FRAME.to_parquet(tmp_path / "table.parquet", partition_cols=["label"])
+    with pytest.raises(StudyError, match="it is a folder; a table is one file, so write it without partitions"):
+        read_text_table(tmp_path / "table.parquet")

@@ -32,6 +32,7 @@ _KINDS = (  # what files that are no CSV begin with
     (b"\x89HDF", "it is an HDF5 file; write the table with to_csv or to_parquet"),
     (b"PAR1", "it is a parquet file; give it a name that ends in .parquet"),
 )
+WRITE_ANEW = "write it anew (of pandas: to_parquet)"
 _EXCELS_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _BETWEEN = "|;,/"  # what may stand between findings
 _MARKS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -194,6 +195,8 @@ def _read_csv(path: Path) -> TextTable:
                 continue
             if len(values) != len(header):
                 advice = "; put values with commas in quotes" if len(values) > len(header) else ""
+                if sum(map(bool, header)) == 1:
+                    advice = f"; is {header[0]!r} a title? The first line names the columns"
                 raise StudyError(
                     f"{path}: line {lines.line_num} has {len(values)} values for {len(header)} columns{advice}"
                 )
@@ -220,10 +223,14 @@ def _refuse_other_kinds(path: Path) -> None:
         raise StudyError(f"{path}: it is no text of UTF-8, but UTF-16 or another format; {_SAVE}")
     if start.lstrip(b"\xef\xbb\xbf \r\n").lower().startswith((b"<html", b"<!doctype", b"<?xml", b"<table")):
         raise StudyError(f"{path}: it is an HTML or XML page, whatever it is called; {_SAVE}")
+    if start.lstrip().startswith((b"{", b"[")):
+        raise StudyError(f"{path}: it is JSON; write the table with to_csv or to_parquet")
 
 
 def _read_parquet(path: Path, columns: list[str] | None) -> TextTable:
-    table = read_table(path, columns)
+    if path.is_dir():
+        raise StudyError(f"{path}: it is a folder; a table is one file, so write it without partitions")
+    table = read_table(path, columns, remedy=WRITE_ANEW)
     texts = {
         heading(name): np.array([_text(value) for value in column_values(path, table, name)], dtype=object)
         for name in table.column_names

@@ -243,7 +243,7 @@ def test_zeros_and_ones_as_pandas_and_spreadsheets_write_them(scans, words):
 
 
 def test_a_file_that_is_not_there_is_asked_for_by_a_name_like_it(scans, refused):
-    root, _ = scans
+    root, rows = scans
     refused(
         TABLE | {"table": "Labels.CSV"}, root, "Labels.CSV: no such file (did you mean 'labels.csv'?); mend `table`"
     )

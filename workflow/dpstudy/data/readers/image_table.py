@@ -105,9 +105,13 @@ def _file(folder: Path, relative: str, where: str) -> Path:
     """
     path = on_disk(folder, inside(folder, relative, where).relative_to(folder).as_posix())
     if not path.exists():
-        beside = path.parent.iterdir() if path.parent.is_dir() else ()
-        raise StudyError(f"{path}: no such file{suggestion(path.name, (file.name for file in beside))}; mend `{where}`")
+        raise StudyError(f"{path}: no such file{_like(path)}; mend `{where}`")
     return path
+
+
+def _like(path: Path) -> str:
+    """The name of a file beside one that is not there, as a question."""
+    return suggestion(path.name, (file.name for file in path.parent.iterdir())) if path.parent.is_dir() else ""
 
 
 def _classes(table: TextTable, options: dict, classes: list[str]) -> np.ndarray:
@@ -153,8 +157,8 @@ def _check_there(files: list[Path], table: TextTable, column: str) -> None:
     if missing:
         more = f", nor those of {len(missing) - 1} further rows" if len(missing) > 1 else ""
         raise StudyError(
-            f"{table.where(missing[0])}: no such file{more}: {files[missing[0]]}; mend the column {column!r} (paths "
-            "are relative to `location`), or leave the row out"
+            f"{table.where(missing[0])}: no such file{more}: {files[missing[0]]}{_like(files[missing[0]])}; mend the "
+            f"column {column!r} (paths are relative to `location`), or leave the row out"
         )
 
 
