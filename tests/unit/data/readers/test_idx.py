@@ -82,6 +82,12 @@ def test_a_file_that_is_not_there_is_asked_for_by_a_name_like_it(source, refused
         file.rename(root / "idx" / f"emnist-letters-{file.name}")
     near = "(did you mean 'emnist-letters-train-images-idx3-ubyte'?); rename it"
     refused(OPTIONS, root, f"train-images-idx3-ubyte: no such file, neither plain nor with .gz {near}")
+    (root / "idx").rename(root / "raw")
+    for file in list((root / "raw").iterdir()):
+        file.rename(root / "raw" / file.name.removeprefix("emnist-letters-"))
+    (root / "idx/MNIST").mkdir(parents=True)
+    (root / "raw").rename(root / "idx/MNIST/raw")
+    refused(OPTIONS, root, "neither plain nor with .gz; let `location` end in MNIST/raw")
 
 
 def test_wrong_headers_lengths_and_labels_are_refused(source, refused, idx_bytes):

@@ -146,7 +146,7 @@ def test_splits_as_the_fields_tools_name_them(tmp_path, names):
         ),
         (
             ["a/", "a/more", "b/"],
-            "a/more: a folder in the folder of a class; move its images up, or list them in a table",
+            "a/more: a folder in the folder of a class; move its images up, or list the images in",
         ),
         (["e\u0301/", "\u00e9/"], "two folders are called 'é', in two Unicode forms; merge them"),
     ],

@@ -87,8 +87,11 @@ def _find(folder: Path, name: str) -> Path:
         if place.is_file():
             return place
     kind = "images" if "images" in name else "labels"
-    near = suggestion(name, (path.name for path in folder.iterdir() if kind in path.name))
-    raise StudyError(f"{folder / name}: no such file, neither plain nor with .gz{near}; rename it")
+    if near := suggestion(name, (path.name for path in folder.iterdir() if kind in path.name)):
+        near += "; rename it"
+    elif deeper := next(folder.glob(f"*/raw/{name}*"), None):  # as torchvision has them
+        near = f"; let `location` end in {deeper.parent.relative_to(folder)}"
+    raise StudyError(f"{folder / name}: no such file, neither plain nor with .gz{near}")
 
 
 def _shape(path: Path, dimensions: int) -> tuple[int, ...]:

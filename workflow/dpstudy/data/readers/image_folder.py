@@ -24,6 +24,7 @@ from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, is_leftover, location
 
 _LISTED = 8  # classes that a message names
+_TABLE = "or list the images in a table (reader: image_table), which also says whose each is"
 _POOLS = {
     "train": ("train", "training"),
     "test": ("test", "testing"),
@@ -78,7 +79,7 @@ def _pools(folder: Path) -> dict[str, Path]:
     if others:
         raise StudyError(
             f"{folder}: beside {train.name} and {test.name} stands the folder {others[0]!r}; only these two may stand "
-            "there"
+            "there: move it elsewhere"
         )
     return {"train": train, "test": test}
 
@@ -119,7 +120,8 @@ def _folders(folder: Path) -> dict[str, str]:
     entries = [entry for entry in os.scandir(folder) if not is_leftover(entry.name)]
     stray = sorted(entry.name for entry in entries if not entry.is_dir())
     if stray:
-        raise StudyError(f"{folder / stray[0]}: a file where only one folder a class may stand; move it elsewhere")
+        where = f"into one, {_TABLE}" if stray[0].lower().endswith(SUFFIXES) else "elsewhere"
+        raise StudyError(f"{folder / stray[0]}: a file where only one folder a class may stand; move it {where}")
     if not entries:
         raise StudyError(f"{folder}: no sub-folder; it must hold one a class")
     found: dict[str, str] = {}
@@ -141,15 +143,14 @@ def _files(root: Path, folders: list[str]) -> list[tuple[Path, int]]:
         if inner and len(inner) == len(entries):
             raise StudyError(
                 f"{root / name}: holds folders ({', '.join(inner[:_LISTED])}) and no image; if these are the classes, "
-                "or train and test, let `location` name the folder that holds them; else move the images up"
+                f"or train and test, let `location` name the folder that holds them; else move the images up, {_TABLE}"
             )
         for entry in entries:
             if not entry.isprintable():  # a name that is not UTF-8 has no id
                 raise StudyError(f"{root / name}: the file name {entry!r} holds unprintable characters; rename it")
             if entry in inner:
                 raise StudyError(
-                    f"{root / name / entry}: a folder in the folder of a class; move its images up, or list them in a "
-                    "table (reader: image_table), which also says whose each is"
+                    f"{root / name / entry}: a folder in the folder of a class; move its images up, {_TABLE}"
                 )
             if not entry.lower().endswith(SUFFIXES):
                 raise StudyError(f"{root / name / entry}: not an image; a class folder holds {' '.join(SUFFIXES)}")
