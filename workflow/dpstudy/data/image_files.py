@@ -62,6 +62,8 @@ def opened(path: Path, where: str, frame: int | None = None, max_pixels: int | N
             "(predict.py: --max-pixels) if you know where it comes from"
         ) from None
     except UnidentifiedImageError:
+        if bits := _bits_of_jpeg(path):
+            raise StudyError(_too_deep(f"{where}: {path}", bits)) from None
         raise UnreadableImageError(
             f"{where}: {path} is not an image, or is damaged; {', '.join(FORMATS)} are read"
         ) from None
@@ -128,14 +130,26 @@ def _check_depth(image: "Image.Image", path: Path, where: str) -> None:
     """Refuse what 8 bits a channel, without a sign, do not hold."""
     bits, odd = _depth(image, path)
     if bits > 8:
-        raise StudyError(
-            f"{where} has {bits} bits a channel, and images are read at 8 bits: bring it to these first, with the "
-            "window in which it is looked at"
-        )
+        raise StudyError(_too_deep(where, bits))
     if odd or image.mode not in _MODES:
         raise StudyError(f"{where} has {odd or f'pixels of mode {image.mode}'}; save it as grey or RGB of 8 bits")
     if image.mode == "L" and bits < 8 and "transparency" in image.info:  # Pillow scales grey levels, and not this one
         image.info["transparency"] = image.info["transparency"] * 255 // (2**bits - 1)
+
+
+def _too_deep(where: str, bits: int) -> str:
+    return (
+        f"{where} has {bits} bits a channel, and images are read at 8 bits: bring it to these first, with the window "
+        "in which it is looked at"
+    )
+
+
+def _bits_of_jpeg(path: Path) -> int:
+    """The bits a channel of a JPEG that Pillow does not know, as some in DICOM files; 0 of another file."""
+    with open(path, "rb") as file:
+        head = file.read(_HEADER)
+    frame = re.search(rb"\xff[\xc0-\xc3\xc9].{2}([\x09-\x10])", head, re.DOTALL)  # start of frame, length, precision
+    return frame[1][0] if frame and head.startswith(b"\xff\xd8\xff") else 0
 
 
 def _depth(image: "Image.Image", path: Path) -> tuple[int, str]:
