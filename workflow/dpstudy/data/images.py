@@ -35,7 +35,9 @@ def decode(
 
     with opened(path, where, frame, max_pixels) as file:
         grey = file.mode in GREY_MODES if channels is None else channels == 1
-        image = shown(file).convert("L" if grey else "RGB")
+        image, mode = shown(file), "L" if grey else "RGB"
+        if image.mode != mode:  # else another copy of a large image
+            image = image.convert(mode)
         if size is not None and image.size != (size[1], size[0]):
             wanted = size[1], size[0]
             kind = Image.Resampling.BILINEAR
