@@ -109,11 +109,11 @@ class Mosaic:
         StudyError: an image is missing or damaged, or is not 10 tiles wide and a whole number of tiles high.
     """
 
-    def __init__(self, paths: list[Path], tile: tuple[int, int]):
-        self._paths, self._tile = paths, tile
+    def __init__(self, paths: list[Path], tile: tuple[int, int], max_pixels: int | None = None):
+        self._paths, self._tile, self._max_pixels = paths, tile, max_pixels
         self._counts, modes = [], []
         for path in paths:
-            with opened(path, "mosaic") as image:
+            with opened(path, "mosaic", max_pixels=max_pixels) as image:
                 (width, height), mode = image.size, image.mode
             if mode not in ("L", "RGB"):
                 raise StudyError(f"{path}: a mosaic of mode {mode}; it must be 8-bit grey or RGB")
@@ -150,8 +150,11 @@ class Mosaic:
         for path, count in zip(self._paths, self._counts, strict=True):
             here = np.flatnonzero((indices >= start) & (indices < start + count))
             if len(here):
-                with opened(path, f"mosaic with rows {start} to {start + count - 1}") as image:
-                    pixels = np.asarray(image)
+                where = f"mosaic with rows {start} to {start + count - 1}"
+                with opened(path, where, max_pixels=self._max_pixels) as image:
+                    pixels = np.asarray(shown(image))
+                if pixels.shape[1] != width * MOSAIC_COLUMNS:
+                    raise StudyError(f"{path}: its EXIF tag turns it, and a mosaic must lie as it is seen; save it so")
                 grid = pixels.reshape(-1, height, MOSAIC_COLUMNS, width, channels).swapaxes(1, 2)
                 tiles[here] = grid.reshape(-1, *self.shape)[indices[here] - start]
             start += count

@@ -70,7 +70,7 @@ class _Table:
         self._mosaic = None
         if options.get("mosaic"):
             tile = _tile(options)
-            self._mosaic = Mosaic([_file(folder, str(options["mosaic"]), "mosaic")], tile)
+            self._mosaic = Mosaic([_file(folder, str(options["mosaic"]), "mosaic")], tile, options.get("max_pixels"))
             self._mosaic.check_rows(table.rows, str(table.path))
         else:
             files = [on_disk(folder, path) for path in self._rows.ids]  # without a mosaic there are paths
@@ -124,8 +124,10 @@ def _classes(table: TextTable, options: dict, classes: list[str]) -> np.ndarray:
 
 def _tile(options: dict) -> tuple[int, int]:
     tile = pair(options, "tile")
-    if tile is None or options.get("size") is not None or options.get("channels") is not None:
-        raise StudyError("reader 'image_table': `mosaic` needs `tile` ([height, width]), and neither size nor channels")
+    if tile is None or any(options.get(key) is not None for key in ("size", "channels", "frame")):
+        raise StudyError(
+            "reader 'image_table': `mosaic` needs `tile` ([height, width]), and neither size nor channels nor frame"
+        )
     return tile
 
 
