@@ -185,6 +185,18 @@ def test_colour_that_pillow_cuts_to_eight_bits_is_refused(tmp_path, name, write,
         decode(tmp_path / name, "row 0", None, None)
 
 
+def test_a_jpeg_of_twelve_bits_is_told_from_a_damaged_one(tmp_path):
+    Image.new("L", (8, 8)).save(tmp_path / "a.jpg")
+    content = bytearray((tmp_path / "a.jpg").read_bytes())
+    content[content.index(b"\xff\xc0") + 4] = 12
+    (tmp_path / "a.jpg").write_bytes(content)
+    with pytest.raises(StudyError, match="a.jpg has 12 bits a channel"):
+        decode(tmp_path / "a.jpg", "row 0", None, None)
+    (tmp_path / "a.jpg").write_bytes(b"\xff\xd8\xff")
+    with pytest.raises(UnreadableImageError, match="a.jpg is not an image, or is damaged"):
+        decode(tmp_path / "a.jpg", "row 0", None, None)
+
+
 def test_other_colour_spaces_and_signed_numbers_are_refused(tmp_path):
     Image.new("LAB", (2, 2)).save(tmp_path / "a.tif")
     with pytest.raises(StudyError, match="has pixels of mode LAB; save it as grey or RGB of 8 bits"):
