@@ -23,10 +23,10 @@ if __name__ == "__main__":
         found = replayed([params.replay] if proved else [], params.noise, params.replays, keep=False)
         origin = Origin(
             certificate=certified([cell], found)[cell["name"]],
-            image={"size": [height, width], "channels": channels, "crop": facts["crop"]},
+            image={"size": [height, width], "channels": channels} | facts["image"],
             classes=manifest["classes"],
             multi_label=manifest["multi_label"],
             audit=next(iter(files.get("audit", [])), None),
-            **{key: value for key, value in facts.items() if key != "crop"},
+            **{key: value for key, value in facts.items() if key != "image"},
         )
         write_bundle(cell["name"], origin, params.accept, snakemake.output[0])

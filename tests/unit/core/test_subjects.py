@@ -19,8 +19,39 @@ from tests.fuzz import sources
 NOBODY = [
     *("unknown", "nan", "None", "NA", "N/A", "<NA>", "NaT", "NULL", "-", "?", "", " ", "\t", "UNKNOWN", "Nan", "n/a"),
     *("n.a.", "#N/A", "--", "???", ".", "(unknown)", " null ", "-nan", "<na>", "not available", "-1", "-1.0"),
+    *(
+        "unbekannt",
+        "Inconnu",
+        "desconocido",
+        "Oka\u0308nd",
+        "неизвестно",
+        "不明",
+        "anonymous",
+        "#REF!",
+        "#WERT!",
+        "#NV",
+    ),
+    *("-99", "-999.0"),
 ]
-SOMEBODY = ["0", "-2", "1", "P-1", "P-4", "007", "Nadia", "Nana", "nonesuch", "unknown-17", "N1", "é", "李", "x?"]
+SOMEBODY = [
+    "0",
+    "-2",
+    "1",
+    "P-1",
+    "P-4",
+    "007",
+    "Nadia",
+    "Nana",
+    "nonesuch",
+    "unknown-17",
+    "N1",
+    "é",
+    "李",
+    "x?",
+    "#17",
+    "#A!7",
+    "ND",
+]
 OPTIONS = {
     "reader": "image_table", "location": ".", "path_column": "path", "label_column": "label", "classes": ["0", "1"],
     "subject_column": "patient", "unit": "subject", "per_subject": 2, "splits": {"test": 0.3}, "table": "t.csv",

@@ -48,6 +48,11 @@ CASES = [
 ]
 
 
+def test_large_images_take_more_while_they_are_decoded(own):
+    before, after = (shard_size(options, own, "train") for options in (TABLE, TABLE | {"max_pixels": 10**8}))
+    assert after.image_bytes - before.image_bytes == 16 * 10**8
+
+
 @pytest.mark.parametrize("options", CASES)
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
 def test_it_is_about_what_the_images_take(own, options, split):

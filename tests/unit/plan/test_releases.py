@@ -18,6 +18,12 @@ def test_what_was_not_compared_or_chosen_or_planted_is_named():
     assert releases.facts(planted, LS)["planted"] == [], "pixels have seen no public set"
 
 
+def test_a_bundle_decodes_images_as_the_reader_did():
+    assert releases.facts(study_with(), LS)["image"] == {"crop": False}
+    own = {"reader": "image_folder", "location": "own", "resize": "crop", "frame": 0, "delta": "1e-5"}
+    assert releases.facts(study_with(datasets__own=own), LS)["image"] == {"crop": True, "frame": 0}
+
+
 def test_whose_the_test_records_are_is_told():
     assert releases.facts(study_with(), LS)["test_public"] is True
     assert releases.facts(study_with(datasets__own__test_split="private"), LS)["test_public"] is False

@@ -17,12 +17,14 @@ from PIL import Image
 from dpstudy.cell.inputs import CellInputs
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_json
+from dpstudy.data.readers import open_reader
 from dpstudy.features import shards
 from dpstudy.features.pixels import Pixels
 from dpstudy.models.kinds import load_model
 from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.release.bundle import Origin, write_bundle
+from dpstudy.release.predictor import Predictor, main
 from dpstudy.release.statement import statement
 from dpstudy.schema.methods import method_schema
 from tests.unit.tuning.conftest import request_of, trained
@@ -125,6 +127,52 @@ def test_private_records_reach_a_bundle_through_releases_alone(case, tmp_path, m
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory):
     return train(tmp_path_factory.mktemp("cell"), {"method": "least_squares"}, 1)
+
+
+def odd_pictures(folder):
+    """Files whose pixels are not simply those that are seen, one a class."""
+    images = [Image.fromarray(image[..., 0]) for image in pictures(6, 6)[0]]
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    faded = images[1].convert("RGBA")
+    faded.putalpha(images[2])
+    palette = images[2].quantize(9)
+    cases = {
+        "turned.jpg": (images[0].crop((0, 0, 9, 12)), {"exif": exif}),
+        "faded.png": (faded, {}),
+        "palette.gif": (palette, {"transparency": 3}),
+        "printed.jpg": (images[3].convert("CMYK"), {}),
+        "pages.tif": (images[4], {"save_all": True, "append_images": images[:2]}),
+        "wide.png": (images[5].resize((30, 12)), {}),
+    }
+    for name, (image, options) in cases.items():
+        (folder / name.partition(".")[0]).mkdir(parents=True)
+        image.save(folder / name.partition(".")[0] / name, **options)
+
+
+@pytest.mark.parametrize("crop", [False, True])
+def test_a_bundle_makes_of_a_file_the_features_that_its_shards_have(cell, tmp_path, crop):
+    """Upright, on white, the same page: whatever the reader saw, `predict.py` sees."""
+    odd_pictures(tmp_path / "own")
+    entry = {"reader": "image_folder", "location": "own", "size": [SIDE, SIDE], "channels": 1, "frame": 0}
+    reader = open_reader("image_folder", entry | {"resize": "crop" if crop else "stretch"}, tmp_path)
+    rows = reader.rows("all")
+    learned = Pixels("unit")(reader.read("all", np.arange(len(rows))).images)
+    image = {"size": [SIDE, SIDE], "channels": 1, "crop": crop, "frame": 0}
+    write_bundle("toy", origin_of(cell, image=image), [], str(tmp_path / "bundle"))
+    model = load_model(tmp_path / "bundle" / "model.safetensors")
+    np.testing.assert_array_equal(
+        Predictor(tmp_path / "bundle").scores(rows.files), model.scores(learned.reshape(len(rows), -1))
+    )
+
+
+def test_who_scores_large_images_says_so(cell, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", SIDE**2 - 1)
+    write_bundle("toy", origin_of(cell), [], str(tmp_path / "bundle"))
+    Image.fromarray(pictures(5, 1)[0][0, ..., 0]).save(tmp_path / "a.png")
+    assert main(tmp_path / "bundle", [str(tmp_path / "a.png")]) == 1
+    assert "or raise `max_pixels`" in capsys.readouterr().err
+    assert main(tmp_path / "bundle", ["--max-pixels", str(SIDE**2), str(tmp_path / "a.png")]) == 0
 
 
 def test_a_bundle_predicts_new_images_by_itself(cell, tmp_path):

@@ -16,6 +16,7 @@ from dpstudy.core.errors import StudyError
 _READ_BLOCK = 1 << 20
 _HEADER_LENGTH = 8  # bytes of a safetensors file that say how long its header is
 _CHECKSUM = "crc32"
+_AGAIN = "delete it and run the study again"
 
 
 @contextlib.contextmanager
@@ -129,8 +130,11 @@ def write_table(path: str | os.PathLike, table, private: bool = False, **layout)
         parquet.write_table(table, temporary, **options)
 
 
-def read_table(path: str | os.PathLike, columns: list[str] | None = None, content: bytes | None = None):
-    """Read a parquet file as a pyarrow Table and check every page; `content` is the file's, where it was read already.
+def read_table(
+    path: str | os.PathLike, columns: list[str] | None = None, content: bytes | None = None, remedy: str = _AGAIN
+):
+    """Read a parquet file as a pyarrow Table and check every page; `content` is the file's, where it was read already,
+    and `remedy` what is to be done about one that is damaged.
 
     Raises:
         StudyError: the file is missing or damaged, or two columns have one name.
@@ -147,7 +151,7 @@ def read_table(path: str | os.PathLike, columns: list[str] | None = None, conten
         raise StudyError(f"{path}: no such file") from None
     except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are not UTF-8, for one
         reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise StudyError(f"{path}: damaged parquet file ({reason}); delete it and run the study again") from None
+        raise StudyError(f"{path}: damaged parquet file ({reason}); {remedy}") from None
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise StudyError(f"{path}: two columns have the name {twice!r}; rename one")

@@ -4,23 +4,31 @@ import re
 from collections.abc import Callable, Iterable
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.text import composed
 
-# in lower case and without punctuation, so that "N/A", "<NA>" and "n.a." are one
-_NOBODY = frozenset("na nan nat none null unknown unk missing undefined notavailable notknown notapplicable".split())
-# a missing value's code in pandas, and what it becomes as an integer of 32 and of 64 bits
-_CODES = frozenset(("-1", "-2147483648", "-9223372036854775808"))
+# in lower case and without punctuation, so that "N/A", "<NA>" and "n.a." are one; then "unknown" in other languages
+_NOBODY = frozenset(
+    "na nan nat none null unknown unk missing undefined notavailable notknown notapplicable unidentified anonymous "
+    "nodata notgiven notstated unbekannt inconnu inconnue desconocido desconocida sconosciuto sconosciuta "
+    "desconhecido desconhecida onbekend okänd ukendt ukjent tuntematon nieznany nieznana neznámý neznámá ismeretlen "
+    "bilinmiyor неизвестно неизвестный неизвестная невідомо άγνωστο 不明 未知 알수없음 미상".split()
+)
+# missing values' codes: of pandas, what it becomes as an integer of 32 and of 64 bits, and of statistics programs
+_CODES = frozenset(("-1", "-2147483648", "-9223372036854775808", "-9", "-99", "-999", "-9999", "-99999"))
+_OF_SPREADSHEETS = re.compile(r"#.*[!?]|#N/[AVD]|#NV", re.IGNORECASE)  # #REF!, #NAME?, #WERT! and the like
 _WHOLE = re.compile(r"(-?[0-9]+)\.0*")
 _ROUNDED = re.compile(r"[+-]?[0-9](\.[0-9]+)?[eE]\+[0-9]{2,}")  # how spreadsheets, and floats, write long numbers
 _EXACT = 2**53  # above it some whole numbers are no 64-bit floats
 
 
 def name_of(value: object) -> str:
-    """The name of a person as text; a whole number is one name, whether a table holds it as integer, float or text.
+    """The name of a person as text; a whole number is one name, whether a table holds it as integer, float or text,
+    and so is one with accents in either of their forms.
 
     >>> [name_of(value) for value in (17, 17.0, "17.0", " 17 ", "007", "P4")]
     ['17', '17', '17', '17', '007', 'P4']
     """
-    text = _text(value)
+    text = composed(_text(value))
     whole = _WHOLE.fullmatch(text)
     return whole[1] if whole else text
 
@@ -31,8 +39,10 @@ def names_nobody(text: str) -> bool:
     >>> [names_nobody(text) for text in ("", " ", "-", "?", "N/A", "<NA>", "NaN", "Unknown", "-1", "0", "P-1", "Nadia")]
     [True, True, True, True, True, True, True, True, True, False, False, False]
     """
-    letters = "".join(filter(str.isalnum, text)).casefold()
-    return not letters or letters in _NOBODY or name_of(text) in _CODES
+    letters = "".join(filter(str.isalnum, composed(text))).casefold()
+    return bool(
+        not letters or letters in _NOBODY or name_of(text) in _CODES or _OF_SPREADSHEETS.fullmatch(text.strip())
+    )
 
 
 def check_named(values: Iterable, where: Callable[[int], str], column: str = "", exact: int = _EXACT) -> None:

@@ -6,6 +6,7 @@ Which bands there are stands in the config, so that a record's group depends on 
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.text import composed
 from dpstudy.data.bands import UNKNOWN, Entry, band_of, check_entries, group_name
 from dpstudy.data.table import TextTable
 
@@ -20,8 +21,13 @@ def groups_of(table: TextTable, entries: list[Entry]) -> dict[str, np.ndarray]:
     """
     check_entries(entries, "group_columns")
     return {
-        group_name(entry): table.column(entry) if isinstance(entry, str) else _banded(table, entry) for entry in entries
+        group_name(entry): _as_it_is(table.column(entry)) if isinstance(entry, str) else _banded(table, entry)
+        for entry in entries
     }
+
+
+def _as_it_is(values: np.ndarray) -> np.ndarray:
+    return np.array([composed(value) for value in values], dtype=object)
 
 
 def _banded(table: TextTable, entry: dict) -> np.ndarray:
@@ -29,8 +35,9 @@ def _banded(table: TextTable, entry: dict) -> np.ndarray:
     for row, text in enumerate(table.column(entry["column"], empty=True)):
         found[row] = band_of(text, entry["bands"])
         if found[row] is None:
+            point = " with a point" if "," in text else ""
             raise StudyError(
-                f"{table.where(row)}: {text!r} in the column {entry['column']!r} is no number; `bands` need a number, "
-                f"or an empty field for {UNKNOWN}"
+                f"{table.where(row)}: {text!r} in the column {entry['column']!r} is no number; `bands` need a number"
+                f"{point}, or an empty field for {UNKNOWN}"
             )
     return found

@@ -1,75 +1,43 @@
 """Image files to uint8 arrays, one shape for a whole data set, and mosaics of equal tiles."""
 
-import contextlib
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.data.image_files import GREY_MODES, opened, shown
 
-_GREY_MODES = ("1", "L", "LA")
-_COLOUR_MODES = ("RGB", "RGBA", "RGBX", "P", "PA", "CMYK", "YCbCr")
-# Whatever a file is called: Pillow would open others too, and hand PostScript to the program that runs it.
-FORMATS = ("PNG", "JPEG", "JPEG2000", "TIFF", "WEBP", "BMP", "GIF", "PPM")
 MOSAIC_COLUMNS = 10
 
 
-class UnreadableImageError(StudyError):
-    """An image file that is missing or damaged: the only mistake that `unreadable` tolerates."""
-
-
-@contextlib.contextmanager
-def opened(path: Path, where: str) -> Iterator:
-    """Open an image file with Pillow (its header only, until the pixels are used).
-
-    Raises:
-        UnreadableImageError: opening or decoding fails: no such file, no image, damaged, or of a size meant to exhaust
-        memory.
-    """
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path, formats=FORMATS) as image:
-                yield image
-    except StudyError:
-        raise
-    except FileNotFoundError:
-        raise UnreadableImageError(f"{where}: no such file: {path}") from None
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise UnreadableImageError(f"{where}: {path} is refused as a decompression bomb ({error})") from None
-    except UnidentifiedImageError:
-        raise UnreadableImageError(
-            f"{where}: {path} is not an image, or is damaged; {', '.join(FORMATS)} are read"
-        ) from None
-    except Exception as error:  # decoders raise almost anything on damaged bytes
-        raise UnreadableImageError(
-            f"{where}: {path} cannot be decoded ({str(error) or type(error).__name__})"
-        ) from None
-
-
 def decode(
-    path: Path, where: str, size: tuple[int, int] | None, channels: int | None, crop: bool = False
+    path: Path,
+    where: str,
+    size: tuple[int, int] | None,
+    channels: int | None,
+    crop: bool = False,
+    frame: int | None = None,
+    max_pixels: int | None = None,
 ) -> np.ndarray:
-    """One image as (H, W, C) uint8, resized (bilinear) to `size` and converted to `channels`.
+    """One image as viewers show it (image_files.shown), (H, W, C) uint8, resized (bilinear) to `size` and converted to
+    `channels`.
 
-    Where `size` or `channels` is None, the image keeps its own; transparency is dropped. With `crop` the aspect is
-    kept: the image is made as small as covers `size`, and its middle is taken; else it is stretched.
+    Where `size` or `channels` is None, the image keeps its own. With `crop` the aspect is kept: the image is made as
+    small as covers `size`, and its middle is taken; else it is stretched. Of `frame` and `max_pixels` see
+    `image_files.opened`.
 
     Raises:
         UnreadableImageError: the file is missing or damaged.
-        StudyError: it has more than 8 bits a channel.
+        StudyError: it has more than 8 bits a channel, or several pictures and none is chosen.
     """
     from PIL import Image, ImageOps
 
-    with opened(path, where) as image:
-        if image.mode not in _GREY_MODES + _COLOUR_MODES:
-            raise StudyError(f"{where}: {path} has pixels of mode {image.mode}; convert it to 8 bits a channel")
-        grey = image.mode in _GREY_MODES if channels is None else channels == 1
-        image = image.convert("L" if grey else "RGB")
+    with opened(path, where, frame, max_pixels) as file:
+        grey = file.mode in GREY_MODES if channels is None else channels == 1
+        image, mode = shown(file), "L" if grey else "RGB"
+        if image.mode != mode:  # else another copy of a large image
+            image = image.convert(mode)
         if size is not None and image.size != (size[1], size[0]):
             wanted = size[1], size[0]
             kind = Image.Resampling.BILINEAR
@@ -78,10 +46,8 @@ def decode(
     return pixels[..., np.newaxis] if grey else pixels
 
 
-def decode_all(
-    paths: list[Path], where: list[str], size: tuple[int, int] | None, channels: int | None, crop: bool = False
-) -> np.ndarray:
-    """Images of one shape as (n, H, W, C) uint8, n >= 1; arguments as for `decode`.
+def decode_all(paths: list[Path], where: list[str], **how: Any) -> np.ndarray:
+    """Images of one shape as (n, H, W, C) uint8, n >= 1; each as `decode` makes it, to which `how` goes.
 
     Raises:
         StudyError: as for `decode`, or an image's shape differs from the first one's.
@@ -89,7 +55,7 @@ def decode_all(
     """
     images = None
     for row, (path, place) in enumerate(zip(paths, where, strict=True)):
-        image = decode(path, place, size, channels, crop)
+        image = decode(path, place, **how)
         if images is None:
             images = np.empty((len(paths), *image.shape), np.uint8)
         if image.shape != images.shape[1:]:
@@ -103,16 +69,21 @@ def decode_all(
     return images
 
 
-def image_options(options: dict) -> tuple[tuple[int, int] | None, int | None]:
-    """The options `size` ([H, W]) and `channels` (1 or 3), each None where absent.
+def image_options(options: dict, resize: str = "stretch") -> dict[str, Any]:
+    """How a data set's entry has its images decoded: the keyword arguments of `decode`.
+
+    Args:
+        resize: stretch or crop, where the option `resize` is absent.
 
     Raises:
-        StudyError: they are no such numbers.
+        StudyError: `size` is not [H, W], or `channels` neither 1 nor 3.
     """
     channels = options.get("channels")
     if channels not in (None, 1, 3):
         raise StudyError(f"channels: {channels!r} is neither 1 (grey) nor 3 (RGB)")
-    return pair(options, "size"), channels
+    given = {key: options[key] for key in ("frame", "max_pixels") if key in options}
+    crop = options.get("resize", resize) == "crop"
+    return {"size": pair(options, "size"), "channels": channels, "crop": crop} | given
 
 
 def pair(options: dict, key: str) -> tuple[int, int] | None:
@@ -138,11 +109,11 @@ class Mosaic:
         StudyError: an image is missing or damaged, or is not 10 tiles wide and a whole number of tiles high.
     """
 
-    def __init__(self, paths: list[Path], tile: tuple[int, int]):
-        self._paths, self._tile = paths, tile
+    def __init__(self, paths: list[Path], tile: tuple[int, int], max_pixels: int | None = None):
+        self._paths, self._tile, self._max_pixels = paths, tile, max_pixels
         self._counts, modes = [], []
         for path in paths:
-            with opened(path, "mosaic") as image:
+            with opened(path, "mosaic", max_pixels=max_pixels) as image:
                 (width, height), mode = image.size, image.mode
             if mode not in ("L", "RGB"):
                 raise StudyError(f"{path}: a mosaic of mode {mode}; it must be 8-bit grey or RGB")
@@ -179,8 +150,11 @@ class Mosaic:
         for path, count in zip(self._paths, self._counts, strict=True):
             here = np.flatnonzero((indices >= start) & (indices < start + count))
             if len(here):
-                with opened(path, f"mosaic with rows {start} to {start + count - 1}") as image:
-                    pixels = np.asarray(image)
+                where = f"mosaic with rows {start} to {start + count - 1}"
+                with opened(path, where, max_pixels=self._max_pixels) as image:
+                    pixels = np.asarray(shown(image))
+                if pixels.shape[1] != width * MOSAIC_COLUMNS:
+                    raise StudyError(f"{path}: its EXIF tag turns it, and a mosaic must lie as it is seen; save it so")
                 grid = pixels.reshape(-1, height, MOSAIC_COLUMNS, width, channels).swapaxes(1, 2)
                 tiles[here] = grid.reshape(-1, *self.shape)[indices[here] - start]
             start += count

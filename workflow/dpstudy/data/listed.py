@@ -49,8 +49,7 @@ class ListedImages:
         self.classes, self.pools = classes, tuple(listings)
         self.multi_label = next(iter(listings.values())).labels.ndim == 2
         self._listings = listings
-        self._size, self._channels = image_options(options)
-        self._crop = options.get("resize", resize) == "crop"
+        self._decoding = image_options(options, resize)
         for pool, listing in listings.items():
             if not len(listing.ids):
                 raise StudyError(f"{listing.table or listing.folder}: no image in the pool {pool!r}")
@@ -66,7 +65,7 @@ class ListedImages:
         where = [f"{listing.table}: row {index}" if listing.table else f"row {index} of {pool}" for index in indices]
         return Records(
             ids=listing.ids[indices],
-            images=decode_all(paths, where, self._size, self._channels, self._crop),
+            images=decode_all(paths, where, **self._decoding),
             labels=listing.labels[indices],
             subjects=None if listing.subjects is None else listing.subjects[indices],
             groups={name: values[indices] for name, values in listing.groups.items()},

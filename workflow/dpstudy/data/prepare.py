@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table
-from dpstudy.data.images import UnreadableImageError
+from dpstudy.data.image_files import UnreadableImageError
 from dpstudy.data.names import splits_of
 from dpstudy.data.own import with_own_names
 from dpstudy.data.positives import at_most, refuse_more

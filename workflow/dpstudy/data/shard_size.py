@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpstudy.core.errors import StudyError
-from dpstudy.data.images import opened
+from dpstudy.data.image_files import GREY_MODES, SUFFIXES, opened
 from dpstudy.data.names import split_fractions, splits_of
+from dpstudy.data.source import is_leftover, on_disk
 
 _LISTS = {"chexpert": "train.csv", "nih": "Data_Entry_2017*.csv", "places365": "places365_train_standard.txt"}
 _GREY = ("chexpert", "nih")
 _FOLDERS = {"image_folder": "", "imagenet": "train"}
-_IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff")
 _BLOCK = 1 << 20
+_BYTES_A_PIXEL = 16  # at most, while an image is decoded: measured on one of 96 million, with an alpha channel
 
 
 class ShardSize(NamedTuple):
@@ -36,7 +37,7 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
     Args:
         options: the data set's entry in the config.
     """
-    reader, folder = options["reader"], Path(data_root) / str(options.get("location", ""))
+    reader, folder = options["reader"], on_disk(Path(data_root), str(options.get("location", "")))
     try:
         if reader == "arrays":
             held = sum(path.stat().st_size for path in folder.glob("*_images.npy"))
@@ -51,7 +52,8 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
         most = (options.get("splits") or {}).get("records", math.inf)
         chosen = min(records * _share(options, split), most)
         held = chosen / options.get("shards", 1) + (records if "mosaic" in options else 0)
-        return ShardSize(records, math.ceil(held * _image_bytes(options, folder)))
+        decoding = _BYTES_A_PIXEL * options.get("max_pixels", 0)  # of the largest image, beside what is kept
+        return ShardSize(records, math.ceil(held * _image_bytes(options, folder)) + decoding)
     except (OSError, StudyError, LookupError, ValueError, TypeError):  # the job itself says what is wrong
         return None
 
@@ -98,13 +100,15 @@ def _image_bytes(options: dict, folder: Path) -> int:
     first = next(_images_below(folder), None)
     if first is None:
         raise LookupError(f"{folder} has no image")
-    with opened(first, str(folder)) as image:
-        return image.width * image.height * options.get("channels", 1 if image.mode in ("1", "L", "LA") else 3)
+    with opened(first, str(folder), options.get("frame"), options.get("max_pixels")) as image:
+        return image.width * image.height * options.get("channels", 1 if image.mode in GREY_MODES else 3)
 
 
 def _images_below(folder: Path) -> Iterator[Path]:
     for place, _, names in os.walk(folder):
-        yield from (Path(place) / name for name in sorted(names) if name.lower().endswith(_IMAGES))
+        yield from (
+            Path(place) / name for name in sorted(names) if name.lower().endswith(SUFFIXES) and not is_leftover(name)
+        )
 
 
 @functools.cache

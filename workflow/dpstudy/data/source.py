@@ -1,15 +1,21 @@
 """What the readers share: where the files lie, which classes there are, and labels that are checked."""
 
 import gzip
+import unicodedata
 import zlib
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.text import composed
 
 _BLOCK = 1 << 24  # bytes that are read at once
 _LONGEST_NAME, _LONGEST_PATH = 255, 3000  # bytes; a path has a folder in front
+# what systems leave in folders and archives, besides names that begin with a dot
+_LEFTOVERS = frozenset(
+    "__macosx thumbs.db ehthumbs.db desktop.ini icon\r @eadir $recycle.bin lost+found".split(" ")
+) | {"system volume information"}
 
 
 def location(options: dict, data_root: Path) -> Path:
@@ -20,7 +26,7 @@ def location(options: dict, data_root: Path) -> Path:
     """
     if not options.get("location"):
         raise StudyError(f"reader {options.get('reader')!r}: the key `location` (a folder below data_root) is missing")
-    folder = Path(data_root) / str(options["location"])
+    folder = on_disk(Path(data_root), str(options["location"]))
     if not folder.is_dir():
         raise StudyError(f"{folder}: no such folder; mend `location`, `data_root` or the variable DPSTUDY_DATA")
     return folder
@@ -39,6 +45,27 @@ def inside(folder: Path, relative: str, where: str) -> Path:
     if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in relative or path.parts[0].endswith(":"):
         raise StudyError(f"{where}: the path {relative!r} leaves {folder}; paths must be relative to it, without '..'")
     return folder / path
+
+
+def on_disk(folder: Path, relative: str) -> Path:
+    """`folder`/`relative`, spelled as it is on disk: accents are one character in a table, and two on macOS's disks."""
+    path = folder / relative
+    if relative.isascii() or path.exists():
+        return path
+    place = folder
+    for part in Path(relative).parts:
+        forms = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
+        place = next((place / form for form in forms if (place / form).exists()), place / part)
+    return place
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a file or folder is hidden, or something that a system or an archive has left there.
+
+    >>> [is_leftover(name) for name in (".DS_Store", "__MACOSX", "Thumbs.db", "a17.png")]
+    [True, True, True, False]
+    """
+    return name.startswith(".") or name.casefold() in _LEFTOVERS
 
 
 def class_names(options: dict, default: list[str] | None = None, file: Path | None = None) -> list[str]:
@@ -61,12 +88,13 @@ def class_names(options: dict, default: list[str] | None = None, file: Path | No
         names = list(default)
     else:
         raise StudyError(f"reader {options.get('reader')!r}: name the classes, in label order, in the key `classes`")
+    names = [composed(name) for name in names]
     check_names(names, where)
     return names
 
 
 def check_names(names: list[str], where: str) -> None:
-    """Check that there are names, and that none is empty or stands twice.
+    """Check that there are names, and that none is empty or stands twice, in whatever Unicode form.
 
     Raises:
         StudyError: naming the culprit.
@@ -77,18 +105,21 @@ def check_names(names: list[str], where: str) -> None:
     for row, name in enumerate(names):
         if not name.strip():
             raise StudyError(f"{where}: class {row} has an empty name")
-        if name in seen:
+        if composed(name) in seen:
             raise StudyError(f"{where}: the class {name!r} stands twice; class names must be unique")
-        seen.add(name)
+        seen.add(composed(name))
 
 
 def single_labels(values: np.ndarray, classes: list[str], where: str, first_row: int = 0) -> np.ndarray:
-    """(n,) integers as int32 class indices; rows are counted from `first_row` in messages.
+    """(n,) integers (or whole numbers such as 1.0) as int32 class indices; rows are counted from `first_row` in
+    messages.
 
     Raises:
         StudyError: a label is no integer, or lies outside 0 .. len(classes) - 1.
     """
     values = np.asarray(values)
+    if values.dtype.kind == "f" and np.array_equal(values, np.rint(values)):  # infinities lie outside, NaN is unequal
+        values = np.clip(values, -1, len(classes)).astype(np.int64)
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise StudyError(f"{where}: labels must be one integer a row, not {values.dtype} of shape {values.shape}")
     wrong = np.flatnonzero((values < 0) | (values >= len(classes)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_sources
 from dpstudy.data.readers import open_reader
+from dpstudy.data.source import is_leftover, on_disk
 
 
 def state_of(options: dict, data_root: Path) -> str:
@@ -23,7 +24,7 @@ def state_of(options: dict, data_root: Path) -> str:
     sources = [source for source in own_sources(options) if "location" in source]
     digest = hashlib.sha256()
     for source in sources:
-        folder = Path(data_root) / source["location"]
+        folder = on_disk(Path(data_root), source["location"])
         for file in _files(source, folder, data_root):
             try:
                 seen = file.stat()
@@ -45,6 +46,6 @@ def _files(source: dict, folder: Path, data_root: Path) -> list[Path]:
         return own
     beside = [folder / source["mosaic"]] if source.get("mosaic") else []
     try:
-        return [*beside, *sorted(path for path in folder.iterdir() if not path.name.startswith("."))]
+        return [*beside, *sorted(path for path in folder.iterdir() if not is_leftover(path.name))]
     except OSError:
         return beside

@@ -2,7 +2,9 @@
 
 import csv
 import io
+import re
 from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +12,30 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import column_values, read_table
-from dpstudy.core.subjects import check_named
+from dpstudy.core.subjects import check_named, name_of
 from dpstudy.core.suggest import suggestion
+from dpstudy.core.text import composed, heading
 from dpstudy.data.source import read_text
+
+_SAVE = "save the sheet as CSV (in Excel: 'CSV UTF-8')"
+_UNPACK = "it is compressed; unpack it, and name the file that comes out"
+_KINDS = (  # what files that are no CSV begin with
+    (b"PK\x03\x04", f"it is a workbook (Excel, OpenDocument) or a zip archive; {_SAVE}, or unpack it"),
+    (b"\xd0\xcf\x11\xe0", f"it is an Excel workbook; {_SAVE}"),
+    (b"\x1f\x8b", _UNPACK),
+    (b"BZh", _UNPACK),
+    (b"\xfd7zXZ", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", _UNPACK),
+    (b"\xff\xfe", f"it is UTF-16 text; {_SAVE}"),
+    (b"\xfe\xff", f"it is UTF-16 text; {_SAVE}"),
+    (b"ARROW1", "it is a feather file; write the table with to_parquet, under a name that ends in .parquet"),
+    (b"\x89HDF", "it is an HDF5 file; write the table with to_csv or to_parquet"),
+    (b"PAR1", "it is a parquet file; give it a name that ends in .parquet"),
+)
+WRITE_ANEW = "write it anew (of pandas: to_parquet)"
+_EXCELS_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+_BETWEEN = "|;,/"  # what may stand between findings
+_MARKS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 @dataclass(frozen=True)
@@ -20,7 +43,7 @@ class TextTable:
     """Columns of strings (empty where a value is missing), rows counted from 0.
 
     Attributes:
-        columns: name -> (n,) strings.
+        columns: name, as text.heading has it -> (n,) strings; those without a name are left out.
         lines: the line of each row in a CSV file, None for parquet.
     """
 
@@ -43,10 +66,10 @@ class TextTable:
         Raises:
             StudyError: there is no such column, or a value is missing (unless fields may be `empty`).
         """
-        if name not in self.columns:
+        if heading(name) not in self.columns:
             close = suggestion(name, self.columns)
             raise StudyError(f"{self.path}: no column {name!r}{close}; there are {', '.join(self.columns)}")
-        values = self.columns[name]
+        values = self.columns[heading(name)]
         missing: list[int] = [] if empty else np.flatnonzero(values == "").tolist()
         if len(missing):
             raise StudyError(
@@ -66,21 +89,61 @@ class TextTable:
         return values
 
     def class_indices(self, name: str, classes: list[str]) -> np.ndarray:
-        """The (n,) int32 places in `classes` of the class names in the column `name`.
+        """The (n,) int32 places in `classes` of the class names in the column `name`; 1.0 is the class 1.
 
         Raises:
             StudyError: as for `column`, or a value is not one of the classes.
         """
-        index = {value: label for label, value in enumerate(classes)}
         values = self.column(name)
-        unknown = [row for row, value in enumerate(values) if value not in index]
-        if unknown:
-            value = values[unknown[0]]
-            raise StudyError(
-                f"{self.where(unknown[0])}: unknown class {value!r} in the column {name!r}{further(len(unknown))}"
-                f"{suggestion(value, classes)}; the classes are {', '.join(classes)}"
-            )
-        return np.array([index[value] for value in values], np.int32)
+        places = _places(classes, values)
+        self._refuse_unknown(name, classes, [row for row, value in enumerate(values) if places[value] is None])
+        return np.array([places[value] for value in values], np.int32)
+
+    def findings(self, name: str, classes: list[str], separator: str, others: Collection[str]) -> np.ndarray:
+        """(n, m) int8 of 0 and 1: which of the m `classes` each field of the column `name` lists, with `separator`
+        between them. An empty field lists none; `others` are words that are no class.
+
+        Raises:
+            StudyError: there is no such column, or a field has a word that is neither.
+        """
+        known = [*classes, *others]
+        rows = [{word.strip() for word in field.split(separator)} - {""} for field in self.column(name, empty=True)]
+        places = _places(known, set().union(*rows))
+        unknown = {word for word, place in places.items() if place is None}
+        self._refuse_unknown(name, known, [row for row, words in enumerate(rows) if words & unknown], separator)
+        found = np.zeros((self.rows, len(known)), np.int8)
+        for row, words in enumerate(rows):
+            found[row, [place for word in words if (place := places[word]) is not None]] = 1
+        return found[:, : len(classes)]
+
+    def _refuse_unknown(self, name: str, known: list[str], rows: list[int], separator: str = "") -> None:
+        """Say which word in a column is none of the `known`, where there are such `rows`."""
+        if not rows:
+            return
+        fields = self.columns[heading(name)][rows]
+        words = [word.strip() for word in fields[0].split(separator)] if separator else [fields[0]]
+        value = next(word for word in words if word and _places(known, [word])[word] is None)
+        advice = suggestion(value, known)
+        if separator and not advice:
+            advice = "; if it is no finding, name it in `no_label`"
+        for mark in "" if separator else _BETWEEN:
+            parts = {word.strip() for field in fields if mark in field for word in field.split(mark)}
+            if any(place is not None for place in _places(known, parts).values()):
+                advice = f"; if a field may list several, give `separator: {mark!r}`"
+        raise StudyError(
+            f"{self.where(rows[0])}: unknown class {value!r} in the column {name!r}{further(len(rows))}{advice}; the "
+            f"classes are {', '.join(known)}"
+        )
+
+
+def _places(classes: list[str], values: Iterable[str]) -> dict[str, int | None]:
+    """Each value's place in `classes`, as a field of a table names them; None where it is none.
+
+    >>> _places(["0", "1"], ["1", "1.0", "2"])
+    {'1': 1, '1.0': 1, '2': None}
+    """
+    index = {composed(name): place for place, name in enumerate(classes)}
+    return {value: index.get(composed(value), index.get(name_of(value))) for value in dict.fromkeys(values)}
 
 
 def further(rows: int) -> str:
@@ -95,49 +158,91 @@ def further(rows: int) -> str:
 def read_text_table(path: Path, columns: list[str] | None = None) -> TextTable:
     """Read a table: parquet if its name ends so (then only `columns`, if given), else CSV (UTF-8, commas, a header).
 
+    Lines without any value count for nothing, nor do columns without a name: spreadsheets leave both.
+
     Raises:
-        StudyError: it is missing, damaged, empty, or a line has another number of values than the header.
+        StudyError: it is missing, damaged, empty, of another format, or a line has another number of values than the
+            header.
     """
-    table = _read_parquet(path, columns) if path.suffix == ".parquet" else _read_csv(path)
+    table = _read_parquet(path, columns) if path.suffix.lower() == ".parquet" else _read_csv(path)
     if not table.rows:
         raise StudyError(f"{path}: no rows")
     return table
 
 
 def _read_csv(path: Path) -> TextTable:
-    lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    _refuse_other_kinds(path)
+    text = read_text(path)
+    if excels := _EXCELS_LINE.fullmatch(text.partition("\n")[0]):
+        commas = "" if excels[1] == "," else ", and save the table with commas between the values"
+        raise StudyError(f"{path}: its first line is Excel's {excels[0].strip()!r}; delete that line{commas}")
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
     rows, numbers = [], []
     try:
-        header = next(lines, [])
-        if not header:
+        header = [heading(name) for name in next(lines, [])]
+        if not any(header):
             raise StudyError(f"{path}: is empty, or begins with an empty line; its first line names the columns")
-        if twice := [name for name, times in Counter(header).items() if times > 1]:
+        if twice := [name for name, times in Counter(header).items() if times > 1 and name]:
             raise StudyError(f"{path}: its header names the column {twice[0]!r} twice; give each a name of its own")
-        mark = next((mark for mark in ";\t|" if mark in header[0]), None)
+        mark = next((mark for mark in _MARKS if mark in header[0]), None)
         if len(header) == 1 and mark:
-            raise StudyError(f"{path}: its header has no comma but {mark!r}; save it with commas between the values")
+            raise StudyError(
+                f"{path}: its header has no comma but {mark!r}; save it with commas between the values, not "
+                f"{_MARKS[mark]}, and numbers with points"
+            )
         for values in lines:
-            if values and len(values) != len(header):
-                raise StudyError(f"{path}: line {lines.line_num} has {len(values)} values for {len(header)} columns")
-            if values:
-                rows.append(values)
-                numbers.append(lines.line_num)
+            if not any(value.strip() for value in values):
+                continue
+            if len(values) != len(header):
+                advice = "; put values with commas in quotes" if len(values) > len(header) else ""
+                if sum(map(bool, header)) == 1:
+                    advice = f"; is {header[0]!r} a title? The first line names the columns"
+                raise StudyError(
+                    f"{path}: line {lines.line_num} has {len(values)} values for {len(header)} columns{advice}"
+                )
+            rows.append(values)
+            numbers.append(lines.line_num)
     except csv.Error as error:
         raise StudyError(f"{path}: line {lines.line_num} is not CSV ({error})") from None
-    columns = {name: np.array([row[place].strip() for row in rows], dtype=object) for place, name in enumerate(header)}
+    columns = {
+        name: np.array([row[place].strip() for row in rows], dtype=object) for place, name in enumerate(header) if name
+    }
     return TextTable(path, columns, len(rows), numbers)
 
 
+def _refuse_other_kinds(path: Path) -> None:
+    try:
+        with open(path, "rb") as file:
+            start = file.read(64)
+    except OSError:
+        return  # whoever reads it says so
+    for first, what in _KINDS:
+        if start.startswith(first):
+            raise StudyError(f"{path}: {what}; a table is CSV (UTF-8, commas, a header) or parquet")
+    if b"\0" in start:
+        raise StudyError(f"{path}: it is no text of UTF-8, but UTF-16 or another format; {_SAVE}")
+    if start.lstrip(b"\xef\xbb\xbf \r\n").lower().startswith((b"<html", b"<!doctype", b"<?xml", b"<table")):
+        raise StudyError(f"{path}: it is an HTML or XML page, whatever it is called; {_SAVE}")
+    if start.lstrip().startswith((b"{", b"[")):
+        raise StudyError(f"{path}: it is JSON; write the table with to_csv or to_parquet")
+
+
 def _read_parquet(path: Path, columns: list[str] | None) -> TextTable:
-    table = read_table(path, columns)
+    if path.is_dir():
+        raise StudyError(f"{path}: it is a folder; a table is one file, so write it without partitions")
+    table = read_table(path, columns, remedy=WRITE_ANEW)
     texts = {
-        name: np.array([_text(value) for value in column_values(path, table, name)], dtype=object)
+        heading(name): np.array([_text(value) for value in column_values(path, table, name)], dtype=object)
         for name in table.column_names
     }
+    if len(texts) < table.num_columns:
+        raise StudyError(f"{path}: two of its columns have one name but for spaces; rename one")
     return TextTable(path, texts, table.num_rows)
 
 
 def _text(value: object) -> str:
     if value is None or value != value:  # NaN is how pandas writes a missing value
         return ""
+    if isinstance(value, bytes):
+        value = value.decode(errors="backslashreplace")
     return str(int(value)) if isinstance(value, bool) else str(value).strip()

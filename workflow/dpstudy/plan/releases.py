@@ -8,7 +8,7 @@ from dpstudy.data.own import test_is_public
 from dpstudy.plan import paths, publics
 from dpstudy.plan.fingerprints import stated_of
 from dpstudy.plan.outside import is_chosen, is_planted
-from dpstudy.plan.sources import has_unnamed_rows, is_cropped
+from dpstudy.plan.sources import decoding, has_unnamed_rows
 from dpstudy.plan.training import start_of
 
 
@@ -21,7 +21,7 @@ def facts(study: dict, cell: Cell) -> dict:
         "backbone": publics.backbone_folder(features),
         "fit": publics.fit_folder(features),
         "weights": next(iter(publics.weights_files(study, features)), None),
-        "crop": is_cropped(study, cell.dataset),
+        "image": decoding(study, cell.dataset),
         "unmatched": publics.never_compared(study, cell.features, start_of(study, cell)),
         "chosen": _where(study, cell, is_chosen),
         "planted": _where(study, cell, is_planted),

@@ -203,10 +203,11 @@ def place_of_data(study: dict) -> SimpleNamespace:
     return SimpleNamespace(data_root=data_root(study))
 
 
-def is_cropped(study: dict, dataset: str) -> bool:
-    """Whether a data set's images were brought to their size by cutting out the middle."""
+def decoding(study: dict, dataset: str) -> dict:
+    """How a data set's images are decoded, besides size and channels: `crop` and, maybe, `frame` of bundle.json."""
     options = study["datasets"][dataset]
-    return options.get("resize", "crop" if options["reader"] in CROPPING else "stretch") == "crop"
+    crop = options.get("resize", "crop" if options["reader"] in CROPPING else "stretch") == "crop"
+    return {"crop": crop} | ({"frame": options["frame"]} if "frame" in options else {})
 
 
 def sum_jobs(study: dict, dataset: str) -> int:

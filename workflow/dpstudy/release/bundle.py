@@ -46,7 +46,7 @@ class Origin:
     Attributes:
         cell: folder of the cell: metrics.json, ledger.json, model.safetensors.
         certificate: what other accountants say of its ledger (`bounds`), its `replay`, and maybe `errata`.
-        image: {"size": [H, W], "channels", "crop"}: what images are brought to.
+        image: {"size": [H, W], "channels", "crop", maybe "frame"}: how images are decoded.
         classes: label names.
         multi_label: whether a record may have several.
         features: the feature set's options.

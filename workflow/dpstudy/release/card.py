@@ -126,12 +126,13 @@ def _preprocessing(facts: Mapping) -> list[str]:
     image, features = facts["image"], dict(facts["features"])
     height, width = image["size"]
     fitted = "by cutting out the middle" if image["crop"] else "by stretching"
+    page = f" (of a file with several pictures number {image['frame']}, from 0)" if "frame" in image else ""
     options = ", ".join(f"{key} `{_plain(value)}`" for key, value in features.items() if key != "extractor")
     lines = [
         "`predict.py` does all of this:",
         "",
-        f"- An image is decoded and brought to {height} x {width} pixels with {image['channels']} "
-        f"channel{'' if image['channels'] == 1 else 's'}, {fitted}.",
+        f"- An image is decoded as viewers show it{page} and brought to {height} x {width} pixels with "
+        f"{image['channels']} channel{'' if image['channels'] == 1 else 's'}, {fitted}.",
         f"- Features: `{features['extractor']}`" + (f" ({options})." if options else "."),
     ]
     for part, what in (("backbone", "a network"), ("fit", "a projection")):

@@ -34,13 +34,14 @@ class Predictor:
 
     Args:
         folder: of the bundle, as `release.bundle` writes it.
+        max_pixels: of the largest image that is decoded; Pillow's limit (89 million) where None.
 
     Raises:
         StudyError: a file is missing or damaged, or does not fit the others; the ledger is of another model.
     """
 
-    def __init__(self, folder: str | Path):
-        self._folder = Path(folder)
+    def __init__(self, folder: str | Path, max_pixels: int | None = None):
+        self._folder, self._max_pixels = Path(folder), max_pixels
         with self._fitting():
             self._open()
 
@@ -87,9 +88,8 @@ class Predictor:
     def _features(self, paths: Sequence[str | Path]) -> np.ndarray:
         image, options = self._facts["image"], self._facts["features"]
         files = [Path(path) for path in paths]
-        images = decode_all(
-            files, [str(path) for path in files], tuple(image["size"]), image["channels"], image["crop"]
-        )
+        how = image | {"size": tuple(image["size"]), "max_pixels": self._max_pixels}
+        images = decode_all(files, [str(path) for path in files], **how)
         if self._extractor is None:
             return np.ascontiguousarray(images.transpose(0, 3, 1, 2)).reshape(len(images), -1)
         features = self._extractor(images)
@@ -113,10 +113,12 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
     """`python predict.py IMAGE ...`: a CSV of scores on standard output; the exit status."""
     parser = argparse.ArgumentParser(prog="predict.py", description="Scores of images, as CSV on standard output.")
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="image files")
-    images = parser.parse_args(arguments).images
+    parser.add_argument("--max-pixels", type=int, metavar="N", help="of the largest image that is decoded")
+    given = parser.parse_args(arguments)
+    images = given.images
     try:
         with warnings.catch_warnings(action="ignore"):  # of libraries, beside a sentence of ours
-            predictor = Predictor(folder)
+            predictor = Predictor(folder, given.max_pixels)
             with in_a_sentence(f"{folder / 'ledger.json'}: is no ledger"):
                 for sentence in errata(read_json(folder / "ledger.json")):
                     print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)

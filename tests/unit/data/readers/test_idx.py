@@ -60,6 +60,36 @@ def test_test_star_names_and_label_offset(source, idx_bytes):
     np.testing.assert_array_equal(records.labels, arrays["test"][1])
 
 
+@pytest.mark.parametrize(
+    "name", ["{dotted}", "{dotted}.gz", "{name}/{name}", "{dotted}/{dotted}", "{name}.gz/{name}.gz"]
+)
+def test_names_as_archives_and_mirrors_have_them(source, name):
+    root, arrays = source
+    for file in list((root / "idx").iterdir()):
+        content = file.read_bytes()
+        file.unlink()
+        path = root / "idx" / name.format(name=file.name, dotted=file.name.replace("-idx", ".idx"))
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    for pool, (images, _) in arrays.items():
+        found = open_reader("idx", OPTIONS, root).read(pool, np.arange(len(images)))
+        np.testing.assert_array_equal(found.images[..., 0], images)
+
+
+def test_a_file_that_is_not_there_is_asked_for_by_a_name_like_it(source, refused):
+    root, _ = source
+    for file in list((root / "idx").iterdir()):
+        file.rename(root / "idx" / f"emnist-letters-{file.name}")
+    near = "(did you mean 'emnist-letters-train-images-idx3-ubyte'?); rename it"
+    refused(OPTIONS, root, f"train-images-idx3-ubyte: no such file, neither plain nor with .gz {near}")
+    (root / "idx").rename(root / "raw")
+    for file in list((root / "raw").iterdir()):
+        file.rename(root / "raw" / file.name.removeprefix("emnist-letters-"))
+    (root / "idx/MNIST").mkdir(parents=True)
+    (root / "raw").rename(root / "idx/MNIST/raw")
+    refused(OPTIONS, root, "neither plain nor with .gz; let `location` end in MNIST/raw")
+
+
 def test_wrong_headers_lengths_and_labels_are_refused(source, refused, idx_bytes):
     root, arrays = source
     images, labels = root / "idx" / "train-images-idx3-ubyte", root / "idx" / "train-labels-idx1-ubyte"

@@ -1,5 +1,7 @@
 """Images in one folder a class."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -109,3 +111,75 @@ def test_a_decompression_bomb_is_refused(pictures, refused, monkeypatch):
     for limit in (20, 10):  # 35 pixels: above the limit Pillow warns, above twice the limit it raises
         monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
         refused(everything, pictures, "ant/02.png", "decompression bomb")
+
+
+@pytest.mark.parametrize("names", ["train val", "Train Test", "TRAINING testing", "train valid", "train validation"])
+def test_splits_as_the_fields_tools_name_them(tmp_path, names):
+    train, test = names.split()
+    for pool, seed in ((train, 0), (test, 1)):
+        for name in ("cat", "dog"):
+            save(tmp_path / "pictures" / pool / name / "x.png", picture(seed))
+    reader = open_reader("image_folder", FOLDER, tmp_path)
+    assert reader.pools == ("train", "test") and reader.classes == ["cat", "dog"]
+    records = reader.read("test", np.array([1]))
+    assert records.ids.tolist() == [f"{test}/dog/x.png"]
+    np.testing.assert_array_equal(records.images[0], picture(1))
+
+
+@pytest.mark.parametrize(
+    ("folders", "words"),
+    [
+        (
+            ["train/a", "valid/a", "test/a"],
+            "stands the folder 'valid'; records for choosing are cut from train (`splits:",
+        ),
+        (["train/a", "Train/a", "test/a"], "of the folders Train and train only one may stand there; merge them"),
+        (["train/a", "test/a", "masks/a"], "beside train and test stands the folder 'masks'; only these two may stand"),
+        (
+            ["a/P001", "a/P002", "b/P003"],
+            "a: holds folders (P001, P002) and no image; if these are the classes, or train",
+        ),
+        (["pictures/train/a", "pictures/test/a"], "holds folders (test, train) and no image; if these are the classes"),
+        (
+            ["train/a", "train/b"],
+            "train: holds folders (a, b) and no image; if these are the classes, or train and test",
+        ),
+        (
+            ["a/", "a/more", "b/"],
+            "a/more: a folder in the folder of a class; move its images up, or list the images in",
+        ),
+        (["e\u0301/", "\u00e9/"], "two folders are called 'é', in two Unicode forms; merge them"),
+    ],
+)
+def test_folders_of_which_nobody_knows_what_they_are(tmp_path, refused, folders, words):
+    for folder in folders:
+        save(tmp_path / "pictures" / folder / "x.png", picture(0))
+    refused(FOLDER | {"splits": {}}, tmp_path, words)
+
+
+def test_classes_may_be_called_train(tmp_path):
+    for name in ("train", "val", "bus"):
+        save(tmp_path / "pictures" / name / "x.png", picture(0))
+    assert open_reader("image_folder", FOLDER, tmp_path).classes == ["bus", "train", "val"]
+
+
+def test_what_systems_leave_behind_is_no_class_and_no_image(pictures):
+    before = open_reader("image_folder", FOLDER, pictures).rows("all").ids
+    for name in ("__MACOSX/cat/._1.png", "cat/Thumbs.db", "Desktop.ini", "dog/.DS_Store", "ant/@eaDir/x.png"):
+        (pictures / "pictures" / name).parent.mkdir(parents=True, exist_ok=True)
+        (pictures / "pictures" / name).write_text("")
+    reader = open_reader("image_folder", FOLDER, pictures)
+    assert reader.classes == ["ant", "cat", "dog"] and list(reader.rows("all").ids) == list(before)
+
+
+def test_classes_with_accents_in_either_form(tmp_path):
+    form = unicodedata.normalize
+    for pool, name in (("train", "NFD"), ("test", "NFC")):
+        for kind in ("Übel", "gut"):
+            save(tmp_path / "pictures" / pool / form(name, kind) / "é.png", picture(0))
+    for classes in ({}, {"classes": [form("NFD", "Übel"), "gut"]}):
+        reader = open_reader("image_folder", FOLDER | classes, tmp_path)
+        assert set(reader.classes) == {"Übel", "gut"}
+        place = reader.classes.index("Übel")
+        assert reader.read("train", np.array([place])).ids[0] == f"train/{form('NFD', 'Übel')}/é.png"
+        assert reader.read("test", np.array([place])).ids[0] == "test/Übel/é.png"

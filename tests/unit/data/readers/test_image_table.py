@@ -1,6 +1,7 @@
 """A table of image paths, labels, subjects and groups."""
 
 import csv
+import unicodedata
 
 import numpy as np
 import pyarrow as pa
@@ -195,3 +196,54 @@ def test_bad_tables_and_options_are_refused(scans, refused):
     refused(TABLE, root, "labels.csv: not UTF-8")
     (root / "scans" / "labels.parquet").write_bytes(b"PAR1 damaged")
     refused({**TABLE, "table": "labels.parquet"}, root, "labels.parquet: damaged parquet")
+
+
+def test_a_table_and_a_disk_may_spell_accents_differently(scans, refused):
+    root, rows = scans
+    form = unicodedata.normalize
+    save(root / "scans" / form("NFD", "Brüche") / form("NFD", "é.png"), picture(7, channels=1))
+    names = {"finding": form("NFD", "krank, älter"), "sex": form("NFD", "ü"), "patient": form("NFD", "Müller")}
+    rows[7].update(names | {"path": form("NFC", "Brüche/é.png")})
+    rows[6].update(sex="ü", patient="Müller")
+    write_csv(root / "scans" / "labels.csv", rows)
+    options = TABLE | {"classes": ["well", "ill", "krank, älter"], "own_names": True}
+    reader = open_reader("image_table", options, root)
+    records = reader.read("all", np.array([6, 7]))
+    np.testing.assert_array_equal(records.images[1, ..., 0], picture(7, channels=1))
+    assert list(records.subjects) == ["Müller"] * 2 and list(records.groups["sex"]) == ["ü"] * 2
+    assert records.labels.tolist() == [0, 2] and records.ids[1] == rows[7]["path"]
+    rows[8]["path"] = form("NFD", rows[7]["path"])
+    write_csv(root / "scans" / "labels.csv", rows)
+    refused(options, root, "row 8 (line 10): the path", "in row 7 (line 9) too")
+
+
+def test_a_column_that_lists_findings(scans, refused):
+    root, rows = scans
+    for row in rows:
+        row["finding"] = "|".join(name for name in ("edema", "mass") if row[name]) or "none"
+    write_csv(root / "scans" / "labels.csv", rows)
+    options = TABLE | {"classes": ["edema", "mass"], "separator": "|", "no_label": ["none"]}
+    assert_is_scans(open_reader("image_table", options, root), rows, True)
+    options = TABLE | {"classes": ["mass"], "separator": "|", "no_label": ["none", "edema"]}
+    reader = open_reader("image_table", options, root)
+    assert reader.classes == ["no mass", "mass"] and not reader.multi_label
+    assert reader.read("all", np.arange(ROWS)).labels.tolist() == [row["mass"] for row in rows]
+    refused(TABLE | {"classes": ["edema", "mass"]}, root, "give `separator: '|'`")
+    refused(TABLE | {"no_label": ["none"]}, root, "`no_label` goes with `label_column` and `separator`")
+
+
+@pytest.mark.parametrize("words", [("False", "True"), ("FALSE", "TRUE"), ("0.0", "1.0"), ("0.", "1.00")])
+def test_zeros_and_ones_as_pandas_and_spreadsheets_write_them(scans, words):
+    root, rows = scans
+    for row in rows:
+        row.update(edema=words[row["edema"]], mass=words[row["mass"]])
+    write_csv(root / "scans" / "labels.csv", rows)
+    options = {key: TABLE[key] for key in TABLE if key not in ("label_column", "classes")}
+    assert_is_scans(open_reader("image_table", options | {"label_columns": ["edema", "mass"]}, root), rows, True)
+
+
+def test_a_file_that_is_not_there_is_asked_for_by_a_name_like_it(scans, refused):
+    root, rows = scans
+    refused(
+        TABLE | {"table": "Labels.CSV"}, root, "Labels.CSV: no such file (did you mean 'labels.csv'?); mend `table`"
+    )

@@ -77,7 +77,7 @@ def test_bad_npy_and_missing_files_are_refused(tmp_path, refused):
     for array, message in (
         (np.array([0, 3]), "row 1 has label 3"),
         (np.zeros((2, 2), int), "(2, 2)"),
-        (np.array([0.0, 1.0]), "float64"),
+        (np.array([0.5, 1.0]), "float64"),
         (np.array([], int), "no rows"),
         (np.array(0), "one integer a row"),
     ):

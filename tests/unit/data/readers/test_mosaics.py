@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.images import Mosaic
 from dpstudy.data.readers import open_reader
 
@@ -69,7 +70,7 @@ def test_bad_mosaics_are_refused(source, refused):
     refused(OPTIONS, root, "train_labels.npy", "row 33 has label 10")
     np.save(labels, arrays["train"][1][:220])
     refused(OPTIONS, root, "train_labels.npy", "220 rows for 240 tiles")
-    np.save(labels, arrays["train"][1].astype(float))
+    np.save(labels, arrays["train"][1] + 0.5)
     refused(OPTIONS, root, "train_labels.npy", "float64")
     labels.write_bytes(whole[:-5])
     refused(OPTIONS, root, "train_labels.npy", "damaged or truncated")
@@ -93,3 +94,21 @@ def test_bad_mosaics_are_refused(source, refused):
     file.write_bytes(whole)
     paste(arrays["test"][0][..., 0]).save(root / "test_0.png")
     refused(OPTIONS, root, "differ in shape")
+
+
+def test_a_mosaic_is_decoded_as_other_images_are(tmp_path, monkeypatch):
+    tiles = np.random.default_rng(1).integers(0, 256, (20, 6, 6)).astype(np.uint8)
+    file, exif = tmp_path / "images.png", Image.Exif()
+    paste(tiles[::-1]).rotate(180).save(file)  # its tiles, each turned by 180 degrees
+    exif[0x0112] = 3
+    Image.open(file).save(file, exif=exif)
+    np.testing.assert_array_equal(Mosaic([file], (6, 6)).read(np.arange(20))[..., 0], tiles[::-1])
+    exif[0x0112] = 6
+    paste(tiles).save(file, exif=exif)
+    with pytest.raises(StudyError, match="its EXIF tag turns it, and a mosaic must lie as it is seen"):
+        Mosaic([file], (6, 6)).read(np.array([3]))
+    paste(tiles).save(file)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 719)
+    with pytest.raises(StudyError, match="raise `max_pixels`"):
+        Mosaic([file], (6, 6))
+    np.testing.assert_array_equal(Mosaic([file], (6, 6), 720).read(np.array([3]))[0, ..., 0], tiles[3])

@@ -1,5 +1,5 @@
 """Images and labels as numpy arrays: `{pool}_images.npy`, (n, H, W, C) or (n, H, W) uint8, and `{pool}_labels.npy`,
-(n,) class indices. The pools are train and test, or all.
+(n,) class indices. The pools are train and test, or all. (n, C, H, W), with 1 or 3 channels, is told by its shape.
 
 Images are read from disk as they are asked for. Pickled arrays are refused.
 """
@@ -13,6 +13,8 @@ from dpstudy.core.npy import map_npy, read_npy
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, single_labels
+
+_CHANNELS = (1, 3)
 
 
 def open(options: dict, data_root: Path) -> Reader:
@@ -51,8 +53,27 @@ class _Arrays:
 
 
 def _mapped(path: Path) -> np.ndarray:
-    """The array of a .npy file, (n, H, W, C), which stays on disk."""
+    """The array of a .npy file, (n, H, W, C), which stays on disk.
+
+    Raises:
+        StudyError: it is none, or may be (n, C, H, W) with other than 1 or 3 channels.
+    """
     images = map_npy(path)
     if images.dtype != np.uint8 or images.ndim not in (3, 4) or not images.size:
-        raise StudyError(f"{path}: images must be (n, H, W, C) or (n, H, W) uint8, not {images.shape} {images.dtype}")
-    return images if images.ndim == 4 else images[..., None]
+        scale = "; bring them to 0 to 255, rounded" if images.dtype.kind in "fui" and images.dtype != np.uint8 else ""
+        raise StudyError(
+            f"{path}: images must be (n, H, W, C) or (n, H, W) uint8, not {images.shape} {images.dtype}{scale}"
+        )
+    if images.ndim == 3:
+        return images[..., None]
+    first, last = images.shape[1], images.shape[3]
+    if last in _CHANNELS:
+        return images
+    if first in _CHANNELS:
+        return images.transpose(0, 2, 3, 1)
+    if first < last:
+        raise StudyError(
+            f"{path}: images of shape {images.shape} look like (n, C, H, W) with {first} channels; save them as "
+            "(n, H, W, C), `images.transpose(0, 2, 3, 1)`"
+        )
+    return images

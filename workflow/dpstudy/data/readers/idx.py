@@ -1,5 +1,7 @@
 """The IDX format of MNIST, Fashion-MNIST and EMNIST: four files with the standard names, plain or .gz.
 
+A name may have a dot before idx3, and a file may lie in a folder of its own name, as archives unpack it.
+
 Header: two zero bytes, a type (8 = unsigned byte), the number of dimensions, then each dimension as a big-endian
 32-bit integer. The files are taken from `location`; `download` names where missing ones come from.
 """
@@ -10,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.suggest import suggestion
 from dpstudy.data.download import fetch
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
@@ -76,10 +79,19 @@ def image_shape(folder: Path, pool: str) -> tuple[int, ...]:
 
 
 def _find(folder: Path, name: str) -> Path:
-    for candidate in (name, f"{name}.gz", _ALTERNATIVE.get(name, name), f"{_ALTERNATIVE.get(name, name)}.gz"):
-        if (folder / candidate).is_file():
-            return folder / candidate
-    raise StudyError(f"{folder / name}: no such file, neither plain nor with .gz")
+    names = [name, _ALTERNATIVE.get(name, name)]
+    candidates = [
+        f"{each}{end}" for each in (*names, *(each.replace("-idx", ".idx") for each in names)) for end in ("", ".gz")
+    ]
+    for place in (folder / each for each in (*candidates, *(f"{each}/{each}" for each in candidates))):
+        if place.is_file():
+            return place
+    kind = "images" if "images" in name else "labels"
+    if near := suggestion(name, (path.name for path in folder.iterdir() if kind in path.name)):
+        near += "; rename it"
+    elif deeper := next(folder.glob(f"*/raw/{name}*"), None):  # as torchvision has them
+        near = f"; let `location` end in {deeper.parent.relative_to(folder)}"
+    raise StudyError(f"{folder / name}: no such file, neither plain nor with .gz{near}")
 
 
 def _shape(path: Path, dimensions: int) -> tuple[int, ...]:

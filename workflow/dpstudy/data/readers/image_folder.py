@@ -1,8 +1,12 @@
 """Images in one sub-folder a class, optionally below two folders named train and test.
 
 Classes are the folders' names, sorted, or those that the config names: it must where noise is secure, since names read
-off private folders depend on private records. Hidden files are passed over; any other file must be an image. An image's
-id is its path below the location, so it keeps its place in the splits when other images come or go.
+off private folders depend on private records. Hidden files and what systems leave behind (Thumbs.db, __MACOSX) are
+passed over; any other file must be an image. An image's id is its path below the location, so it keeps its place in the
+splits when other images come or go.
+
+The two folders may be called Train, training, testing and the like; without a test folder, val (valid, validation) is
+the split test, as of ImageNet.
 """
 
 import os
@@ -12,38 +16,72 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
+from dpstudy.core.text import composed
+from dpstudy.data.image_files import SUFFIXES
 from dpstudy.data.images import decode_all, image_options
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
-from dpstudy.data.source import class_names, location
+from dpstudy.data.source import class_names, is_leftover, location
 
-_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff")
 _LISTED = 8  # classes that a message names
-_POOLS = ("train", "test")
+_TABLE = "or list the images in a table (reader: image_table), which also says whose each is"
+_POOLS = {
+    "train": ("train", "training"),
+    "test": ("test", "testing"),
+    "validation": ("val", "valid", "validation", "dev"),
+}
 
 
 def open(options: dict, data_root: Path) -> Reader:
     """List the images below `location`.
 
-    Options: `size` and `channels` (to resize and convert), `resize` (stretch or crop), `classes` (to fix the label
-    order).
+    Options: `size` and `channels` (to resize and convert), `resize` (stretch or crop), `frame`, `max_pixels`, `classes`
+    (to fix the label order).
 
     Raises:
-        StudyError: there are no classes or no images, a file is no image, or train and test differ in classes.
+        StudyError: there are no classes or no images, a file is no image, folders lie where none may, or train and test
+            differ in classes.
     """
     folder = location(options, data_root)
-    names = _folders(folder)
-    pools = _POOLS if set(names) == set(_POOLS) else ("all",)
-    if pools == ("all",) and set(_POOLS) < set(names):
-        other = min(set(names) - set(_POOLS))
-        raise StudyError(f"{folder}: beside train and test stands the folder {other!r}; only these two may stand there")
-    roots = {pool: folder if pool == "all" else folder / pool for pool in pools}
+    roots = _pools(folder)
     found = {pool: _folders(root) for pool, root in roots.items()}
-    classes = class_names(options, found[pools[0]])
+    classes = class_names(options, list(next(iter(found.values()))))
     for pool, root in roots.items():
         if difference := set(found[pool]) ^ set(classes):
             raise StudyError(f"{root}: {_misfit(min(difference), difference, classes)}")
-    return _Folders(folder, {pool: _files(root, classes) for pool, root in roots.items()}, classes, options)
+    files = {pool: _files(root, [found[pool][name] for name in classes]) for pool, root in roots.items()}
+    return _Folders(folder, files, classes, options)
+
+
+def _pools(folder: Path) -> dict[str, Path]:
+    """The folder of each pool: train and test, or all.
+
+    Raises:
+        StudyError: beside them stands a folder, of which nobody knows what it is.
+    """
+    names = _folders(folder)
+    kinds = {kind: [name for name in names if name.casefold() in known] for kind, known in _POOLS.items()}
+    others = sorted(set(names).difference(*kinds.values()))
+    if not kinds["train"] or not (kinds["test"] or kinds["validation"]):
+        return {"all": folder}
+    train = folder / names[kinds["train"][0]]
+    if others and not any(entry.is_dir() for entry in os.scandir(train)):  # a class, of trains
+        return {"all": folder}
+    several = next((few for few in kinds.values() if len(few) > 1), None)
+    if several:
+        raise StudyError(f"{folder}: of the folders {' and '.join(several)} only one may stand there; merge them")
+    if kinds["test"] and kinds["validation"]:
+        raise StudyError(
+            f"{folder}: beside train and test stands the folder {kinds['validation'][0]!r}; records for choosing are "
+            "cut from train (`splits: {validation: 0.1}`): move its images into the train folder, or take it away"
+        )
+    test = folder / names[(kinds["test"] or kinds["validation"])[0]]
+    if others:
+        raise StudyError(
+            f"{folder}: beside {train.name} and {test.name} stands the folder {others[0]!r}; only these two may stand "
+            "there: move it elsewhere"
+        )
+    return {"train": train, "test": test}
 
 
 def _misfit(name: str, difference: set[str], classes: list[str]) -> str:
@@ -60,8 +98,7 @@ class _Folders:
 
     def __init__(self, folder: Path, files: dict[str, list[tuple[Path, int]]], classes: list[str], options: dict):
         self.classes, self.pools = classes, tuple(files)
-        self._size, self._channels = image_options(options)
-        self._crop = options.get("resize") == "crop"
+        self._decoding = image_options(options)
         self._files = files
         self._ids = {
             pool: np.array([path.relative_to(folder).as_posix() for path, _ in rows], dtype=object)
@@ -74,31 +111,49 @@ class _Folders:
     def read(self, pool: str, indices: np.ndarray) -> Records:
         rows = [self._files[pool][index] for index in indices]
         where = [f"row {index} of {pool}" for index in indices]
-        images = decode_all([path for path, _ in rows], where, self._size, self._channels, self._crop)
+        images = decode_all([path for path, _ in rows], where, **self._decoding)
         return Records(self._ids[pool][indices], images, np.array([label for _, label in rows], np.int32))
 
 
-def _folders(folder: Path) -> list[str]:
-    """The visible sub-folders, sorted by name."""
-    entries = [entry for entry in os.scandir(folder) if not entry.name.startswith(".")]
+def _folders(folder: Path) -> dict[str, str]:
+    """The visible sub-folders, sorted by name: the name in composed Unicode -> as it is on disk."""
+    entries = [entry for entry in os.scandir(folder) if not is_leftover(entry.name)]
     stray = sorted(entry.name for entry in entries if not entry.is_dir())
     if stray:
-        raise StudyError(f"{folder / stray[0]}: a file where only one folder a class may stand")
+        where = f"into one, {_TABLE}" if stray[0].lower().endswith(SUFFIXES) else "elsewhere"
+        raise StudyError(f"{folder / stray[0]}: a file where only one folder a class may stand; move it {where}")
     if not entries:
         raise StudyError(f"{folder}: no sub-folder; it must hold one a class")
-    return sorted(entry.name for entry in entries)
+    found: dict[str, str] = {}
+    for name in sorted(entry.name for entry in entries):
+        if composed(name) in found:
+            raise StudyError(f"{folder}: two folders are called {name!r}, in two Unicode forms; merge them")
+        found[composed(name)] = name
+    return found
 
 
-def _files(root: Path, classes: list[str]) -> list[tuple[Path, int]]:
+def _files(root: Path, folders: list[str]) -> list[tuple[Path, int]]:
     """(path, label) of every image, ordered by class and then by name."""
     rows = []
-    for label, name in enumerate(classes):
-        entries = sorted(os.listdir(root / name))
-        for entry in (entry for entry in entries if not entry.startswith(".")):
+    for label, name in enumerate(folders):
+        found = sorted(
+            (each for each in os.scandir(root / name) if not is_leftover(each.name)), key=lambda each: each.name
+        )
+        entries, inner = [each.name for each in found], [each.name for each in found if each.is_dir()]
+        if inner and len(inner) == len(entries):
+            raise StudyError(
+                f"{root / name}: holds folders ({', '.join(inner[:_LISTED])}) and no image; if these are the classes, "
+                f"or train and test, let `location` name the folder that holds them; else move the images up, {_TABLE}"
+            )
+        for entry in entries:
             if not entry.isprintable():  # a name that is not UTF-8 has no id
                 raise StudyError(f"{root / name}: the file name {entry!r} holds unprintable characters; rename it")
-            if not entry.lower().endswith(_SUFFIXES):
-                raise StudyError(f"{root / name / entry}: not an image; a class folder holds {' '.join(_SUFFIXES)}")
+            if entry in inner:
+                raise StudyError(
+                    f"{root / name / entry}: a folder in the folder of a class; move its images up, {_TABLE}"
+                )
+            if not entry.lower().endswith(SUFFIXES):
+                raise StudyError(f"{root / name / entry}: not an image; a class folder holds {' '.join(SUFFIXES)}")
             rows.append((root / name / entry, label))
     if not rows:
         raise StudyError(f"{root}: no image in any of its class folders")

@@ -9,21 +9,27 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.subjects import name_of
+from dpstudy.core.suggest import suggestion
+from dpstudy.core.text import composed
 from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.images import Mosaic, decode_all, image_options, pair
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
-from dpstudy.data.source import check_names, class_names, inside, location
+from dpstudy.data.source import check_names, class_names, inside, location, on_disk
 from dpstudy.data.table import TextTable, further, read_text_table
+
+_TRUTH = {"0": 0, "1": 1, "false": 0, "true": 1}  # as pandas writes booleans, and spreadsheets in capitals
 
 
 def open(options: dict, data_root: Path) -> Reader:
     """Open the table named by `table` in `location`.
 
-    Options: `path_column` (needed without `mosaic`); `label_column` of class names, with `classes`, or `label_columns`,
-    one 0/1 column a finding (one alone makes two classes); `subject_column`; `group_columns`; `size` and `channels` (to
-    resize and convert); `resize`; `mosaic` and `tile`: row i is tile i of that image.
+    Options: `path_column` (needed without `mosaic`); `label_column` of class names, with `classes`, or, with a
+    `separator`, of several findings a row (`no_label`: words that are none of them), or `label_columns`, one 0/1 column
+    a finding (one finding alone makes two classes); `subject_column`; `group_columns`; `size` and `channels` (to
+    resize and convert); `resize`; `frame`; `max_pixels`; `mosaic` and `tile`: row i is tile i of that image.
 
     Raises:
         StudyError: a column is missing or has a missing value, a class is unknown, a path stands twice, leaves the
@@ -32,7 +38,7 @@ def open(options: dict, data_root: Path) -> Reader:
     folder = location(options, data_root)
     if not options.get("table"):
         raise StudyError("reader 'image_table': the key `table` (a CSV or parquet file in `location`) is missing")
-    return _Table(folder, read_text_table(inside(folder, str(options["table"]), "table")), options)
+    return _Table(folder, read_text_table(_file(folder, str(options["table"]), "table")), options)
 
 
 class _Table:
@@ -40,17 +46,21 @@ class _Table:
 
     def __init__(self, folder: Path, table: TextTable, options: dict):
         self._folder, self._table = folder, table
-        self._size, self._channels = image_options(options)
-        self._crop = options.get("resize") == "crop"
+        self._decoding = image_options(options)
         findings = options.get("label_columns")
         if (findings is not None) == (options.get("label_column") is not None):
             raise StudyError("reader 'image_table': give either `label_column` or `label_columns`")
+        for key in ("separator", "no_label"):
+            if key in options and ("separator" not in options or findings is not None):
+                raise StudyError(f"reader 'image_table': `{key}` goes with `label_column` and `separator`")
         if findings is not None:
             self.classes, self._labels = _findings(table, options)
         else:
             # not taken from the rows: which classes there are would then depend on private records
             self.classes = class_names(options)
-            self._labels = table.class_indices(options["label_column"], self.classes)
+            self._labels = _classes(table, options, self.classes)
+            if "separator" in options:
+                self.classes = classes_of(self.classes)
         self.multi_label = self._labels.ndim == 2
         subject = options.get("subject_column")
         self._subjects = None if subject is None else table.subjects(subject)
@@ -59,10 +69,11 @@ class _Table:
         self._rows = Rows.numbered("row", table.rows, self._subjects) if paths is None else Rows(paths, self._subjects)
         self._mosaic = None
         if options.get("mosaic"):
-            self._mosaic = Mosaic([inside(folder, str(options["mosaic"]), "mosaic")], _tile(options))
+            tile = _tile(options)
+            self._mosaic = Mosaic([_file(folder, str(options["mosaic"]), "mosaic")], tile, options.get("max_pixels"))
             self._mosaic.check_rows(table.rows, str(table.path))
         else:
-            files = [folder / path for path in self._rows.ids]  # without a mosaic there are paths
+            files = [on_disk(folder, path) for path in self._rows.ids]  # without a mosaic there are paths
             if not options.get("unreadable"):
                 _check_there(files, table, options["path_column"])
             self._rows = replace(self._rows, files=files)
@@ -82,16 +93,41 @@ class _Table:
     def _images(self, indices: np.ndarray) -> np.ndarray:
         if self._mosaic is not None:
             return self._mosaic.read(indices)
-        paths = [self._folder / self._rows.ids[index] for index in indices]
-        return decode_all(
-            paths, [self._table.where(index) for index in indices], self._size, self._channels, self._crop
-        )
+        paths = [on_disk(self._folder, self._rows.ids[index]) for index in indices]
+        return decode_all(paths, [self._table.where(index) for index in indices], **self._decoding)
+
+
+def _file(folder: Path, relative: str, where: str) -> Path:
+    """A file that the config names; a message of its absence names one like it.
+
+    Raises:
+        StudyError: it leaves the folder, or is not there.
+    """
+    path = on_disk(folder, inside(folder, relative, where).relative_to(folder).as_posix())
+    if not path.exists():
+        raise StudyError(f"{path}: no such file{_like(path)}; mend `{where}`")
+    return path
+
+
+def _like(path: Path) -> str:
+    """The name of a file beside one that is not there, as a question."""
+    return suggestion(path.name, (file.name for file in path.parent.iterdir())) if path.parent.is_dir() else ""
+
+
+def _classes(table: TextTable, options: dict, classes: list[str]) -> np.ndarray:
+    """The labels of a `label_column`."""
+    column = options["label_column"]
+    if "separator" not in options:
+        return table.class_indices(column, classes)
+    return labels_of(table.findings(column, classes, options["separator"], options.get("no_label", ())))
 
 
 def _tile(options: dict) -> tuple[int, int]:
     tile = pair(options, "tile")
-    if tile is None or options.get("size") is not None or options.get("channels") is not None:
-        raise StudyError("reader 'image_table': `mosaic` needs `tile` ([height, width]), and neither size nor channels")
+    if tile is None or any(options.get(key) is not None for key in ("size", "channels", "frame")):
+        raise StudyError(
+            "reader 'image_table': `mosaic` needs `tile` ([height, width]), and neither size nor channels nor frame"
+        )
     return tile
 
 
@@ -104,7 +140,7 @@ def _paths(folder: Path, table: TextTable, options: dict, subjects: np.ndarray |
     paths = []
     for row, text in enumerate(table.column(options["path_column"])):
         path = inside(folder, text, table.where(row)).relative_to(folder).as_posix()
-        other = first.setdefault(path, row)
+        other = first.setdefault(composed(path), row)
         if other != row and subjects is not None and subjects[other] != subjects[row]:
             raise StudyError(
                 f"{table.where(row)}: the path {path!r} of the subject {subjects[row]!r} stands in {table.row(other)} "
@@ -123,8 +159,8 @@ def _check_there(files: list[Path], table: TextTable, column: str) -> None:
     if missing:
         more = f", nor those of {len(missing) - 1} further rows" if len(missing) > 1 else ""
         raise StudyError(
-            f"{table.where(missing[0])}: no such file{more}: {files[missing[0]]}; mend the column {column!r} (paths "
-            "are relative to `location`), or leave the row out"
+            f"{table.where(missing[0])}: no such file{more}: {files[missing[0]]}{_like(files[missing[0]])}; mend the "
+            f"column {column!r} (paths are relative to `location`), or leave the row out"
         )
 
 
@@ -137,10 +173,11 @@ def _findings(table: TextTable, options: dict) -> tuple[list[str], np.ndarray]:
     labels = np.empty((table.rows, len(columns)), np.int8)
     for place, name in enumerate(columns):
         texts = table.column(name)
-        odd = [row for row, text in enumerate(texts) if text not in ("0", "1", "0.0", "1.0")]
+        meaning = {text: _TRUTH.get(name_of(text).casefold()) for text in set(texts)}
+        odd = [row for row, text in enumerate(texts) if meaning[text] is None]
         if odd:
             raise StudyError(
                 f"{table.where(odd[0])}: {texts[odd[0]]!r} in the column {name!r}; it must be 0 or 1{further(len(odd))}"
             )
-        labels[:, place] = [text[0] == "1" for text in texts]
+        labels[:, place] = [meaning[text] == 1 for text in texts]
     return classes_of(classes), labels_of(labels)

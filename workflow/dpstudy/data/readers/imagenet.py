@@ -12,7 +12,7 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.data.listed import ListedImages, Listing, needs_size
 from dpstudy.data.reader import Reader
-from dpstudy.data.source import class_names, location
+from dpstudy.data.source import class_names, is_leftover, location
 
 _POOLS = {"train": "train", "test": "val"}
 _SUFFIXES = (".jpeg", ".jpg", ".png")
@@ -35,7 +35,7 @@ def open(options: dict, data_root: Path) -> Reader:
 
 def _classes(folder: Path) -> list[str]:
     try:
-        entries = [entry for entry in os.scandir(folder) if not entry.name.startswith(".")]
+        entries = [entry for entry in os.scandir(folder) if not is_leftover(entry.name)]
     except FileNotFoundError:
         raise StudyError(
             f"{folder}: no such folder; ImageNet needs train/ and val/, a sub-folder a class in each"
@@ -56,7 +56,7 @@ def _list(folder: Path, name: str, classes: list[str]) -> Listing:
         )
     ids, labels = [], []
     for label, kind in enumerate(classes):
-        files = sorted(entry for entry in os.listdir(folder / name / kind) if not entry.startswith("."))
+        files = sorted(entry for entry in os.listdir(folder / name / kind) if not is_leftover(entry))
         wrong = next((entry for entry in files if not entry.lower().endswith(_SUFFIXES)), None)
         if wrong is not None:
             raise StudyError(

@@ -16,7 +16,7 @@ from dpstudy.core.npy import read_npy
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import check_unique, class_names, location, multi_labels, single_labels
-from dpstudy.data.table import read_text_table
+from dpstudy.data.table import WRITE_ANEW, read_text_table
 
 _GROUP = "group_"
 
@@ -64,7 +64,7 @@ def _file(folder: Path, pool: str) -> Path | None:
 def _read(file: Path, pool: str, classes: list[str]) -> Records:
     if file.suffix == ".npy":
         return _checked(file, read_npy(file), None, None, {}, pool, classes)
-    raw = read_table(file)
+    raw = read_table(file, remedy=WRITE_ANEW)
     wanted = [name for name in raw.column_names if name in ("id", "label", "subject") or name.startswith(_GROUP)]
     table = read_text_table(file, wanted)
     if "labels" in raw.column_names:

@@ -17,7 +17,7 @@ _SUFFIXES = (".webp", ".png")
 def open(options: dict, data_root: Path) -> Reader:
     """Open the mosaics in `location`: pools train and test where both have labels, else the pool all.
 
-    Options: `tile` ([H, W], default [32, 32]), `classes` (default: the lines of classes.txt).
+    Options: `tile` ([H, W], default [32, 32]), `classes` (default: the lines of classes.txt), `max_pixels`.
 
     Raises:
         StudyError: mosaics or labels are missing or damaged, or their numbers of rows differ.
@@ -25,13 +25,15 @@ def open(options: dict, data_root: Path) -> Reader:
     folder = location(options, data_root)
     classes = class_names(options, file=folder / "classes.txt")
     pools = ("all",) if (folder / "all_labels.npy").exists() else ("train", "test")
-    return _Mosaics(folder, pools, pair(options, "tile") or (32, 32), classes)
+    return _Mosaics(folder, pools, pair(options, "tile") or (32, 32), classes, options.get("max_pixels"))
 
 
 class _Mosaics:
     multi_label = False
 
-    def __init__(self, folder: Path, pools: tuple[str, ...], tile: tuple[int, int], classes: list[str]):
+    def __init__(
+        self, folder: Path, pools: tuple[str, ...], tile: tuple[int, int], classes: list[str], max_pixels: int | None
+    ):
         self.classes, self.pools = classes, pools
         self._mosaics, self._labels = {}, {}
         for pool in pools:
@@ -41,7 +43,7 @@ class _Mosaics:
             paths.sort(key=lambda path: (len(path.stem), path.stem))  # _99 before _100
             if not paths:
                 raise StudyError(f"{folder / pool}_00.webp: no such mosaic, neither .webp nor .png")
-            self._mosaics[pool] = Mosaic(paths, tile)
+            self._mosaics[pool] = Mosaic(paths, tile, max_pixels)
             self._mosaics[pool].check_rows(len(self._labels[pool]), str(file))
         shapes = {pool: mosaic.shape for pool, mosaic in self._mosaics.items()}
         if len(set(shapes.values())) > 1:

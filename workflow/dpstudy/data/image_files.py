@@ -1,0 +1,173 @@
+"""Image files as their owner sees them: upright, whole, one picture a file, and on white where they are transparent.
+
+What a file holds decides, not what Pillow makes of it: of 16 bits a channel Pillow keeps the upper 8 without a word.
+"""
+
+import contextlib
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpstudy.core.errors import StudyError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+GREY_MODES = ("1", "L", "LA")
+_MODES = (*GREY_MODES, "RGB", "RGBA", "RGBX", "P", "PA", "CMYK", "YCbCr")
+# Whatever a file is called: Pillow would open others too, and hand PostScript to the program that runs it.
+FORMATS = ("PNG", "JPEG", "JPEG2000", "TIFF", "WEBP", "BMP", "GIF", "PPM")
+SUFFIXES = tuple(
+    f".{name}" for name in "png jpg jpeg jpe jfif webp bmp gif ppm pgm pbm pnm tif tiff jp2 j2k jpx jpf".split()
+)
+_ORIENTATION, _BITS_PER_SAMPLE, _SAMPLE_FORMAT = 0x0112, 258, 339  # tags of EXIF and TIFF
+_HEADER = 1 << 16  # bytes in which a file says how deep it is
+
+
+class UnreadableImageError(StudyError):
+    """An image file that is missing or damaged: the only mistake that `unreadable` tolerates."""
+
+
+@contextlib.contextmanager
+def opened(path: Path, where: str, frame: int | None = None, max_pixels: int | None = None) -> Iterator["Image.Image"]:
+    """Open an image file with Pillow (its header only, until the pixels are used).
+
+    Args:
+        frame: which picture of a file with several is meant, from 0; None where a file must have one.
+        max_pixels: of the largest image that is opened; Pillow's limit (89 million) where None.
+
+    Raises:
+        UnreadableImageError: opening or decoding fails: no such file, no image, damaged, or of a size meant to exhaust
+        memory.
+        StudyError: it has more than 8 bits a channel, or several pictures and none is chosen.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings(), _limit(max_pixels):
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path, formats=FORMATS) as image:
+                _choose_frame(image, frame, f"{where}: {path}")
+                _check_depth(image, path, f"{where}: {path}")
+                yield image
+    except StudyError:
+        raise
+    except FileNotFoundError:
+        raise UnreadableImageError(f"{where}: no such file: {path}") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise UnreadableImageError(
+            f"{where}: {path} is refused as a decompression bomb ({error}); make it smaller, or raise `max_pixels` "
+            "(predict.py: --max-pixels) if you know where it comes from"
+        ) from None
+    except UnidentifiedImageError:
+        if bits := _bits_of_jpeg(path):
+            raise StudyError(_too_deep(f"{where}: {path}", bits)) from None
+        raise UnreadableImageError(
+            f"{where}: {path} is not an image, or is damaged; {', '.join(FORMATS)} are read"
+        ) from None
+    except Exception as error:  # decoders raise almost anything on damaged bytes
+        raise UnreadableImageError(
+            f"{where}: {path} cannot be decoded ({str(error) or type(error).__name__})"
+        ) from None
+
+
+def shown(image: "Image.Image") -> "Image.Image":
+    """An opened image as viewers show it: turned as its EXIF tag says, and on white where it is transparent.
+
+    What stands under transparent pixels, which nobody sees, counts for nothing; opaque pixels stay as they are.
+    """
+    from PIL import Image
+
+    image.load()  # a TIFF is turned by Pillow then
+    turn = Image.Transpose
+    turns = {2: turn.FLIP_LEFT_RIGHT, 3: turn.ROTATE_180, 4: turn.FLIP_TOP_BOTTOM, 5: turn.TRANSPOSE}
+    turns |= {6: turn.ROTATE_270, 7: turn.TRANSVERSE, 8: turn.ROTATE_90}
+    if (orientation := _orientation(image)) in turns:
+        image = image.transpose(turns[orientation])
+    if not image.has_transparency_data:
+        return image
+    opaque = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
+    return opaque.convert("L" if image.mode in GREY_MODES else "RGB")
+
+
+def _orientation(image: "Image.Image") -> object:
+    """1 to 8, or what stands in its place; None where the tag is missing, or its block damaged."""
+    try:
+        return image.getexif().get(_ORIENTATION)
+    except Exception:  # parsers of EXIF raise almost anything; the pixels are whole all the same
+        return None
+
+
+@contextlib.contextmanager
+def _limit(max_pixels: int | None) -> Iterator[None]:
+    from PIL import Image
+
+    before = Image.MAX_IMAGE_PIXELS
+    Image.MAX_IMAGE_PIXELS = before if max_pixels is None else max_pixels
+    try:
+        yield
+    finally:
+        Image.MAX_IMAGE_PIXELS = before
+
+
+def _choose_frame(image: "Image.Image", frame: int | None, where: str) -> None:
+    # of a JPEG the first is the photograph: others are previews, or maps of its brightness, and no viewer shows them
+    frames = 1 if image.format in ("JPEG", "MPO") else getattr(image, "n_frames", 1)
+    if frames > 1 and frame is None:
+        raise StudyError(
+            f"{where} holds {frames} pictures (an animation, or pages); save the one that is meant as a file of its "
+            "own, or choose one of each file by `frame`, counted from 0"
+        )
+    if frame is not None and frame >= frames:
+        raise StudyError(f"{where} has no picture {frame}: it holds {frames}, and `frame` counts from 0")
+    if frames > 1:
+        image.seek(frame or 0)
+
+
+def _check_depth(image: "Image.Image", path: Path, where: str) -> None:
+    """Refuse what 8 bits a channel, without a sign, do not hold."""
+    bits, odd = _depth(image, path)
+    if bits > 8:
+        raise StudyError(_too_deep(where, bits))
+    if odd or image.mode not in _MODES:
+        raise StudyError(f"{where} has {odd or f'pixels of mode {image.mode}'}; save it as grey or RGB of 8 bits")
+    if image.mode == "L" and bits < 8 and "transparency" in image.info:  # Pillow scales grey levels, and not this one
+        image.info["transparency"] = image.info["transparency"] * 255 // (2**bits - 1)
+
+
+def _too_deep(where: str, bits: int) -> str:
+    return (
+        f"{where} has {bits} bits a channel, and images are read at 8 bits: bring it to these first, with the window "
+        "in which it is looked at"
+    )
+
+
+def _bits_of_jpeg(path: Path) -> int:
+    """The bits a channel of a JPEG that Pillow does not know, as some in DICOM files; 0 of another file."""
+    with open(path, "rb") as file:
+        head = file.read(_HEADER)
+    frame = re.search(rb"\xff[\xc0-\xc3\xc9].{2}([\x09-\x10])", head, re.DOTALL)  # start of frame, length, precision
+    return frame[1][0] if frame and head.startswith(b"\xff\xd8\xff") else 0
+
+
+def _depth(image: "Image.Image", path: Path) -> tuple[int, str]:
+    """How many bits a channel the file itself says it has, and what is odd about its numbers; 8 where it says none."""
+    if image.format == "TIFF":
+        tags = image.tag_v2  # type: ignore[attr-defined]
+        signs = tags.get(_SAMPLE_FORMAT, (1,))
+        return max(tags.get(_BITS_PER_SAMPLE, (1,))), "" if set(signs) <= {1, 4} else "signed or broken numbers"
+    if image.format not in ("PNG", "JPEG2000", "PPM"):
+        return 8, ""
+    with open(path, "rb") as file:
+        head = file.read(-1 if image.format == "JPEG2000" else _HEADER)  # there metadata may stand before it
+    if image.format == "PNG":
+        return head[head.index(b"IHDR") + 12], ""
+    if image.format == "PPM":
+        words = re.sub(rb"#[^\r\n]*", b"", head).split(maxsplit=4)
+        return (int(words[3]).bit_length() if words[0] in (b"P2", b"P3", b"P5", b"P6") else 8), ""
+    at = head.index(b"\xff\x4f\xff\x51") + 4  # the codestream's marker SIZ: 36 bytes of sizes, then its components
+    count = int.from_bytes(head[at + 36 : at + 38])
+    components = head[at + 38 : at + 38 + 3 * count : 3]
+    return max(each & 0x7F for each in components) + 1, "signed numbers" if max(components) > 0x7F else ""
