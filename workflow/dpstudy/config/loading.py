@@ -7,6 +7,7 @@ from typing import Any
 from dpstudy.config.black_box_options import check_black_box
 from dpstudy.config.cells import matching, unfold
 from dpstudy.config.dedup_options import check_dedup
+from dpstudy.config.label_kinds import check_label_kinds
 from dpstudy.config.locations import sources_of
 from dpstudy.config.narrowing import narrow, study_of
 from dpstudy.config.new_methods import check_method
@@ -62,6 +63,7 @@ def load(raw: dict) -> dict:
     check_budget(config)
     if not unfold(config):
         raise StudyError("the study has no cell: no method entry reads what any feature set offers")
+    check_label_kinds(config)
     check_public_points(config)
     check_black_box(config)
     check_on_training(config)
