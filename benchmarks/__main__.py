@@ -26,6 +26,7 @@ BENCHMARKS = {
     "curves": "curves",
     "projection": "projection",
     "accountant": "accountant",
+    "intervals": "intervals",
 }
 LONG = {  # only when named
     *(
@@ -42,9 +43,10 @@ LONG = {  # only when named
         "projection",
         "accountant",
         "exact",
+        "intervals",
     )
 }
-ROWS = ("stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows
+ROWS = ("intervals", "stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows
 
 
 def main() -> int:
