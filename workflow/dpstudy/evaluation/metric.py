@@ -35,7 +35,7 @@ class Metric:
             be given, and its interval takes no bootstrap.
         by_class: whether `records` is the mean over the classes that occur of what it is on the records of each.
         independent: (value, persons that bear a label, persons that do not) -> how many independent records of a share
-            would leave as much open as an `area` of these does; None: as many as bear the label.
+            would leave as much open as an `area` of these does; None: what samples tell.
         more_than: so many classes leave nothing to measure.
         ceiling: whether the noise of a cell sets it a ceiling (`dpstudy.tables.ceiling`).
         on_training: whether it is of the training records, measured where these are (`on_training.py`).
