@@ -26,6 +26,7 @@ BENCHMARKS = {
     "curves": "curves",
     "projection": "projection",
     "accountant": "accountant",
+    "intervals": "intervals",
 }
 LONG = {  # only when named
     *(
@@ -42,9 +43,10 @@ LONG = {  # only when named
         "projection",
         "accountant",
         "exact",
+        "intervals",
     )
 }
-ROWS = ("stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows
+ROWS = ("intervals", "stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows
 
 
 def main() -> int:
@@ -59,7 +61,7 @@ def main() -> int:
         "--rows",
         type=int,
         help="most rows of `stream` (1,280,000: 2 GB of disk) or `exact`, another n of `smoothing`, runs of `attack`, "
-        "images of `gpu`, points of `accountant`",
+        "images of `gpu`, points of `accountant`, simulated splits of `intervals`",
     )
     parser.add_argument("--study", help="of `memory`: the study that is run, instead of config.yaml")
     parser.add_argument("--out", help="of `curves`, `dedup`, `gpu`: a folder for figures and the numbers behind them")

@@ -94,7 +94,10 @@ LISTS = {
         {"network_dpsgd", "iterated_sgd", "instance_smoothing"},
     ),
     "tests/scenarios/methods/test_units.py (METHODS)": (test_units.METHODS, {"iterated_sgd", "instance_smoothing"}),
-    "tests/scenarios/methods/test_multi_label.py (METHODS)": (test_multi_label.METHODS, {"network_dpsgd"}),
+    "tests/scenarios/methods/test_multi_label.py (METHODS)": (
+        test_multi_label.METHODS,
+        {"network_dpsgd", "iterated_sgd"},
+    ),
     "tests/unit/release/test_bundle.py (METHODS)": (
         [options["method"] for options in test_bundle.METHODS.values()],
         {"instance_smoothing"},

@@ -38,7 +38,7 @@ BASE = {
     },
     "methods": {
         "ls": {"method": "least_squares"},
-        "dp-sgd": {"method": "first_order", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 10},
+        "dp-sgd": {"method": "first_order", "loss": "sigmoid", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 10},
     },
     "epsilons": ["1", "inf"],
     "seeds": [0, 1],

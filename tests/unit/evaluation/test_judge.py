@@ -43,13 +43,15 @@ def test_without_samples_shares_of_independent_records_have_intervals_and_nothin
     scores, labels, _ = rows()
     several = OPTIONS | {"metrics": ["top1", "balanced_accuracy", "auc"], "per_label": True}
     found = judge(scores, labels, CLASSES, several, subjects=np.arange(len(labels)))
-    assert found.keys() == {"top1_low", "top1_high", "groups"}
+    shares = {f"{name}_{end}" for name in ("top1", "balanced_accuracy") for end in ("low", "high")}
+    assert found.keys() == {*shares, "groups"}
     top1 = evaluate(scores, labels, ["top1"], CLASSES)["top1"]
     assert [found["top1_low"], found["top1_high"]] == pytest.approx(share_interval(top1, len(labels)))
     of_b = found["groups"]["label=b"]
     assert [of_b["top1_low"], of_b["top1_high"]] == pytest.approx(share_interval(of_b["top1"], of_b["n"]))
-    found = judge(scores, labels, CLASSES, several, subjects=np.arange(len(labels)) // 2)  # two pictures a person
-    assert not [name for name in (*found, *found["groups"]["label=b"]) if name.endswith(("_low", "_high"))]
+    paired = judge(scores, labels, CLASSES, several, subjects=np.arange(len(labels)) // 2)  # two pictures a person
+    assert paired.keys() == found.keys() and paired["top1_low"] != found["top1_low"]
+    assert not [name for name in paired["groups"]["label=b"] if name.startswith("auc_")]
 
 
 @pytest.mark.parametrize("metrics", [["top1"], ["balanced_accuracy"], ["auc"], ["average_precision"]])
@@ -148,3 +150,33 @@ def test_the_size_of_a_group_is_told_by_persons_where_they_are_known():
     one = np.where(columns["sex"] == "F", "p0", [f"p{row}" for row in range(120)])
     found = judge(scores, labels, CLASSES, OPTIONS, columns, one.astype(object))
     assert set(found["groups"]) == {"sex=M"}
+
+
+def test_the_size_of_a_label_is_told_by_persons_too():
+    """Twenty pictures of four persons bear it: a group of five records, and no group of five persons."""
+    labels = np.repeat(np.array([[1, 0], [0, 1]], np.int8), (20, 100), axis=0)
+    scores = labels + np.random.default_rng(0).standard_normal(labels.shape)
+    persons = np.array([f"p{row // 5}" for row in range(120)], object)
+    options = OPTIONS | {"metrics": ["auc"], "per_label": True, "intervals": 50}
+    assert set(judge(scores, labels, ["a", "b"], options, None, persons)["groups"]) == {"label=b"}
+    few = judge(scores, labels, ["a", "b"], options | {"smallest_group": 1}, None, persons)["groups"]
+    assert few["label=a"].keys() == {"n", "auc"}, "four persons: a value, and no interval"
+    assert "auc_low" in judge(scores, labels, ["a", "b"], options, None, None)["groups"]["label=a"]
+
+
+@pytest.mark.parametrize("lacking", [0, 3, 30])
+def test_a_label_that_all_bear_is_told_of_nobody_in_value_and_interval(lacking):
+    """Its average precision was left out of the mean and counted as 1 in the samples."""
+    rng = np.random.default_rng(0)
+    labels = np.column_stack([rng.integers(0, 2, 200), np.ones(200, int)])
+    labels[:lacking, 1] = 0
+    scores = rng.normal(size=(200, 2)) + 0.3 * labels
+    options = OPTIONS | {"metrics": ["auc", "average_precision"], "intervals": 100, "per_label": True}
+    value, found = evaluate(scores, labels, options["metrics"], ["A", "B"]), judge(scores, labels, ["A", "B"], options)
+    for name in options["metrics"]:
+        if lacking == 3:
+            assert f"{name}_low" not in found
+        else:
+            assert found[f"{name}_low"] < value[name] < found[f"{name}_high"]
+    assert found["groups"]["label=B"].keys() >= ({"n"} if not lacking else {"n", "auc", "average_precision"})
+    assert ("auc" in found["groups"]["label=B"]) == (lacking > 0) == ("average_precision" in found["groups"]["label=B"])

@@ -37,6 +37,7 @@ def test_what_looks_at_the_test_split_leaves_it_to_others():
     scores, labels, metrics = np.eye(3), np.arange(3), ["top1", "train_top1"]
     assert evaluate(scores, labels, metrics, list("abc")) == {"top1": 100.0}
     options = {"metrics": metrics, "smallest_group": 1, "small_groups": "merge"}
+    scores, labels = np.tile(scores, (2, 1)), np.tile(labels, 2)
     assert set(judge(scores, labels, list("abc"), options)) == {"top1_low", "top1_high"}
     rows = [{"seed": seed, "split": "test", "top1": 90.0, "train_top1": 95.0 + seed} for seed in (0, 1)]
     assert aggregate(rows)[0] == {"top1": 90.0, "train_top1": 95.5}

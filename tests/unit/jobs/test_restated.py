@@ -32,7 +32,7 @@ ENTRIES = {
     "shuffled": ({"method": "first_order", "epochs": 2.0, "sampling": "shuffle", **BATCHES}, 1, 1),
     "full batches": ({"method": "first_order", "steps": 5, **BATCHES, "batch_size": "full"}, 1, 2),
     "noise given": ({"method": "first_order", "noise_multiplier": 3.0, **BATCHES}, 1, 1),
-    "iterated": ({"method": "iterated_sgd", "epochs": 2, **BATCHES}, 2, 1),
+    "iterated": ({"method": "iterated_sgd", "epochs": 2, **BATCHES}, 1, 1),
     "kernel mean": ({"method": "kernel_mean", "class_shares": "released", "projection": "none"}, 3, 2),
 }  # fmt: skip
 

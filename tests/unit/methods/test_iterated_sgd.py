@@ -3,6 +3,7 @@ noise by the distribution of what it releases, its ledger."""
 
 import math
 import secrets
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -128,14 +129,14 @@ def test_what_is_released_is_as_private_as_it_says():
     """Two neighbouring sets, one record of which all labels are wrong guesses: the distance of the two distributions
     of the released weights, in standard deviations, is near what the ledger charges, and not above."""
     runs, classes, positives = 4000, 24, 3
-    problem = Problem(2, (1,), classes, Budget("2", 1e-5), positives)
+    problem = Problem(2, (1,), classes, Budget("2", 1e-5), positives, several=False)  # only for the bound
     parameters = Parameters(learning_rate=1.0, clipping_norm=0.5, batch_size=2, epochs=1)
     labels = np.zeros((2, classes), np.int64)
     labels[0, :positives] = 1
     features = np.array([[40.0], [0.0]], np.float32)
     without = np.zeros_like(features)
     plan = iterated_sgd.plan(parameters, problem)
-    noise_free = trained((features, labels), parameters, Problem(2, (1,), classes, Budget("inf", 1e-5), 3, "clip"))
+    noise_free = trained((features, labels), parameters, replace(problem, budget=Budget("inf", 1e-5), sanitise="clip"))
     direction = noise_free.weights[:, 0] / np.linalg.norm(noise_free.weights)
     samples = []
     for held in (features, without):
@@ -152,7 +153,7 @@ def test_what_is_hidden_behind_later_batches_is_as_private_as_it_says():
     """The same of three batches of one slot each, whose order is known, and a record in the first of them: the noise of
     all three hides it. The others are empty, so that nothing else moves."""
     runs, classes, positives, batches = 2000, 24, 3, 3
-    problem = Problem(batches, (1,), classes, Budget("8", 1e-5), positives)
+    problem = Problem(batches, (1,), classes, Budget("8", 1e-5), positives, several=False)  # only for the bound
     parameters = Parameters(learning_rate=1.0, clipping_norm=0.5, batch_size=1, epochs=1, protected_share=1.0)
     labels = np.zeros((batches, classes), np.int64)
     labels[:, :positives] = 1

@@ -93,7 +93,7 @@ class Rows(list):
         else:
             features, labels = records[0][index], records[1][index]
         features[~present[index]] = np.nan  # takes no part in anything; methods expect at least one row
-        if problem.positives > 1:
+        if not problem.exclusive:
             labels = np.zeros((len(features), problem.classes), np.int8)
             labels[:, : problem.positives] = 1
         super().__init__([(features, labels)])
@@ -130,7 +130,7 @@ def game_of(
         parameters = replace(parameters, learning_rate=_LEARNING_RATE)
     canaries, dim = (1, module.AUDITED_DIM) if hasattr(module, "AUDITED_DIM") else (pack, pack)
     records: tuple[np.ndarray, np.ndarray] | None = None
-    if getattr(module, "AUDITED_BY_CLASS", False) and problem.positives == 1:
+    if getattr(module, "AUDITED_BY_CLASS", False) and problem.exclusive:
         canaries, dim = problem.classes, problem.classes + _BESIDE
         records = _AMPLITUDE * np.eye(canaries, dim, dtype=np.float32), np.arange(canaries)
     if dim is not None:

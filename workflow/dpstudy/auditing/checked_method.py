@@ -45,7 +45,7 @@ class CheckedMethod:
 
     def labels(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Class indices, or zeros and ones of as many positives as a record may have."""
-        if self.problem.positives == 1:
+        if self.problem.exclusive:
             return rng.integers(self.problem.classes, size=count)
         places = np.argsort(rng.random((count, self.problem.classes)), 1)[:, : self.problem.positives]
         labels = np.zeros((count, self.problem.classes), np.int8)

@@ -253,6 +253,7 @@ def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
         request.options["sanitise"],
         request.dataset.get("per_subject", 1) if by_subject else 1,
         secure=request.noise == "secure",
+        several=manifests[0]["multi_label"],
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from dpstudy.config.black_box_options import check_black_box
 from dpstudy.config.cells import matching, unfold
 from dpstudy.config.dedup_options import check_dedup
+from dpstudy.config.label_kinds import check_label_kinds
 from dpstudy.config.narrowing import judged_papers, narrow, study_of
 from dpstudy.config.new_methods import check_method
 from dpstudy.config.origins import check_backbones, check_start
@@ -62,7 +63,15 @@ def load(raw: dict) -> dict:
     mistakes.tell()
     for group in (
         (check_secure, check_dedup, _check_specs, _check_overrides),
-        (check_budget, _check_cells, check_shapes, check_public_points, check_black_box, check_on_training),
+        (
+            check_budget,
+            _check_cells,
+            check_label_kinds,
+            check_shapes,
+            check_public_points,
+            check_black_box,
+            check_on_training,
+        ),
     ):
         for check in group:
             with mistakes.kept():

@@ -4,17 +4,18 @@ The records of the test split are public by assumption; nothing here adds noise.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpstudy.evaluation import weighted
 from dpstudy.evaluation.groups import members
-from dpstudy.evaluation.metric import against_rest
+from dpstudy.evaluation.intervals import area_part, interval, parts_of
+from dpstudy.evaluation.metric import Metric, against_rest
 from dpstudy.evaluation.metrics import metric_of, ordered
-from dpstudy.evaluation.wilson import wilson
 
 LABEL = "label"  # the column that single labels stand under
-FEWEST = 3  # records that bear a label, and as many that do not, for its area to count in a group
+FEWEST = 3  # persons that bear a label, and as many that do not, for its area to count in a group
 
 
 def judge(
@@ -29,94 +30,106 @@ def judge(
 
     Args:
         scores, labels, classes: as of `evaluate.evaluate`.
-        options: the config's `evaluation`: metrics, intervals (bootstrap samples, 0 for none: shares of records then
-            have Wilson's interval unless one person has several of them, other metrics none), smallest_group,
-            small_groups, per_label.
+        options: the config's `evaluation`: metrics, intervals (bootstrap samples, 0 for none: metrics that are shares
+            of records have intervals then, and no others), smallest_group, small_groups, per_label.
         columns: name -> (n,) strings: what records are grouped by.
-        subjects: (n,) whose each record is: samples are drawn of persons then, and a group's size is told by them.
+        subjects: (n,) whose each record is: samples are drawn of persons then, and sizes are told by them.
 
     Returns:
-        {metric}_low and {metric}_high where there are intervals, and `groups` where there are groups: name (such as
-        "sex=F", or "label=Effusion") -> {"n", metric, {metric}_low, {metric}_high}; n counts the group's records, of
-        a label those that bear it. The groups of a column are compared on the same labels: an area is the mean over
-        those that `FEWEST` records of each group bear and as many do not (of each group that has such labels). A metric
-        that is not defined on a group is left out of it.
+        {metric}_low and {metric}_high where there are intervals (intervals.py), and `groups` where there are groups:
+        name (such as "sex=F", or "label=Effusion") -> {"n", metric, {metric}_low, {metric}_high}; n counts the group's
+        records, of a label those that bear it. The groups of a column are compared on the same labels: an area is the
+        mean over those that `FEWEST` persons of each group bear and as many do not (of each group that has such
+        labels). A metric that is not defined on a group is left out of it.
     """
     scores, labels = np.asarray(scores, np.float64), np.asarray(labels)
     count = options.get("intervals", 0)
-    apart = subjects is None or len(np.unique(subjects.astype(str))) == len(subjects)
     samples = weighted.resamples(len(labels), count, subjects) if count else np.empty((0, len(labels)))
-    weights = np.concatenate([np.ones((1, len(labels))), samples])
-    metrics = [name for name in ordered(options["metrics"]) if metric_of(name).suits(labels, classes)]
-    found = {
-        f"{name}_{end}": value
-        for name in metrics
-        for end, value in _ends(
-            name, metric_of(name).weighted(scores, labels, classes, weights), len(labels) if apart else 0
-        )
-    }
+    persons = np.arange(len(labels)) if subjects is None else np.unique(subjects.astype(str), return_inverse=True)[1]
+    split = _Split(scores, labels, classes, np.concatenate([np.ones((1, len(labels))), samples]), persons)
+    kinds = {name: metric_of(name) for name in ordered(options["metrics"])}
+    named = {name: kind for name, kind in kinds.items() if kind.suits(labels, classes)}
+    entries = [(name, split.entry(name, kind)) for name, kind in named.items()]
+    found: dict = {key: value for name, entry in entries for key, value in entry.items() if key != name}
     groups: dict[str, dict[str, float]] = {}
     sizes = options["smallest_group"], options["small_groups"]
     for column, values in (columns or {}).items():
         masks = members({column: values}, *sizes, subjects)
-        shared = _shared_labels(list(masks.values()), scores, labels, classes)
+        shared = _shared_labels(list(masks.values()), split)
         for name, mask in masks.items():
             groups[name] = {"n": int(mask.sum())}
-            for metric in metrics:
-                under = metric_of(metric).weighted(scores[mask], labels[mask], classes, weights[:, mask], shared)
-                groups[name] |= _entry(metric, under, int(mask.sum()) if apart else 0)
+            for metric, kind in named.items():
+                groups[name] |= split.of(mask).entry(metric, kind, shared)
     if options.get("per_label"):
-        groups |= _labels(scores, labels, classes, metrics, weights, options["smallest_group"], apart)
+        groups |= _labels(split, named, options["smallest_group"])
     return found | ({"groups": groups} if groups else {})
 
 
-def _labels(
-    scores, labels, classes: Sequence[str], metrics: list[str], weights: np.ndarray, smallest: int, apart: bool
-) -> dict:
+@dataclass(frozen=True)
+class _Split:
+    """Test records, or some of them, with their weights (1 + R, n) and whose they are."""
+
+    scores: np.ndarray
+    labels: np.ndarray
+    classes: Sequence[str]
+    weights: np.ndarray
+    persons: np.ndarray
+
+    def of(self, mask: np.ndarray) -> "_Split":
+        """The records of a mask."""
+        return _Split(self.scores[mask], self.labels[mask], self.classes, self.weights[:, mask], self.persons[mask])
+
+    def entry(self, name: str, metric: Metric, counted: set[int] | None = None) -> dict[str, float]:
+        """A metric and its interval; nothing where it is not defined."""
+        values = metric.weighted(self.scores, self.labels, self.classes, self.weights[:1], counted)
+        sampled = len(self.weights) > 1 or metric.right is not None
+        of = self.scores, self.labels, self.classes, self.weights, self.persons
+        parts = parts_of(metric, *of, counted) if sampled else []
+        return _entry(name, metric, float(values[0]), interval(parts))
+
+    def size(self, mask: np.ndarray) -> int:
+        """How many persons, or records where nobody knows whose they are, a mask has."""
+        return len(np.unique(self.persons[mask]))
+
+
+def _labels(split: _Split, metrics: Mapping[str, Metric], smallest: int) -> dict:
     """A group a label: its areas against all other records, and how many that bear it are classified rightly."""
-    found = {}
-    for number, name in enumerate(classes):
+    found, labels, scores = {}, split.labels, split.scores
+    for number, name in enumerate(split.classes):
         member = labels[:, number] != 0 if labels.ndim == 2 else labels == number
-        if member.sum() < smallest:
+        if split.size(member) < smallest:
             continue
         entry: dict[str, float] = {"n": int(member.sum())}
-        exclusive = labels.ndim == 1 and len(classes) == 2  # ranked by the difference, as in the mean over labels
+        exclusive = labels.ndim == 1 and len(split.classes) == 2  # ranked by the difference, as in the mean over labels
         own = scores[:, number] - scores[:, 1 - number] if exclusive else scores[:, number]
-        for metric in metrics:
-            if (area := metric_of(metric).area) is not None:
-                entry |= _entry(metric, area(own, member, weights))
-            elif metric_of(metric).share:
-                under = metric_of(metric).weighted(scores[member], labels[member], classes, weights[:, member])
-                entry |= _entry(metric, under, int(member.sum()) if apart else 0)
+        for metric, kind in metrics.items():
+            if kind.area is not None:
+                values = kind.area(own, member, split.weights)
+                if np.isfinite(values[0]):
+                    parts = [area_part(kind, values, member, split.persons)] if len(values) > 1 else []
+                    entry |= _entry(metric, kind, float(values[0]), interval(parts))
+            elif kind.right is not None and not kind.by_class:
+                entry |= split.of(member).entry(metric, kind)
         found[f"{LABEL}={name}"] = entry
     return found
 
 
-def _shared_labels(masks: list[np.ndarray], scores, labels, classes: Sequence[str]) -> set[int]:
+def _shared_labels(masks: list[np.ndarray], split: _Split) -> set[int]:
     """The labels that groups can be compared on, as places in `against_rest`."""
-    bearers = [member for _, member in against_rest(scores, labels, classes)]
-    enough = [{place for place, member in enumerate(bearers) if _told(member[mask])} for mask in masks]
+    bearers = [member for _, member in against_rest(split.scores, split.labels, split.classes)]
+
+    def told(member: np.ndarray, mask: np.ndarray) -> bool:
+        return min(split.size(member & mask), split.size(~member & mask)) >= FEWEST
+
+    enough = [{place for place, member in enumerate(bearers) if told(member, mask)} for mask in masks]
     return set.intersection(*(own for own in enough if own)) if any(enough) else set()
 
 
-def _told(member: np.ndarray) -> bool:
-    return min(member.sum(), (~member).sum()) >= FEWEST
-
-
-def _entry(name: str, values: np.ndarray, independent: int = 0) -> dict[str, float]:
-    """A metric and its interval, from its value and those of the samples; see `_ends`."""
-    if not np.isfinite(values[0]):
+def _entry(name: str, metric: Metric, value: float, ends: tuple[float, float] | None) -> dict[str, float]:
+    """A metric and its interval (from 0 to 1), where it has one; nothing where it is not defined."""
+    if not np.isfinite(value):
         return {}
-    return {name: float(values[0])} | {f"{name}_{end}": value for end, value in _ends(name, values, independent)}
-
-
-def _ends(name: str, values: np.ndarray, independent: int) -> list[tuple[str, float]]:
-    """The ends of a metric's interval: from the samples, all values but the first, where there are any; else a share's,
-    of as many `independent` records (0: they are not)."""
-    found = None
-    if len(values) > 1:
-        found = weighted.interval(values[1:])
-    elif metric_of(name).share and independent:
-        low, high = wilson(float(values[0]) / 100, independent)
-        found = 100 * low, 100 * high
-    return [] if found is None else list(zip(("low", "high"), found, strict=True))
+    unit = 100 if metric.percent else 1
+    low, high = ends or (0.0, 0.0)
+    shown = {f"{name}_low": min(value, unit * low), f"{name}_high": max(value, unit * high)}
+    return {name: value} | (shown if ends else {})

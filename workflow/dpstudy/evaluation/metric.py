@@ -31,7 +31,11 @@ class Metric:
             then the mean over labels. One of `records` and `area`, or none `on_training`.
         point: (members, scores) -> `area` at weights of one, by other arithmetic; where a library's last bits are those
             of what was published.
-        share: whether it is a share of records, whose interval needs no bootstrap.
+        right: (scores, labels) -> (n,) booleans, of a metric that is the share of records which are: `records` need not
+            be given, and its interval takes no bootstrap.
+        by_class: whether `records` is the mean over the classes that occur of what it is on the records of each.
+        independent: (value, persons that bear a label, persons that do not) -> how many independent records of a share
+            would leave as much open as an `area` of these does; None: what samples tell.
         more_than: so many classes leave nothing to measure.
         ceiling: whether the noise of a cell sets it a ceiling (`dpstudy.tables.ceiling`).
         on_training: whether it is of the training records, measured where these are (`on_training.py`).
@@ -45,7 +49,9 @@ class Metric:
     records: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
     area: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
     point: Callable[[np.ndarray, np.ndarray], float] | None = None
-    share: bool = False
+    right: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    by_class: bool = False
+    independent: Callable[[float, int, int], float] | None = None
     more_than: int = 0
     ceiling: bool = False
     on_training: bool = False
@@ -77,13 +83,42 @@ class Metric:
         """
         import numpy as np
 
-        if self.area is None:
+        parts = [values for values, _, _ in self.parts(scores, labels, classes, weights, counted)]
+        return mean_of_defined(parts or [np.full(len(weights), np.nan)])
+
+    def parts(
+        self,
+        scores: np.ndarray,
+        labels: np.ndarray,
+        classes: Sequence[str],
+        weights: np.ndarray,
+        counted: set[int] | None = None,
+    ) -> Iterator[tuple[np.ndarray, np.ndarray | None, np.ndarray | None]]:
+        """What it is the mean of, where it is defined: (R,) values, of an area which records (n,) bear the label, and
+        of a class which records (n,) the values are of.
+
+        Args: as of `weighted`.
+        """
+        import numpy as np
+
+        if self.area is not None:
+            for place, (own, member) in enumerate(against_rest(scores, labels, classes)):
+                if counted is None or place in counted:
+                    yield self.area(own, member, weights), member, None
+        elif self.by_class:
+            for label in np.unique(labels):
+                within = labels == label
+                yield self._of_records(scores[within], labels[within], weights[:, within]), None, within
+        else:
+            yield self._of_records(scores, labels, weights), None, None
+
+    def _of_records(self, scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        if self.right is None:
             assert self.records is not None, "a metric of training records has no value here"
             return self.records(scores, labels, weights)
-        pairs = enumerate(against_rest(scores, labels, classes))
-        chosen = [pair for place, pair in pairs if counted is None or place in counted]
-        parts = [self.area(own, member, weights) for own, member in chosen]
-        return mean_of_defined(parts or [np.full(len(weights), np.nan)])
+        from dpstudy.evaluation.weighted import mean  # needs NumPy, which whoever lays out a study does without
+
+        return mean(self.right(scores, labels), weights) * (100 if self.percent else 1)
 
     def value(self, scores: np.ndarray, labels: np.ndarray, classes: Sequence[str]) -> float:
         """Its value on a split.

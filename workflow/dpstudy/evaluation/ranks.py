@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpstudy.evaluation.weighted import mean
-
 
 def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """(n,) how many classes stand before the true one, from 0; of equal scores the first class counts higher.
@@ -19,10 +17,6 @@ def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return (scores > true).sum(axis=1) + ((scores == true) & earlier).sum(axis=1)
 
 
-def share_within(k: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """(scores, labels, (R, n) weights) -> (R,) percent of records whose class is among the k highest scores."""
-
-    def share(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return 100 * mean(ranks(scores, labels) < k, weights)
-
-    return share
+def among(k: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """(scores, labels) -> (n,) whether the class of each record is among the k highest scores."""
+    return lambda scores, labels: ranks(scores, labels) < k

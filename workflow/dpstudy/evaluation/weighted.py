@@ -31,7 +31,7 @@ def auc(scores: np.ndarray, member: np.ndarray, weights: np.ndarray) -> np.ndarr
 def average_precision(scores: np.ndarray, member: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The weighted average precision: the sum over thresholds of the recall gained there times the precision.
 
-    Args, Returns: as of `auc`; NaN where members have no weight.
+    Args, Returns: as of `auc`, NaN included: where all have the label there is nothing to tell.
     """
     order = np.argsort(-scores, kind="stable")
     starts = _starts(scores[order])
@@ -39,7 +39,7 @@ def average_precision(scores: np.ndarray, member: np.ndarray, weights: np.ndarra
     found, all_of_it = np.cumsum(inside, axis=1), np.cumsum(inside + outside, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = np.where(all_of_it > 0, found / all_of_it, 0.0)
-        return (inside * precision).sum(1) / inside.sum(1)
+        return np.where(outside.sum(1) > 0, (inside * precision).sum(1) / inside.sum(1), np.nan)
 
 
 def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -63,15 +63,6 @@ def resamples(n: int, count: int, subjects: np.ndarray | None = None, seed: int 
     number = np.arange(n) if subjects is None else np.unique(subjects.astype(str), return_inverse=True)[1]
     units = int(number.max()) + 1
     return drawn.multinomial(units, np.full(units, 1 / units), size=count)[:, number].astype(np.float64)
-
-
-def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float] | None:
-    """The percentile interval of bootstrap values, of those that are defined; None where half of them are not."""
-    known = values[np.isfinite(values)]
-    if 2 * len(known) < len(values):
-        return None
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
 
 
 def _starts(ordered: np.ndarray) -> np.ndarray:

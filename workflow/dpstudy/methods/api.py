@@ -76,7 +76,9 @@ def fit(
     classes = classes_of(labels, classes)
     shape = shape_of(shape, features.shape[1])
     records = per_subject if unit == "subject" else 1
-    problem = Problem(n, shape, classes, budget, positives, sanitise, records, secure=noise == "secure")
+    problem = Problem(
+        n, shape, classes, budget, positives, sanitise, records, secure=noise == "secure", several=labels.ndim == 2
+    )
     method = methods.load(name)
     parameters = methods.parameters(name, options)
     check_hyperparameters(name, {key: _plain(value) for key, value in options.items()})

@@ -34,7 +34,7 @@ from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.gradients import LOSSES, Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.optimisers import TailAverage
-from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.problem import Fit, Plan, Problem, check_softmax
 from dpstudy.methods.records import Records
 from dpstudy.methods.releases import released_array
 from dpstudy.methods.row_map import RowMap
@@ -171,8 +171,8 @@ class TrainingSet:
 
 def plan(parameters: Parameters, problem: Problem) -> Plan:
     """Calibrate the noise to the budget; see the module's proofs for the sensitivities."""
-    if parameters.variant == "improved" and parameters.loss == "softmax" and problem.positives > 1:
-        raise StudyError(f"{_METHOD}: the softmax loss takes one label a record; set loss: sigmoid for several")
+    if parameters.loss == "softmax":
+        check_softmax(_METHOD, problem, "set loss: sigmoid for several")
     facts = {"steps": parameters.total_steps(problem), "learning_rate_applied": parameters.step_size(problem)}
     if not problem.noised:
         return Plan((), dict.fromkeys((GRAM, GRADIENT, TARGETS, private_mean.MEAN), 0.0), facts)
@@ -293,7 +293,7 @@ def _first_sum(data: TrainingSet, weights: Array, head: Head) -> Array:
 
 
 def _release_targets(records: Records, problem: Problem, plan: Plan, source: NoiseSource) -> Array:
-    """(m, d) noisy class sums divided by n, centred over classes: sensitivity sqrt(k) for k positives."""
+    """(m, d) noisy class sums divided by n: sensitivity sqrt(k) for k positives; centred over exclusive classes."""
     total = records.place.zeros(records.classes, records.dim, dtype="float64")
     for block in records.blocks():
         targets, features = (
@@ -303,4 +303,5 @@ def _release_targets(records: Records, problem: Problem, plan: Plan, source: Noi
     total = records.place.array(total, records.dtype)
     if problem.noised:
         total = released_array(source, TARGETS, total, plan.noise[TARGETS])
-    return records.place.array((total - total.mean(0)) / problem.n, "float32")
+    centre = total.mean(0) if problem.exclusive else 0.0
+    return records.place.array((total - centre) / problem.n, "float32")

@@ -27,7 +27,7 @@ from dpstudy.methods import private_normalisation
 from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
-from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.problem import Fit, Plan, Problem, check_softmax
 from dpstudy.methods.records import Records
 from dpstudy.methods.releases import released_array
 from dpstudy.methods.row_map import RowMap
@@ -113,6 +113,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     steps = parameters.epochs * batches
     facts = {"steps": steps, "sampling_rate": rate, "learning_rate_applied": parameters.step_size}
     single_records("iterated_sgd", problem, "iteration")
+    check_softmax("iterated_sgd", problem, "use first_order with loss: sigmoid for several")
     if not problem.noised:
         return Plan((), {GRADIENT: 0.0}, facts)
     largest = 4 / parameters.clipping_norm**2

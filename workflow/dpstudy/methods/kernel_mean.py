@@ -134,7 +134,7 @@ def _stage(parameters: Parameters, problem: Problem) -> Stage | None:
             )
         budget = Budget(np.format_float_positional(share, trim="-"), budget.delta)
     own = replace(problem, budget=budget)
-    loss = "softmax" if problem.positives == 1 else "sigmoid"
+    loss = "softmax" if problem.exclusive else "sigmoid"
     chosen: first_order.Parameters | feature_covariance.Parameters
     if parameters.projection == "dp-sgd":
         chosen = first_order.Parameters(
@@ -149,8 +149,14 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     """Calibrate the noise to the budget; see the module's proof.
 
     Raises:
-        StudyError: class shares of another number of classes, or another accounting than the certified one.
+        StudyError: class shares of another number of classes, another accounting than the certified one, or records
+            that bear one label or none, without the sum over all records that tells what bears none.
     """
+    if problem.positives == 1 and not problem.exclusive:
+        raise StudyError(
+            f"{_METHOD}: with positives: 1, records without a label would not count at all; set positives: 2 for the "
+            "data set, or make the absence a class of its own"
+        )
     if not isinstance(parameters.class_shares, str) and len(parameters.class_shares) != problem.classes:
         raise StudyError(
             f"{_METHOD}: class_shares has {len(parameters.class_shares)} numbers for {problem.classes} classes"
@@ -229,7 +235,7 @@ def feature_map(
     parameters: Parameters, problem: Problem, data: TrainingSet, projection: LinearModel | None
 ) -> FeatureMap:
     """psi: of public constants and what was released."""
-    link = "softmax" if problem.positives == 1 else "sigmoid"
+    link = "softmax" if problem.exclusive else "sigmoid"
     plain = FeatureMap(np.zeros((1, 1), np.float32), projection, link)
     width = plain.points(np.zeros((1, data.records.dim), np.float32)).shape[1]
     drawn = draw_frequencies(parameters.frequencies, width, parameters.bandwidth, parameters.frequency_seed)

@@ -11,7 +11,10 @@ on each of G, all A_j together and all b_j together.
     mu^2 = 1/s_G^2 + 1/s_b^2 exactly; everything after them is post-processing.
 The share of mu^2 that G gets is a constant. lambda comes from the known noise level: half the spectral norm
 sqrt(2d) s_G C^2 of the symmetric noise (Wigner's semicircle, off-diagonal standard deviation s_G C^2/sqrt(2)), so
-nothing is left to tune. Targets can be centred for free: b - (1/m) 1 (sum_j b_j) is a function of the released b.
+nothing is left to tune. Targets of exclusive classes can be centred for free: b - (1/m) 1 (sum_j b_j) is a function of
+the released b; that classes sum to one for every record makes it the regression on y - 1/m. Where a record may bear
+several labels or none, sum_j b_j is no sum over all records: it is what other labels look like, and subtracting it
+would teach each label's score that the others are absent. Nothing is subtracted there; the release is the same.
 """
 
 import math
@@ -30,6 +33,7 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
 
 _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
+_CENTRED = "center_targets"
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ class Parameters:
         alpha: weight of the Gram in the published system.
         ridge: lambda for sums over records, or "known-noise".
         gram_share: share of mu^2 spent on G (improved).
-        center_targets: subtract the mean over classes from b (improved).
+        center_targets: subtract the mean over classes from b (improved, of exclusive classes; of several labels a
+            record nothing is subtracted).
         floor: raise negative eigenvalues of the noisy system to zero before lambda is added. Algorithm 3 does not
             print it, the released code does; without it, "known-noise" takes a lambda three times as large, so that
             the system stays definite. An eigendecomposition for each class is what it costs.
@@ -84,8 +89,9 @@ def clipping(parameters: Parameters, problem: Problem) -> float:
 
 def plan(parameters: Parameters, problem: Problem) -> Plan:
     """Calibrate the noise to the budget; see the module's proof for the sensitivities."""
+    public: dict[str, float] = {} if problem.exclusive or parameters.variant == "published" else {_CENTRED: False}
     if not problem.noised:
-        return Plan((), {"gram": 0.0, "targets": 0.0, "class_grams": 0.0})
+        return Plan((), {"gram": 0.0, "targets": 0.0, "class_grams": 0.0}, public)
 
     def events_at(scale: float) -> tuple[Event, ...]:
         return tuple(event.scaled(scale) for event in _unit_events(parameters, problem))
@@ -94,7 +100,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     events = events_at(scale)
     noise = {event.name: event.deviation for event in events}
     facts = {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events}
-    return Plan(events, noise, facts)
+    return Plan(events, noise, facts | public)
 
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
@@ -189,7 +195,7 @@ def solve(released: dict[str, np.ndarray], parameters: Parameters, plan: Plan) -
             [solver(system, ridge, targets[index : index + 1]) for index, system in enumerate(systems)]
         )
     else:
-        if parameters.center_targets:
+        if plan.facts.get(_CENTRED, parameters.center_targets):
             targets = targets - targets.mean(0)
         weights = solver(gram, _ridge(parameters, gram, plan.noise["gram"]), targets)
     return LinearModel(weights, np.zeros(len(weights), np.float32), metadata={"method": "least_squares"})

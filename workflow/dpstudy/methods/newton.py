@@ -40,7 +40,7 @@ from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.hessians import class_hessians, flat_hessian, shared_hessian
-from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.problem import Fit, Plan, Problem, check_softmax
 from dpstudy.methods.records import Records
 from dpstudy.methods.row_map import RowMap
 from dpstudy.methods.spectral import solve_floored, solve_ridge
@@ -116,8 +116,8 @@ def prepared_by(parameters: Parameters) -> tuple:
 
 def plan(parameters: Parameters, problem: Problem) -> Plan:
     """Calibrate the noise to the budget; see the module's proof for the sensitivities."""
-    if parameters.variant == "softmax" and problem.positives > 1:
-        raise StudyError(f"{_METHOD}: the softmax loss takes one label a record; use variant: published for several")
+    if parameters.variant == "softmax":
+        check_softmax(_METHOD, problem, "use variant: published for several")
     if parameters.variant == "softmax" and problem.classes < 2:
         raise StudyError(f"{_METHOD}: the softmax loss needs two classes at least")
     facts = {"learning_rate_applied": parameters.learning_rate}

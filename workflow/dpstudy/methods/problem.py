@@ -31,6 +31,7 @@ class Problem:
         budget: target epsilon, delta, accounting.
         unit_records: the most records that a unit of privacy has: 1, or where units are persons maybe more.
         secure: the noise is the operating system's, so that sums must be exact (exact.py).
+        several: whether labels are zeros and ones, so that a record may bear several or none; None: where k is above 1.
         sanitise: "full"; "clip" (clips, adds no noise) and "none" (neither) give no guarantee. An infinite
             target turns "full" into "none".
     """
@@ -43,6 +44,7 @@ class Problem:
     sanitise: str = "full"
     unit_records: int = 1
     secure: bool = field(default=False, repr=False)  # not in what keys the noise of `dpstudy.fit`
+    several: bool | None = field(default=None, repr=False)
 
     def __post_init__(self):
         if self.unit_records < 1:
@@ -58,6 +60,11 @@ class Problem:
     def dim(self) -> int:
         """d, the number of features."""
         return math.prod(self.shape)
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether every record bears exactly one label."""
+        return not (self.positives > 1 if self.several is None else self.several)
 
     @property
     def noised(self) -> bool:
@@ -91,6 +98,17 @@ class Problem:
     def clipped(self) -> bool:
         """Whether contributions are clipped."""
         return self.noised or self.sanitise == "clip"
+
+
+def check_softmax(method: str, problem: Problem, remedy: str) -> None:
+    """Refuse the softmax loss where a record may bear several labels or none: its scores are those of one class
+    against the others, and of a record without a label it has no minimum.
+
+    Raises:
+        StudyError: the method, and the remedy.
+    """
+    if not problem.exclusive:
+        raise StudyError(f"{method}: the softmax loss takes one label a record; {remedy}")
 
 
 @dataclass(frozen=True)

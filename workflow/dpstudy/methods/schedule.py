@@ -10,7 +10,7 @@ from dpstudy.methods import private_normalisation
 from dpstudy.methods.checks import count, one_of, positive
 from dpstudy.methods.optimisers import OPTIMISERS
 from dpstudy.methods.private_normalisation import Normalisation
-from dpstudy.methods.problem import Plan, Problem
+from dpstudy.methods.problem import Plan, Problem, check_softmax
 from dpstudy.methods.units import single_records
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.calibration import affordable, calibrate
@@ -139,6 +139,8 @@ def prepared_by(parameters: Schedule) -> bool:
 
 def plan(parameters: Schedule, problem: Problem) -> Plan:
     """Calibrate the gradient noise to what the normalisation leaves of the budget."""
+    if getattr(parameters, "loss", None) == "softmax":  # a field of each method's own
+        check_softmax(parameters.METHOD, problem, "set loss: sigmoid for several")
     rate, steps, bound = parameters.rate(problem), parameters.total_steps(problem), _bound(parameters, problem)
     facts = {"steps": steps, "sampling_rate": rate, "learning_rate_applied": parameters.step_size(problem)}
     if not problem.noised:

@@ -1,5 +1,6 @@
 """What tables of accuracies have in common: lines of CSV, marks of guarantees, and the notes below them."""
 
+from dpstudy.evaluation.intervals import FEWEST
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.layout import Cell, Column, Table
 from dpstudy.tables.numbers import over_seeds
@@ -11,8 +12,9 @@ CSV_HEADER = (
     *("ours", "std", "seeds", "published", "published_std", "difference", "low", "high", "audited_epsilon"),
 )
 INTERVALS = (
-    "Intervals: 95 % for the mean, from the spread over seeds (Student's t) together with that over test records: by "
-    "bootstrap samples (of persons, where they are known) where the study draws them, else Wilson's."
+    "Intervals: 95 % for the mean, from the spread over seeds (Student's t) together with that over test records, or "
+    f"persons where they are known; none where fewer than {FEWEST} of these are on a side (in a class; with a label or "
+    "without it)."
 )
 MARKS = {"claimed": r"$^{\dagger}$", "none": r"$^{\ddagger}$"}
 MEANINGS = {"claimed": "guarantee claimed by its authors, not proved", "none": "no guarantee"}

@@ -16,6 +16,18 @@ def _point(member: np.ndarray, scores: np.ndarray) -> float:
     return roc_auc_score(member, scores)
 
 
+def _independent(value: float, bearers: int, others: int) -> float:
+    """Hanley and McNeil (1982), with the mean of both sides for each (Newcombe 2006, method 5)."""
+    rest = (bearers + others) / 2 - 1
+    return bearers * others / (1 + rest * (1 - value) / (2 - value) + rest * value / (1 + value))
+
+
 METRIC = Metric(
-    order=4, label="area under the ROC curve", percent=False, area=weighted.auc, point=_point, hub="roc_auc"
+    order=4,
+    label="area under the ROC curve",
+    percent=False,
+    area=weighted.auc,
+    independent=_independent,
+    point=_point,
+    hub="roc_auc",
 )

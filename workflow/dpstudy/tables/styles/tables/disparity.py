@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from dpstudy.evaluation.intervals import FEWEST as PERSONS
 from dpstudy.evaluation.judge import FEWEST, LABEL
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.checks import check_any, check_column
@@ -46,12 +47,13 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
     what = label[0].upper() + label[1:]
     notes: tuple[str, ...] = (
         f"{what} on the test split, without noise that would protect its records: means over seeds, with "
-        f"95 % intervals over seeds and test records together where there are any. n: {counted}.",
+        f"95 % intervals over seeds and test records (persons, where they are known) together, where at least "
+        f"{PERSONS} of these are on each side. n: {counted}.",
     )
     if metric_of(metric).area and spec["column"] != LABEL:
         notes += (
-            f"Groups are compared on the same labels: those that {FEWEST} records of each bear and as many do not; "
-            "all: on every label.",
+            f"Groups are compared on the same labels: those that {FEWEST} records of each (persons, where they "
+            "are known) bear and as many do not; all: on every label.",
         )
     if any(score.mean is None for score in scores):
         notes += ("–: too few of the group's records bear a label, or too few do not.",)

@@ -1,0 +1,41 @@
+import pytest
+
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
+
+STEPS = {"learning_rate": 1.0, "clipping_norm": 1.0, "steps": 10}
+
+
+def study(entry, **dataset):
+    own = {
+        "reader": "image_table", "location": "own", "table": "a.csv", "path_column": "p", "delta": "1e-4",
+        "size": [8, 8], "label_columns": ["Edema", "Mass"], "splits": {"test": 0.3},
+    }  # fmt: skip
+    return load({
+        "study": "s", "datasets": {"own": own | dataset}, "features": {"pixels": {"extractor": "pixels"}},
+        "methods": {"e": entry}, "epsilons": ["1"], "seeds": [0],
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("entry", "remedy"),
+    [
+        ({"method": "first_order", **STEPS}, "set loss: sigmoid"),
+        ({"method": "network_dpsgd", "network": "lenet", **STEPS}, "set loss: sigmoid"),
+        ({"method": "feature_covariance"}, "set loss: sigmoid"),
+        ({"method": "newton"}, "set variant: published"),
+        ({"method": "iterated_sgd", "learning_rate": 1.0, "clipping_norm": 1.0, "batch_size": 5, "epochs": 1}, "use"),
+    ],
+)
+def test_a_loss_of_one_label_is_refused_before_a_job_runs(entry, remedy):
+    for more in ({"positives": 2}, {}):  # without it a record bears one or none
+        with pytest.raises(StudyError, match=rf"methods\.e: {entry['method']}.* 'own' .*; {remedy}"):
+            study(entry, **more)
+    study(entry, label_columns=["Edema"])  # two classes, without it and with it
+
+
+def test_what_suits_several_labels_is_let_be():
+    for entry in ({"method": "least_squares"}, {"method": "feature_covariance", "loss": "sigmoid"}):
+        study(entry, positives=2)
+    tuned = {"method": "first_order", "tuning": {"trials": 2, "space": {"loss": {"choices": ["sigmoid"]}}}} | STEPS
+    study(tuned, positives=2, splits={"test": 0.3, "validation": 0.1})

@@ -1,0 +1,40 @@
+"""Entries that take one label a record, beside data sets whose records may bear several or none."""
+
+from collections.abc import Mapping
+
+from dpstudy.config.cells import unfold
+from dpstudy.core.errors import StudyError
+from dpstudy.schema.methods import method_schema
+
+
+def check_label_kinds(config: dict) -> None:
+    """Refuse what a method's `plan` would, before a job runs (`x-one-label` of the method's schema).
+
+    Args:
+        config: checked and filled in.
+
+    Raises:
+        StudyError: the entry, the data set, and what to set.
+    """
+    several = {name for name, options in config["datasets"].items() if _several(options)}
+    for cell in unfold(config) if several else ():
+        if cell.dataset not in several:
+            continue
+        options = cell.options(config)
+        rules = method_schema(options["method"]).get("x-one-label")
+        if rules and any(_holds(condition, options) for condition in rules["where"]):
+            named = ", ".join(f"{key}: {value}" for key, value in rules["where"][0].items())
+            raise StudyError(
+                f"methods.{cell.entry}: {options['method']}{' with ' + named if named else ''} takes one label a "
+                f"record, and those of data set {cell.dataset!r} may bear several or none; {rules['instead']}"
+            )
+
+
+def _several(dataset: Mapping) -> bool:
+    return dataset.get("positives", 1) > 1 or len(dataset.get("label_columns", ())) > 1
+
+
+def _holds(condition: Mapping, options: Mapping) -> bool:
+    """Whether the options are as a condition says; a null is of what is absent, and what is searched has no value."""
+    searched = options.get("tuning", {}).get("space", {})
+    return all(key not in searched and options.get(key) == value for key, value in condition.items())
