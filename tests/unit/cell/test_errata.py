@@ -6,11 +6,11 @@ import pytest
 
 from dpstudy.cell import errata as module
 from dpstudy.cell.errata import errata, own_rows
+from dpstudy.cell.refusals import refusals
 from dpstudy.data.names import NUMBERED as GOES_BY_NUMBER
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
-from dpstudy.release.refusals import refusals
 from dpstudy.release.statement import statement
 
 BOUNDS = {"exact": 1.0, "pld": None, "rdp": None, "bracket": None}

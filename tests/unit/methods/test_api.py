@@ -67,6 +67,41 @@ def test_other_settings_at_the_same_seed_draw_other_noise(rows):
     assert not np.allclose(two.model.weights, 2 * one.model.weights, rtol=1e-2)
 
 
+NETWORK = {
+    "network": "lenet",
+    "optimiser": "sgd",
+    "learning_rate": 0.1,
+    "clipping_norm": 1.0,
+    "batch_size": 20,
+    "steps": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "changes"),
+    [
+        (
+            "network_dpsgd",
+            NETWORK,
+            {"micro_batch": 7, "checkpoint_steps": 1, "checkpoint_minutes": 0, "curve_points": 1},
+        ),
+        ("first_order", FIRST_ORDER, {"curve_points": 1}),
+        ("feature_covariance", {}, {"curve_points": 1}),
+        ("newton", {}, {"curve_points": 1}),
+    ],
+)
+def test_what_changes_no_result_changes_no_noise(rows, name, options, changes):
+    features, labels, shape = *rows, None
+    if name == "network_dpsgd":
+        features, labels, shape = np.tile(features[:60], (1, 98)), labels[:60], (1, 28, 28)
+
+    def scores(more):
+        fitted = dpstudy.fit(name, features, labels, epsilon=2, delta=1e-4, shape=shape, classes=3, **options, **more)
+        return dpstudy.predict(fitted.model, features)
+
+    np.testing.assert_allclose(scores({}), scores(changes), rtol=1e-4, atol=1e-4)
+
+
 def test_clipping_without_noise_has_no_guarantee(rows):
     result = dpstudy.fit("least_squares", *rows, epsilon="inf", delta=1e-4, sanitise="clip")
     assert result.ledger["guarantee"] == "none" and result.ledger["events"] == []

@@ -86,7 +86,7 @@ class Parameters:
     reach: float | Literal["auto"] = "auto"
     average: bool = False
     floor: bool = True
-    curve_points: int = 5
+    curve_points: int = field(default=5, repr=False)  # changes no result: no part of what keys the noise of `fit`
 
     def __post_init__(self):
         one_of(_METHOD, "variant", self.variant, ("improved", "published"))

@@ -22,7 +22,7 @@ N_r is a density in Proposition 2, but its threshold is said of distances: here 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -82,7 +82,7 @@ class Parameters:
     batch_size: int = 4096
     learning_rate: float = 0.1
     references: int | None = None
-    curve_points: int = 5
+    curve_points: int = field(default=5, repr=False)  # changes no result: no part of what keys the noise of `fit`
     attack_runs: int = 100_000
 
     def __post_init__(self):

@@ -87,19 +87,20 @@ class Parameters(Schedule):
 
     network: str = ""
     loss: str = "softmax"
-    micro_batch: int | str = "auto"
+    # What changes no result, and so is no part of what keys the noise of `fit`, is not in the repr.
+    micro_batch: int | str = field(default="auto", repr=False)
     precision: str = "float32"
-    compile: bool = False
-    record_by_record: bool | None = field(default=None, repr=False)  # absent, noise of `fit` is as it was
-    checkpoint_minutes: float = 5.0
-    checkpoint_steps: int = 0
+    compile: bool = field(default=False, repr=False)
+    record_by_record: bool | None = field(default=None, repr=False)
+    checkpoint_minutes: float = field(default=5.0, repr=False)
+    checkpoint_steps: int = field(default=0, repr=False)
     moving_average: float = 0.0
     weight_decay: float = 0.0
     learning_rate_decay: str = "none"
     augmentation: Augmentation | None = None
     start: str | dict | None = field(default=None, hash=False)
     trained: str = "all"
-    devices: int = 1
+    devices: int = field(default=1, repr=False)
 
     METHOD: ClassVar[str] = "network_dpsgd"
 

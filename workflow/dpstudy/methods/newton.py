@@ -80,7 +80,7 @@ class Parameters:
     hessian_share: float = 0.3
     preconditioner: str = "per-class"
     floor: bool = True
-    curve_points: int = 5
+    curve_points: int = field(default=5, repr=False)  # changes no result: no part of what keys the noise of `fit`
 
     def __post_init__(self):
         one_of(_METHOD, "variant", self.variant, ("softmax", "published"))

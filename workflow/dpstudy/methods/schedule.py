@@ -1,7 +1,7 @@
 """Training in noisy steps: the hyper-parameters, the number of steps and the noise that first-order methods share."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar, Literal
 
@@ -54,7 +54,7 @@ class Schedule:
     sampling: str = "poisson"
     largest_batch: int | None = None
     normalisation: Normalisation | None = None
-    curve_points: int = 5
+    curve_points: int = field(default=5, repr=False)  # changes no result: no part of what keys the noise of `fit`
 
     METHOD: ClassVar[str] = ""
 
