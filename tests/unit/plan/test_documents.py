@@ -45,6 +45,7 @@ CONFIG = {
     },
 }
 LS, SGDS = ([f"digits/pixels/{entry}/eps={epsilon}" for epsilon in ("1", "inf")] for entry in ("ls", "sgd"))
+DIGITS = [["digits", split] for split in ("train", "validation", "test")]
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +67,12 @@ def files(study, found):
 @pytest.mark.parametrize(
     ("kind", "name", "expected"),
     [
-        ("tables", "main", {"ledgers": LS, "metrics": LS, "audits": LS[:1]}),
+        ("tables", "main", {"ledgers": LS, "metrics": LS, "audits": LS[:1], "splits": DIGITS}),
         ("tables", "searches", {"trials": ["digits/pixels/tuned/eps=1"]}),
         (
             "tables",
             "splits",
-            {"splits": [*(["digits", one] for one in ("train", "validation", "test")), ["glyphs", "train"]]},
+            {"splits": [*DIGITS, ["glyphs", "train"]]},
         ),
         ("tables", "claims", {"ledgers": LS + SGDS, "metrics": LS + SGDS, "curves": SGDS, "audits": LS[:1]}),
         ("figures", "curves", {"metrics": SGDS[:1], "curves": SGDS[:1]}),
@@ -85,7 +86,7 @@ def test_a_table_or_figure_reads_what_its_style_says_and_the_study_makes(study, 
 
 def test_several_read_what_each_reads_once(study):
     found = names_of(study, "tables", ["main", "claims"])
-    assert names(found)["ledgers"] == LS + SGDS and len(files(study, found)) == 4 + 4 + 2 + 1
+    assert names(found)["ledgers"] == LS + SGDS and len(files(study, found)) == 4 + 4 + 2 + 1 + 3
 
 
 def test_files_are_manifests_of_every_split_and_shards_of_features(study):

@@ -47,7 +47,7 @@ def notes(table: Table, beside: str = "; in brackets ours minus published") -> l
         sentences.append(f"Cited there: {'; '.join(works)}.")
     if table.has_bounds:
         sentences.append("Where only a bound is published, the paper prints the cell as at most 20 %.")
-    return sentences + remarks(table)
+    return [*sentences, *table.facts, *remarks(table)]
 
 
 def marks(table: Table) -> dict[str, str]:

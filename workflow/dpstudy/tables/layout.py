@@ -12,6 +12,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
+from dpstudy.tables.facts import facts
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.names import check_names, datasets_of, private_tests
 from dpstudy.tables.numbers import decimals, usual_decimals
@@ -135,8 +136,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A laid-out table; `private_tests` are those of its data sets whose test split holds private records, and `heads`
-    stand above its columns where these are no epsilons."""
+    """A laid-out table; `private_tests` are those of its data sets whose test split holds private records, `heads`
+    stand above its columns where these are no epsilons, and `facts` are sentences about its data sets."""
 
     name: str
     caption: str
@@ -146,6 +147,7 @@ class Table:
     rows: tuple[Row, ...]
     private_tests: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -219,7 +221,9 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
         _log.warning("%s: %.2f is above the ceiling of its noise, %.2f", cell.name, cell.ours, cell.ceiling)
     columns = tuple(_column(epsilon, [row.cells[i] for row in rows]) for i, epsilon in enumerate(epsilons))
     private = private_tests((row.dataset for row in rows), results.axes)
-    return Table(name, spec.get("caption", ""), metric, statistic, columns, tuple(rows), private)
+    printed = [(row.dataset, cell.name, cell.seeds) for row in rows for cell in row.cells if cell.ours is not None]
+    told = facts(printed, results)
+    return Table(name, spec.get("caption", ""), metric, statistic, columns, tuple(rows), private, facts=told)
 
 
 def _row_specs(name: str, spec: dict, axes: Mapping, values: dict) -> Iterator[tuple[str, dict, dict]]:

@@ -76,8 +76,10 @@ def crossed_cells(spec: Mapping, study: Study) -> list[str]:
 
 
 def audited_documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
-    """Their ledgers and metrics, and what attacks on them found."""
-    return dict.fromkeys(("ledgers", "metrics", "audits"), crossed_cells(spec, study))
+    """Their ledgers and metrics, what attacks on them found, and what their data sets' splits hold."""
+    cells = crossed_cells(spec, study)
+    datasets = list(dict.fromkeys(study.cells[cell].dataset for cell in cells))
+    return dict.fromkeys(("ledgers", "metrics", "audits"), cells) | {"splits": datasets}
 
 
 def nothing(spec: Mapping, study: Study) -> list[str]:

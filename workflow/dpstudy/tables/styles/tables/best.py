@@ -14,7 +14,7 @@ from dpstudy.tables.published import Published, combine, find_all
 from dpstudy.tables.remarks import remarks
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle
+from dpstudy.tables.style import Printed, Study, TableStyle, audited_documents
 
 CSV_HEADER = (
     *("dataset", "epsilon", "previous", "previous_source"),
@@ -136,7 +136,7 @@ def _notes(table: Table, lines: list[Line]) -> list[str]:
     cited = dict.fromkeys(found.previous.source for found in lines if found.previous)
     if cited:
         sentences.append(f"Previous: state of the art before that, {'; '.join(cited)}.")
-    return sentences + remarks(table)
+    return [*sentences, *table.facts, *remarks(table)]
 
 
 def _csv_row(found: Line, table: Table) -> tuple:
@@ -167,5 +167,6 @@ STYLE = TableStyle(
         "counterparts": COUNTERPARTS,
     },
     check=_check,
+    documents=audited_documents,
     table=_table,
 )

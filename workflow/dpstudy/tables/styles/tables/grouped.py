@@ -154,7 +154,7 @@ def notes(table: Table) -> list[str]:
         lambda cell: cell.ours is not None and not cell.keeps_target,
         rf"{_NO_CLAIM} No proved guarantee at this $\varepsilon$; not compared.",
     )
-    return sentences + [escape(sentence) for sentence in remarks(table)]
+    return sentences + [escape(sentence) for sentence in (*table.facts, *remarks(table))]
 
 
 def _bold(best: set[Cell], with_intervals: bool) -> str:

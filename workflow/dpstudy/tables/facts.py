@@ -1,0 +1,64 @@
+"""What an accuracy under privacy is worth nothing without: n, δ, unit, adjacency, accountant, test records, seeds."""
+
+from collections.abc import Iterable, Sequence
+
+from dpstudy.core.files import read_json
+from dpstudy.privacy.printed import upper_bound
+from dpstudy.tables.results import Results
+
+_ADJACENCIES = {
+    "add-remove-one": "adding or removing one {}",
+    "replace-one": "replacing one {}",
+    "zero-out": "leaving the place of one {} empty",
+}
+_UNITS = {"record": "record", "subject": "person"}
+
+
+def facts(cells: Iterable[tuple[str, str, int]], results: Results) -> tuple[str, ...]:
+    """A sentence for each data set.
+
+    Args:
+        cells: (data set, cell, seeds) of those that a table prints.
+        results: with their ledgers, and the manifests of the data sets' test splits.
+    """
+    by_dataset: dict[str, list[tuple[dict, int]]] = {}
+    for dataset, cell, seeds in cells:
+        by_dataset.setdefault(dataset, []).append((results.ledger(cell), seeds))
+    return tuple(_sentence(dataset, found, results) for dataset, found in by_dataset.items())
+
+
+def _sentence(dataset: str, found: Sequence[tuple[dict, int]], results: Results) -> str:
+    ledgers = [ledger for ledger, _ in found]
+    unit = _UNITS[ledgers[0]["unit"]]
+    parts = [
+        f"{dataset}: n = {_range(ledger['n'] for ledger in ledgers)} {unit}s to learn from",
+        _guarantee([ledger for ledger in ledgers if ledger["epsilon"] is not None], unit),
+        *_tested(dataset, results),
+        f"{_range(seeds for _, seeds in found)} {'seed' if all(seeds == 1 for _, seeds in found) else 'seeds'}",
+    ]
+    return f"{'; '.join(parts)}."
+
+
+def _guarantee(private: Sequence[dict], unit: str) -> str:
+    if not private:
+        return "no ε is claimed"
+    delta = _listed(upper_bound(ledger["delta"]) for ledger in private)
+    kinds = _listed(_ADJACENCIES[ledger["adjacency"]].format(unit) for ledger in private)
+    return f"ε at δ = {delta} is about {kinds} (accountant: {_listed(ledger['accountant'] for ledger in private)})"
+
+
+def _tested(dataset: str, results: Results) -> list[str]:
+    if "test" not in results.splits.get(dataset, {}):
+        return []
+    manifest = read_json(results.splits[dataset]["test"])
+    persons = f" of {manifest['subjects']:,} persons" if manifest.get("subjects") else ""
+    return [f"{manifest['rows']:,} test records{persons}"]
+
+
+def _range(numbers: Iterable[int]) -> str:
+    least, *more = sorted(set(numbers))
+    return f"{least:,}" + (f" to {more[-1]:,}" if more else "")
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(words))
