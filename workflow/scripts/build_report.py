@@ -1,8 +1,11 @@
 """Build the study's page."""
 
+import time
+
 from this_workflow import job
 
 from dpstudy.core.files import read_json
+from dpstudy.provenance.commit import commit
 from dpstudy.provenance.hashes import library_hash, versions
 from dpstudy.report.page import Making, Privacy, build_report
 from dpstudy.tables.results import Results
@@ -17,7 +20,15 @@ if __name__ == "__main__":
             told["figures"],
             dict(zip(told["figures"], files.figures, strict=True)),
             snakemake.output[0],
-            making=Making(told["config_hash"], library_hash(files.code), versions(), told["benchmarks"], told["graph"]),
+            making=Making(
+                told["config_hash"],
+                library_hash(files.code),
+                versions(),
+                told["benchmarks"],
+                told["graph"],
+                time.strftime("%Y-%m-%d %H:%M"),
+                commit(),
+            ),
             privacy=Privacy(
                 read_json(files.totals)["datasets"],
                 told["dedup"],

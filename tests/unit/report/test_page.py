@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import write_json
+from dpstudy.core.files import read_json, write_json
 from dpstudy.data import own
 from dpstudy.report.claims import judge_paper
 from dpstudy.report.page import Making, Privacy, build_report
@@ -55,18 +55,17 @@ MAKING = Making("abc", "def", {"numpy": "2.4.0"})
 GLYPHS = {"drop": "private", "method": "squares", "rule": {}}
 
 
-def build(study, name="report", graph=None, **more):
+def build(study, name="report", graph=None, making=MAKING, **more):
     """The page of a finished study, as text."""
     page = study.folder / f"{name}.html"
     privacy = Privacy(totals={"mnist": TOTAL}, dedup={"glyphs": GLYPHS})
-    making = MAKING
     if graph:
         write_json(study.folder / "benchmarks" / "graph.json", graph)
         times = "s\tmax_rss\tcpu_time\tresources\n2.5\t300\t2\t{'mem_mb': 400}\n"
         (study.folder / "benchmarks" / "train").mkdir(exist_ok=True)
         (study.folder / "benchmarks" / "train" / "a.tsv").write_text(times)
         folder = study.folder / "benchmarks"
-        making = dataclasses.replace(MAKING, benchmarks=folder, graph=folder / "graph.json")
+        making = dataclasses.replace(making, benchmarks=folder, graph=folder / "graph.json")
     build_report("digits", study.results, TABLES, FIGURES, {}, page, making=making, privacy=privacy, **more)
     return page.read_text(encoding="utf-8")
 
@@ -79,11 +78,23 @@ def test_it_is_well_formed_and_fetches_nothing(study):
         assert tag not in ("link", "iframe", "object", "base")
         assert tag != "script" or not attributes
         for key in ("src", "href"):
-            assert key not in attributes or attributes[key].startswith(("data:image/png;base64,", "#"))
+            allowed = ("data:image/png;base64,", "#", *(("../tables/", "../figures/") if tag == "a" else ()))
+            assert key not in attributes or attributes[key].startswith(allowed)
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
-    links = {attributes["href"][1:] for tag, attributes in page.elements if tag == "a"}
-    assert links and links <= set(ids)
+    links = {attributes["href"] for tag, attributes in page.elements if tag == "a"}
+    assert {"../tables/all.csv", "../tables/all.tex"} < links
+    assert {link[1:] for link in links if link[0] == "#"} <= set(ids)
+
+
+def test_it_says_when_and_with_what_it_was_made_and_the_settings_of_each_cell(study):
+    for path in study.metrics.values():
+        settings = {"steps": 3, "clipping": {"norm": 1.5, "each": True}, "network": "<b>"}
+        write_json(path, read_json(path) | {"hyperparameters": settings})
+    text = build(study, making=dataclasses.replace(MAKING, date="2026-11-27 08:00", commit="abc123 with changes"))
+    assert "<dt>date</dt><dd>2026-11-27 08:00</dd>" in text and "<code>abc123 with changes</code>" in text
+    told = "Hyper-parameters: <code>clipping: {norm: 1.5, each: true}, network: &lt;b&gt;, steps: 3</code>"
+    assert text.count(told) == len(study.metrics)
 
 
 def test_it_serves_phones_dark_mode_print_and_screen_readers(study):

@@ -7,14 +7,17 @@ from dpstudy.evaluation.summary import cell_name
 from dpstudy.tables.words import audit_in_words, certificate_in_words, ledger_in_words
 
 
-def describe_ledgers(axes: Mapping[str, list[str]], paths: Mapping, audits: Mapping, certified: Mapping) -> list[dict]:
-    """The ledgers in words, grouped by (data set, features, entry), in config order.
+def describe_ledgers(
+    axes: Mapping[str, list[str]], paths: Mapping, audits: Mapping, certified: Mapping, metrics: Mapping
+) -> list[dict]:
+    """The ledgers in words, with the hyper-parameters, grouped by (data set, features, entry), in config order.
 
     Args:
         axes: the study's names.
         paths: cell -> path of its ledger.json.
         audits: cell -> path of its audit.json, of those that are attacked.
         certified: cell -> what accountants that had no part in it say of its ledger.
+        metrics: cell -> path of its metrics.json; of cells that are not there no hyper-parameters are told.
     """
     groups = []
     for dataset in axes["datasets"]:
@@ -23,6 +26,7 @@ def describe_ledgers(axes: Mapping[str, list[str]], paths: Mapping, audits: Mapp
                 named = [(e, cell_name(dataset, features, entry, e)) for e in axes["epsilons"]]
                 cells = [
                     _ledger(e, read_json(paths[name]), audits.get(name), certified.get(name))
+                    | {"settings": settings_in_words(metrics.get(name))}
                     for e, name in named
                     if name in paths
                 ]
@@ -39,3 +43,15 @@ def _ledger(epsilon: str, ledger: dict, audit: str | None, certificate: Mapping 
         "secure": ledger["noise"] == "secure",
         "anew": certificate_in_words(certificate) if certificate else "",
     }
+
+
+def settings_in_words(metrics: str | None) -> str:
+    """The hyper-parameters of a cell as its config would have them; "" where its metrics are not read."""
+    found = read_json(metrics).get("hyperparameters", {}) if metrics else {}
+    return ", ".join(f"{name}: {_plain(value)}" for name, value in sorted(found.items()))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name}: {_plain(one)}" for name, one in value.items()) + "}"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -35,6 +35,7 @@ class Making:
         benchmarks: folder of Snakemake's benchmark files; None: nothing is said of time and memory.
         graph: path of {"edges": [[rule, rule that reads from it, in how many jobs]]}; where there is none the rules are
             not drawn.
+        date, commit: when it was made, and with which commit of the repository; "" where that is not known.
     """
 
     config: str
@@ -42,6 +43,8 @@ class Making:
     versions: Mapping[str, str]
     benchmarks: str | os.PathLike | None = None
     graph: str | os.PathLike | None = None
+    date: str = ""
+    commit: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def build_report(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    ledgers = describe_ledgers(axes, results.ledgers, results.audits, privacy.certificates)
+    ledgers = describe_ledgers(axes, results.ledgers, results.audits, privacy.certificates, results.metrics)
     page = environment.get_template("report.html.j2").render(
         study=study,
         question=question or _question(axes),
