@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.report.tables import privacy_of
-from dpstudy.tables.intervals import joined
 from dpstudy.tables.layout import cell_at
 from dpstudy.tables.numbers import decimals, interval_text
 from dpstudy.tables.palette import COLOURS
 from dpstudy.tables.results import Results
-from dpstudy.tables.series import Series, beside, line_styles, marked_epsilons
+from dpstudy.tables.series import Series, beside, intervals_of, line_styles, marked_epsilons
 from dpstudy.tables.styles import figure_style
 
 WIDTH, HEIGHT = 560, 330
@@ -81,7 +80,7 @@ def describe_chart(name: str, spec: dict, results: Results) -> dict:
     series: Sequence[Series] = collect(name, spec, results.axes, results.summary) if collect else []
     values = values_by_cell(results.summary, metric)
     styles = line_styles(series, results.axes)
-    intervals = _intervals(series, values, results, metric) if "gain_over" not in spec else {}
+    intervals = intervals_of(series, results, metric) if "gain_over" not in spec else {}
     panels = []
     for dataset in dict.fromkeys(line.dataset for line in series):
         own = [line for line in series if line.dataset == dataset]
@@ -94,17 +93,6 @@ def describe_chart(name: str, spec: dict, results: Results) -> dict:
     legend = {line.label: line for panel in panels for line in panel.lines if line.points}
     known = "95 % intervals over seeds and test records" if intervals else "one standard deviation over seeds"
     return {"metric": metric_of(metric).label, "bars": known, "panels": panels, "legend": list(legend.values())}
-
-
-def _intervals(series: Sequence[Series], values: Mapping, results: Results, metric: str) -> dict:
-    found = {}
-    for line in (line for line in series if not line.published):
-        for epsilon, *_ in line.points:
-            name = cell_name(line.dataset, line.features, line.entry, epsilon)
-            ends = joined(values[name], results.interval(name, metric), metric)
-            if ends is not None:
-                found[name] = ends
-    return found
 
 
 class _Scale:

@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dpstudy.evaluation.summary import cell_name, values_by_cell
+from dpstudy.tables.intervals import joined
 from dpstudy.tables.palette import COLOURS, MARKERS, colours, marker
+from dpstudy.tables.results import Results
 
 
 @dataclass(frozen=True)
@@ -57,3 +60,18 @@ def beside(line: Series, styles: Mapping[tuple[str, str], Mapping]) -> Mapping:
 def marked_epsilons(series: Sequence[Series]) -> set[str]:
     """The epsilons that an axis names: our own, and infinity; others that a paper prints lie between, and are many."""
     return {point[0] for line in series for point in line.points if not line.cited or point[0] == "inf"}
+
+
+def intervals_of(series: Sequence[Series], results: Results, metric: str) -> dict[str, tuple[float, float]]:
+    """Cell -> the 95 % interval of its mean (`intervals.joined`), of those of our lines that have one.
+
+    Raises:
+        StudyError: a cell has no metrics.json.
+    """
+    values, found = values_by_cell(results.summary, metric), {}
+    for line in (line for line in series if not line.published):
+        for epsilon, *_ in line.points:
+            name = cell_name(line.dataset, line.features, line.entry, epsilon)
+            if (ends := joined(values[name], results.interval(name, metric), metric)) is not None:
+                found[name] = ends
+    return found

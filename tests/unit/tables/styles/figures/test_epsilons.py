@@ -6,11 +6,13 @@ import matplotlib.style
 import pytest
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json, write_json
 from dpstudy.evaluation.summary import read_summary
 from dpstudy.tables.build import build_figure
 from dpstudy.tables.drawing import RC
+from dpstudy.tables.intervals import joined
 from dpstudy.tables.palette import COLOURS
-from dpstudy.tables.series import Series
+from dpstudy.tables.series import Series, intervals_of
 from dpstudy.tables.styles.figures.epsilons import collect, draw
 
 SPEC = {
@@ -47,6 +49,31 @@ def test_csv_holds_what_is_drawn(study):
     published = [(row["epsilon"], row["mean"]) for row in rows if row["series"] == "published: T&B"]
     assert published == [("1.2", "98.1"), ("2", "98.5")]
     assert len(rows) == 14 + 2
+
+
+def test_bars_are_the_intervals_that_tables_print_and_with_none_the_spread_of_seeds(study):
+    cell = "mnist/pixels/dp-sgd/eps=1.2"
+    content = read_json(study.metrics[cell])
+    for row in content["seeds"]:
+        row |= {"top1_low": row["top1"] - 3, "top1_high": row["top1"] + 1}
+    write_json(study.metrics[cell], content)
+    results = study.results
+    values = [row["top1"] for row in content["seeds"]]
+    low, high = joined(values, results.interval(cell, "top1"), "top1")
+    mean = sum(values) / 3
+    assert mean - low > 3 > 1 < high - mean
+    build(study, "a", {"dataset": "mnist", "features": ["pixels"], "entries": ["dp-sgd"]})
+    with open(study.folder / "a.csv", newline="") as file:
+        ends = {row["epsilon"]: (row["low"], row["high"]) for row in csv.DictReader(file)}
+    assert {epsilon for epsilon, both in ends.items() if both != ("", "")} == {"1.2"}
+    assert [float(end) for end in ends["1.2"]] == pytest.approx([low, high])
+    series = collect("f", {"features": ["pixels"], "entries": ["dp-sgd"]}, study.axes, read_summary(study.summary))
+    (panel,) = draw(series, study.axes, "top1", "", intervals_of(series, results, "top1")).axes
+    bars = [segment for one in panel.containers for segment in one.lines[2][0].get_segments()]
+    drawn = {round(float(bar[0][0]), 6): (bar[0][1], bar[1][1]) for bar in bars}
+    assert drawn[1.2] == pytest.approx((low, high))
+    std = statistics.stdev((-0.2, 0.0, 0.5))
+    assert drawn[2.0][1] - drawn[2.0][0] == pytest.approx(2 * std)
 
 
 def test_lines_come_in_config_order(study):
@@ -100,7 +127,7 @@ FIGURE_1 = {
 
 def panels(study, spec):
     series = collect("f", spec, study.axes, read_summary(study.summary))
-    return series, draw(series, study.axes, "top1", "").axes
+    return series, draw(series, study.axes, "top1", "", {}).axes
 
 
 def test_a_panel_per_data_set_and_a_line_per_group(paper_study):
@@ -184,7 +211,7 @@ def test_a_legend_stays_within_the_figure(length):
     ]
     axes = {"features": ["f"], "entries": [f"e{number}" for number in range(7)], "epsilons": ["1"], "datasets": []}
     with matplotlib.style.context(["default", RC]):
-        figure = draw(lines, axes, "top1", "")
+        figure = draw(lines, axes, "top1", "", {})
         figure.canvas.draw()
     (legend,) = figure.legends
     box, whole = legend.get_window_extent(), figure.bbox

@@ -17,7 +17,7 @@ from dpstudy.tables.names import check_names, enumerated, marked
 from dpstudy.tables.published import combine, lookup
 from dpstudy.tables.remarks import cited_remark, figure_remarks
 from dpstudy.tables.selecting import crossed, like
-from dpstudy.tables.series import Series, beside, line_styles, marked_epsilons
+from dpstudy.tables.series import Series, beside, intervals_of, line_styles, marked_epsilons
 from dpstudy.tables.style import Drawn, FigureStyle, Study
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from dpstudy.tables.results import Results
 
-CSV_HEADER = ("series", "dataset", "features", "entry", "epsilon", "metric", "mean", "std", "seeds")
+CSV_HEADER = ("series", "dataset", "features", "entry", "epsilon", "metric", "mean", "std", "seeds", "low", "high")
+Intervals = Mapping[str, tuple[float, float]]  # cell -> its ends
 _WIDTH, _HEIGHT = 6.3, 3.1  # inches: the text width of the usual one-column formats
 _COLUMNS, _PANEL_HEIGHT = 3, 2.6  # panels side by side; inches a row of panels where there are several rows
 
@@ -35,13 +36,18 @@ def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
     """Draw what a spec names. Raises: as `collect`."""
     metric = spec.get("metric", "top1")
     series = collect(name, spec, results.axes, results.summary)
+    intervals = intervals_of(series, results, metric) if "gain_over" not in spec else {}
     rows = (
-        (line.label, line.dataset, line.features, line.entry, epsilon, metric, *rest)
+        (line.label, line.dataset, line.features, line.entry, epsilon, metric, *rest, *_ends(line, epsilon, intervals))
         for line in series
         for epsilon, *rest in line.points
     )
-    figure = draw(series, results.axes, _axis(metric, spec), spec.get("title", ""))
+    figure = draw(series, results.axes, _axis(metric, spec), spec.get("title", ""), intervals)
     return Drawn(CSV_HEADER, rows, figure)
+
+
+def _ends(line: Series, epsilon: str, intervals: Intervals) -> tuple[float | None, float | None]:
+    return intervals.get(cell_name(line.dataset, line.features, line.entry, epsilon), (None, None))
 
 
 def _axis(metric: str, spec: dict) -> str:
@@ -115,8 +121,9 @@ def _published(filters: dict | None, kind: str, dataset: str, epsilons: list[str
     return [Series(f"published: {kind}", kind, dataset, "", "", points, published=True)]
 
 
-def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, title: str) -> Figure:
-    """What is measured, one panel per data set, on a logarithmic axis that breaks before epsilon = inf."""
+def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, title: str, intervals: Intervals) -> Figure:
+    """What is measured, one panel per data set, on a logarithmic axis that breaks before epsilon = inf. Bars are the
+    cells' intervals, or one standard deviation of what has none."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -129,7 +136,7 @@ def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, titl
     panels = figure.subplots(rows, columns, squeeze=False).flatten()
     styles = line_styles(series, axes)
     for i, (panel, dataset) in enumerate(zip(panels, datasets, strict=False)):
-        _draw_panel(panel, [line for line in series if line.dataset == dataset], styles)
+        _draw_panel(panel, [line for line in series if line.dataset == dataset], styles, intervals)
         if len(datasets) > 1:  # narrow: the labels of 0.05 and 0.1 would touch
             panel.tick_params(axis="x", labelsize=6.5, labelrotation=60)
         _finish(panel, measure if i % columns == 0 else None, dataset if len(datasets) > 1 else title)
@@ -148,7 +155,7 @@ def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, titl
     return figure
 
 
-def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str], dict]) -> None:
+def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str], dict], intervals: Intervals) -> None:
     positions = _positions(sorted({point[0] for line in series for point in line.points}, key=float))
     for line in series:
         if line.published:
@@ -163,11 +170,20 @@ def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str],
         for part in (finite, unbounded):  # two strokes: no line runs across the break of the axis
             if part:
                 x, y = [positions[point[0]] for point in part], [point[1] for point in part]
-                known = any(point[2] is not None for point in part)
-                spread = [point[2] or 0.0 for point in part] if known else None
+                bars = [_bar(line, point, intervals) for point in part]
+                spread = list(zip(*(bar or (0.0, 0.0) for bar in bars), strict=True)) if any(bars) else None
                 panel.errorbar(x, y, spread, label=label, capsize=2, elinewidth=0.7, capthick=0.7, **keywords)
                 label = "_in the legend already"
     _mark_epsilons(panel, positions, marked_epsilons(series))
+
+
+def _bar(line: Series, point: tuple, intervals: Intervals) -> tuple[float, float] | None:
+    """How far a point's bar goes below and above it; None: it has none."""
+    epsilon, mean, std, _ = point
+    low, high = _ends(line, epsilon, intervals)
+    if low is not None and high is not None:
+        return max(0.0, mean - low), max(0.0, high - mean)
+    return None if std is None else (std, std)
 
 
 def _positions(epsilons: list[str]) -> dict[str, float]:
@@ -235,8 +251,12 @@ def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
     metric = metric_of(spec.get("metric", "top1")).label
     kinds, entries = (enumerated(spec.get(axis, axes[axis])) for axis in ("features", "entries"))
     more = cited_remark(spec) + figure_remarks(spec, axes)
+    spread = "one standard deviation over seeds"
+    bars = (
+        spread if "gain_over" in spec else f"95 % intervals over seeds and test records; where there is none, {spread}"
+    )
     return (
-        f"{metric} against the target ε; mean over seeds, bars are one standard deviation.{more}",
+        f"{metric} against the target ε; mean over seeds. Bars: {bars}.{more}",
         f"{metric} against the privacy budget epsilon for {entries} on {kinds}; {numbers}.",
     )
 
@@ -257,7 +277,7 @@ STYLE = FigureStyle(
     },
     check=_check,
     cells=_cells,
-    documents=lambda spec, study: {},
+    documents=lambda spec, study: {} if "gain_over" in spec else {"metrics": _cells(spec, study)},
     draw=draw_epsilons,
     caption=_caption,
     series=collect,
