@@ -189,7 +189,8 @@ def test_audits_whose_records_are_scored_and_what_nobody_can_repeat_are_told(stu
     )
     words = re.sub(r"\s+", " ", " ".join(Page(page.read_text(encoding="utf-8")).text))
     assert words.count("Audit: refuted: epsilon is at least 4.87, and 2 is claimed.") == 1
-    assert "ε ≥ 4.87 (likelihood ratio of a point; replace-one, 1000 runs, confidence 0.999)." in words
+    attack = "(likelihood ratio of a point; replace-one, 1000 runs, confidence 0.999)."
+    assert f"ε ≥ 4.87, from the rates of its two errors alone, by Clopper-Pearson {attack}" in words
     repeatable, gone = "the same config, seeds and versions give the same numbers", "another run gives other numbers"
     assert gone in words and repeatable not in words
     assert "Not for publication" in words and "Not for publication" not in build(study)
@@ -246,7 +247,14 @@ def test_what_bounds_a_contribution_and_what_attacks_looked_at_is_told(study):
     assert "Of a person at most 3 records were learned from. A record counts with at most 1 label; those" in told
     assert "cut down" in told
     assert "would have been refused" in bounds_in_words({"positives": 2, "beyond": "refuse"})[0]
-    attack = {"epsilon_lower": 1.0, "statistic": "s", "adjacency": "replace-one", "runs": 9, "confidence": 0.9}
+    attack = {
+        "epsilon_lower": 1.0,
+        "bound": "clopper-pearson",
+        "statistic": "s",
+        "adjacency": "replace-one",
+        "runs": 9,
+        "confidence": 0.9,
+    }
     audit = {"audits": [attack], "verdict": "refuted"}
     assert "statistics of those that no ledger accounts for" in audit_in_words(audit, "claimed")[-1]
     assert len(audit_in_words(audit, "proved")) == 2
@@ -281,3 +289,12 @@ def test_how_duplicates_are_found_is_told_but_not_how_many(study):
         in words
     )
     assert "or by 0.9 where they stand out" in words and "small grey squares of them correlate by 0.99 or more" in words
+
+
+def test_two_bounds_of_one_attack_are_told_apart():
+    entry = {"statistic": "s", "adjacency": "a", "runs": 10, "confidence": 0.9, "epsilon_lower": 1.0}
+    audits = [entry | {"bound": bound} for bound in ("clopper-pearson", "gaussian-dp", "one-run")]
+    said = audit_in_words({"verdict": "consistent", "audits": audits})
+    assert len(set(said)) == 4 and said[2].startswith(
+        "ε ≥ 1.00, from the same, knowing that the noise is Gaussian (s; a"
+    )

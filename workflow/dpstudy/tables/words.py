@@ -51,14 +51,20 @@ _ON_RECORDS = (
     "of those that no ledger accounts for."
 )
 
+_BOUNDS = {
+    "clopper-pearson": "from the rates of its two errors alone, by Clopper-Pearson",
+    "gaussian-dp": "from the same, knowing that the noise is Gaussian",
+    "one-run": "from one run with many canaries",
+}
+
 
 def audit_in_words(audit: dict, guarantee: str = "proved") -> list[str]:
     """What attacks found, as sentences: the verdict, then each attack, and where they were on records, that too."""
     return [
         f"Audit: {audit['verdict']}",
         *(
-            f"ε ≥ {lower_bound(entry['epsilon_lower'], places=2)} ({entry['statistic']}; {entry['adjacency']}, "
-            f"{entry['runs']} runs, confidence {entry['confidence']:.5g})."
+            f"ε ≥ {lower_bound(entry['epsilon_lower'], places=2)}, {_BOUNDS.get(entry['bound'], entry['bound'])} "
+            f"({entry['statistic']}; {entry['adjacency']}, {entry['runs']} runs, confidence {entry['confidence']:.5g})."
             for entry in audit["audits"]
         ),
         *([_ON_RECORDS] if guarantee == "claimed" and audit["audits"] else []),
