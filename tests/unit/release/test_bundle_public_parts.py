@@ -31,7 +31,7 @@ ROWS = {"train": 80, "validation": 40, "test": 20}
 SPACE = {"ridge": {"choices": [0.01, 1.0, 100.0]}}
 RATES = {"learning_rate": {"choices": [0.1, 1.0]}}
 LEAST_SQUARES = {"method": "least_squares", "clipping_norm": 1.0}
-STEPS = {"method": "first_order", "clipping_norm": 1.0, "steps": 3, "batch_size": 20}
+STEPS = {"method": "first_order", "clipping_norm": 1.0, "steps": 3, "batch_size": 20, "loss": "sigmoid"}
 PAID = {
     "choice": tuned(LEAST_SQUARES, SPACE, pay="choice", sampler="grid"),
     "choice, retrained": tuned(LEAST_SQUARES, SPACE, pay="choice", sampler="grid", retrain=True),
