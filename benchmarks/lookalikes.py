@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-PUBLIC, PRIVATE, SAMPLE, SIDE = 2_000, 300, 40, 32
+PUBLIC, PRIVATE, SAMPLE, SIDE = 2_000, 300, 100, 32
 XRAYS = {"reader": "image_table", "location": "nih-cxr-1000", "table": "metadata.csv", "mosaic": "images.png"}
 XRAYS |= {"tile": [64, 64], "label_columns": ["Effusion"]}
 FILES = {  # below DPSTUDY_DATA: entries of public and private images, and how many
