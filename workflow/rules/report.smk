@@ -35,6 +35,7 @@ rule build_report:
         totals=paths.TOTAL,
         certificates=targets.certificates(STUDY),
         claims=targets.claims(STUDY),
+        duplicates=targets.counts_of_duplicates(STUDY),
         figures=targets.figures(STUDY, paths.FIGURE_PNG),
         published=code.published_files(),
         templates=code.report_templates(),

@@ -32,6 +32,7 @@ if __name__ == "__main__":
             privacy=Privacy(
                 read_json(files.totals)["datasets"],
                 told["dedup"],
+                dict(zip(told["dedup"], map(read_json, files.duplicates), strict=False)),  # of a page for all, none
                 told["public_tests"],
                 {name: one for path in files.certificates for name, one in read_json(path)["cells"].items()},
             ),

@@ -24,6 +24,11 @@ def sentences(log: str | Path) -> list[str]:
     return [sentence for line in lines_of(log) if (sentence := line.partition(" ERROR ")[2])]
 
 
+def notices(log: str | Path) -> list[str]:
+    """What a job that ended well has to tell its owner all the same (`dpstudy.core.job.notice`)."""
+    return [sentence for line in lines_of(log) if (sentence := line.partition(" NOTICE ")[2])]
+
+
 def lines_of(log: str | Path) -> list[str]:
     """The lines of a log; none where there is no such file."""
     try:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from terminal.ended import ending
-from terminal.failures import not_made, refusal, sentences
+from terminal.failures import not_made, notices, refusal, sentences
 from terminal.names import cell_of, job_name, kind_of
 
 NOTHING_TO_DO = "Nothing to be done"
@@ -75,7 +75,7 @@ class Study:
         elif happened == "job_info":
             self._start(event, now)
         elif happened == "job_finished":
-            self._finish(event["job_id"], now)
+            return self._finish(event["job_id"], now)
         elif happened == "job_error" and event["jobid"] in self.running:
             return self._fail(event)
         return []
@@ -88,16 +88,17 @@ class Study:
         self.running[event["jobid"]] = job
         self.failed.pop(event["jobid"], None)
 
-    def _finish(self, number: int, now: float) -> None:
+    def _finish(self, number: int, now: float) -> list[str]:
         self.jobs_done += 1
         job = self.running.pop(number, None)
         if job is None:
-            return
+            return []
         self._took[job.kind].append(now - job.started)
         self._due[job.kind] -= 1
         if job.ends_cell:
             self.cells_done += 1
             self.last_cell = job.cell
+        return [f"note: {job.name}: {sentence}" for log in job.logs for sentence in notices(log)]
 
     def _fail(self, event: dict) -> list[str]:
         job = self.running.pop(event["jobid"])

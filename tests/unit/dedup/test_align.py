@@ -255,3 +255,17 @@ def test_calibration_counts_the_copies_that_are_found(files):
     said = json.loads(path.read_text())
     assert said["changes"]["exact"]["found"] == 20 and said["changes"]["jpeg-50"]["found"] == 0
     assert json.loads(merged(files, calibrations=[path])["report_path"].read_text())["calibration"] == [said]
+
+
+def test_a_calibration_warns_where_what_nobody_planted_matches(files, monkeypatch, caplog):
+    """By a rule that takes anything for a copy; and the last job tells it to the owner."""
+    monkeypatch.setattr("dpstudy.dedup.calibrate.changes", dict)
+    caplog.set_level("INFO", "dpstudy")
+    paths = [files / each for each in ("images/own/0.safetensors", "images/web/0.safetensors", "basis.safetensors")]
+    for possible, warned in ((1.0, 0), (0.01, 1)):
+        caplog.clear()
+        rule = {"possible": possible, "threshold": possible}
+        calibrate(files / "data" / "own" / "train", *paths, files / "counts.json", rule=rule, sample=20)
+        assert len(caplog.records) == warned
+        merged(files, calibrations=[files / "counts.json"])
+        assert sum("though nothing was planted" in record.getMessage() for record in caplog.records) == 2 * warned

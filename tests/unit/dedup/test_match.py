@@ -168,7 +168,8 @@ def test_a_score_depends_on_its_two_images_alone_to_the_last_bit(make_images):
         assert match({PUBLIC: one[0]}, {TRAIN: one[1]}, 0.35).to_pylist() == [row]
 
 
-def test_files_say_what_was_done_and_hide_private_ids(tmp_path, make_images):
+def test_files_say_what_was_done_and_hide_private_ids(tmp_path, make_images, caplog):
+    caplog.set_level("INFO", "dpstudy")
     train = make_images("q", 10)
     labels_only = Records(train.ids, None, train.labels)
     public = concatenate([make_images("p", 8, seed=1), altered(train.take(np.array([3, 4])), lambda image: image)])
@@ -193,6 +194,10 @@ def test_files_say_what_was_done_and_hide_private_ids(tmp_path, make_images):
     ]
     assert len(shards.keep(labels_only, kept, "bare", "train")) == 10
     assert len(read_table(matches)) == 2
+    assert [(record.levelname, record.getMessage()) for record in caplog.records if record.levelno > 20] == [
+        ("NOTICE", "2 of 10 private records of own/train (20 %) match public images and are left out"),
+        ("NOTICE", "2 of 10 public images match private ones and stay"),
+    ]
     assert not any(path.stat().st_mode & 0o077 for path in (matches, kept, report))
     said = json.loads(report.read_text())
     assert said["drop"] == "private" and said["threshold"] == SQUARES_THRESHOLD and "private records" in said["publish"]

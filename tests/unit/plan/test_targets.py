@@ -1,5 +1,7 @@
 """What a study makes, and what its tables are told of its names."""
 
+import pytest
+
 from dpstudy.config.cells import Cell, unfold
 from dpstudy.plan import paths, targets
 from tests.unit.plan.conftest import study_with
@@ -67,6 +69,15 @@ def test_times_of_a_secret_number_of_repeats_are_not_shown(study):
     tuning = {"trials": 2, "pay": "repeats", "sampler": "random", "space": {"learning_rate": {"low": 0.1, "high": 1.0}}}
     secret = study_with(methods__sgd__tuning=tuning)
     assert targets.shown_benchmarks(secret) is None
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_how_many_records_matched_reaches_only_a_page_that_is_not_for_publication(public):
+    """One whose test records are private."""
+    study = study_with(datasets__own__test_split="public" if public else "private")
+    assert list(targets.deduplicated(study)) and targets.public_tests(study)["own"] == public
+    expected = [] if public else [paths.DEDUP_REPORT.format(public=name) for name in targets.deduplicated(study)]
+    assert targets.counts_of_duplicates(study) == expected
 
 
 def test_what_is_totalled_is_every_cell(study):

@@ -192,8 +192,10 @@ def test_a_bundle_predicts_new_images_by_itself(cell, tmp_path):
     assert np.allclose(found, expected, rtol=1e-4, atol=1e-5)
     assert not list((tmp_path / "bundle").rglob("*.pyc"))
     assert [row["predicted"] for row in rows] == ["abc"[k] for k in expected.argmax(1)]
-    bad = subprocess.run([*command, str(tmp_path / "none.png")], capture_output=True, text=True, cwd=tmp_path)
-    assert bad.returncode == 1 and "no such file" in bad.stderr and "Traceback" not in bad.stderr
+    without = subprocess.run([sys.executable, "-S", *command[1:]], capture_output=True, text=True)  # without packages
+    assert without.returncode == 1 and without.stdout == "" and without.stderr.count("\n") == 1
+    requirements = (tmp_path / "bundle" / "requirements.txt").read_text()
+    assert f"lacks {', '.join(line.partition('==')[0] for line in requirements.split())}; run `" in without.stderr
 
 
 def test_what_a_bundle_asks_to_install_is_what_its_files_import(cell, tmp_path):

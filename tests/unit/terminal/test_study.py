@@ -143,3 +143,18 @@ def test_nothing_is_estimated_while_most_jobs_are_of_unknown_length(planned):
     planned.hear(started(5, "1"), 102.0)
     planned.hear(finished(5), 103.0)
     assert planned.seconds_left(103.0) is not None
+
+
+def test_what_a_job_has_to_tell_its_owner_is_shown_when_it_has_ended(planned, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (event,) = [started(1, rule="merge_matches")]
+    log = tmp_path / event["log"][0]
+    log.parent.mkdir(parents=True)
+    log.write_text(
+        "2026 INFO begun\n2026 WARNING of a library\n2026 NOTICE 3 of 9 records are left out\n2026 INFO done\n"
+    )
+    assert planned.hear(event, 100.0) == []
+    assert planned.hear(finished(1), 101.0) == [
+        "note: merge_matches digits/pixels/sgd/eps=1: 3 of 9 records are left out"
+    ]
+    assert planned.hear(started(2), 102.0) == planned.hear(finished(2), 103.0) == [], "of a job without a log"

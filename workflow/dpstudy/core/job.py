@@ -19,6 +19,8 @@ from dpstudy.core.gpus import take
 from dpstudy.core.progress import WORKFLOW
 
 _POLL_SECONDS = 0.5
+_NOTICE = logging.INFO + 5
+logging.addLevelName(_NOTICE, "NOTICE")  # workflow/run.py shows such lines of a log when the job has ended
 _STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted after the command
 
 
@@ -123,6 +125,11 @@ def job(log: str, append: bool = False, gpus: int = 0) -> Iterator[logging.Logge
             _stop(logger, f"{log}: cannot be opened ({type(error).__name__}: {error})", trace=True)
         _stop(logger, f"unexpected error ({type(error).__name__}: {error}); the traceback is in {log}", trace=True)
     logger.info("done in %.1f s, %.0f MB at most", time.monotonic() - started, _peak_mb())
+
+
+def notice(sentence: str) -> None:
+    """Tell the owner something that stops nothing: in the job's log, and from there on the terminal."""
+    logging.getLogger("dpstudy").log(_NOTICE, "%s", sentence.replace("\n", " "))
 
 
 def _peak_mb() -> float:

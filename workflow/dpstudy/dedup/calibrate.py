@@ -1,5 +1,6 @@
 """How well copies are found: changed copies of a sample of private images are planted among public ones."""
 
+import logging
 import os
 from collections.abc import Mapping
 
@@ -13,6 +14,7 @@ from dpstudy.dedup.basis import read_basis
 from dpstudy.dedup.compare import compare
 from dpstudy.dedup.describe import DEFAULT_EMBEDDING, Description, describe_all
 from dpstudy.dedup.distort import changed, changes
+from dpstudy.dedup.outcome import unplanted_in_words
 from dpstudy.dedup.rule import Rule
 from dpstudy.dedup.thumbnails import grey
 from dpstudy.features import open_extractor
@@ -69,6 +71,8 @@ def calibrate(
     unplanted = len(np.unique(compare(public, private, measured, thresholds).private))
     content = {"dataset": manifest["dataset"], "sample": len(rows), "changes": counts, "unplanted": unplanted}
     write_json(path, content | {"among": len(public)}, private=True)
+    if warning := unplanted_in_words(content):
+        logging.getLogger("dpstudy").warning("%s", warning)  # on the terminal with what it did to all records: merge
 
 
 def _like(images: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:

@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from dpstudy.core.files import atomic, read_json, read_table, read_tensors, write_json, write_table, write_tensors
+from dpstudy.core.job import notice
 from dpstudy.core.progress import progress
 from dpstudy.data import shards
 from dpstudy.dedup.basis import read_basis
 from dpstudy.dedup.candidates import Candidates, Index, best
 from dpstudy.dedup.compare import Matches, equal, judge
 from dpstudy.dedup.describe import Description
-from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve
+from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve, told
 from dpstudy.dedup.rule import Rule
 
 _PICTURED = 200  # near matches of a job that are kept to be looked at, those least alike first
@@ -192,9 +193,11 @@ def merge(
     write_table(matches_path, matches, private=True)
     write_table(kept_path, kept, private=True)
     _draw(found, picture_path)
-    told = {"method": "aligned", **asdict(Rule(**(rule or {}))), "drawn": drawn}
-    content = report(matches, theirs, own, drop, told) | {"calibration": [read_json(path) for path in calibrations]}
+    how = {"method": "aligned", **asdict(Rule(**(rule or {}))), "drawn": drawn}
+    content = report(matches, theirs, own, drop, how) | {"calibration": [read_json(path) for path in calibrations]}
     write_json(report_path, content, private=True)
+    for sentence in told(content):
+        notice(sentence)
 
 
 def _rows(folder: str | os.PathLike, compared: bool) -> Rows:

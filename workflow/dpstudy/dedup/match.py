@@ -7,12 +7,13 @@ import pyarrow as pa
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json, write_table
+from dpstudy.core.job import notice
 from dpstudy.core.progress import progress
 from dpstudy.data import shards
 from dpstudy.data.records import Records
 from dpstudy.dedup.exact import exact_pairs
 from dpstudy.dedup.grey import common_side
-from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve
+from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve, told
 from dpstudy.dedup.perceptual import near_pairs
 from dpstudy.dedup.rule import SQUARES_THRESHOLD
 
@@ -82,7 +83,10 @@ def deduplicate(
     write_table(matches_path, matches, private=True)
     write_table(kept_path, kept, private=True)
     rule = {"method": "squares", "threshold": threshold}
-    write_json(report_path, report(matches, their_rows, own_rows, drop, rule), private=True)
+    content = report(matches, their_rows, own_rows, drop, rule)
+    write_json(report_path, content, private=True)
+    for sentence in told(content):
+        notice(sentence)
 
 
 def _rows(side: Mapping[Place, Records]) -> dict[Place, Rows]:

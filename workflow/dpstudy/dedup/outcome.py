@@ -20,6 +20,7 @@ _MATCH_SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("public", "public_split", "public_id", "dataset", "split", "private_id", "kind")]
     + [("score", pa.float64())]
 )
+_UNPLANTED = 0.01  # of the sample: more are mistakes, or a public set that is made of the private one
 _PUBLISH = (
     "Do not publish this file: how many records of a private set match the public one is itself a statistic of"
     " private records. What may be published is the rule: the mode, the thresholds and the public set."
@@ -99,6 +100,48 @@ def report(
                 }
             )
     return {"drop": drop, **rule, "sets": sets, "publish": _PUBLISH}
+
+
+def told(content: Mapping) -> list[str]:
+    """What a report says that its owner must know, in sentences: for the owner alone, as the report is.
+
+    Args:
+        content: what `report` made, and maybe the `calibration`.
+    """
+    private, public = ([row for row in content["sets"] if row["side"] == side] for side in ("private", "public"))
+    matched = sum(row["exact"] + row["near"] for row in public)
+    sentences = [
+        f"{row['dropped']:,} of {row['rows']:,} private records of {row['dataset']}/{row['split']} "
+        f"({_percent(row['dropped'], row['rows'])}) match public images and are left out"
+        for row in private
+        if row["dropped"]
+    ]
+    if matched:
+        rows, what = sum(row["rows"] for row in public), "are left out" if content["drop"] == "public" else "stay"
+        sentences.append(f"{matched:,} of {rows:,} public images match private ones and {what}")
+    unplanted = (unplanted_in_words(each) for each in content.get("calibration", ()))
+    return [*sentences, *filter(None, unplanted)]
+
+
+def unplanted_in_words(calibration: Mapping) -> str:
+    """A warning where more private images match public ones than copies should; "" else.
+
+    Args:
+        calibration: what `calibrate` counted.
+    """
+    unplanted, sample = calibration["unplanted"], calibration["sample"]
+    if unplanted <= _UNPLANTED * sample:
+        return ""
+    return (
+        f"of {sample:,} private images of {calibration['dataset']} {unplanted:,} ({_percent(unplanted, sample)}) match "
+        f"public ones though nothing was planted, where at most {_UNPLANTED:.0%} is expected: look at matches.png, and "
+        "where these are no copies but pictures that merely resemble each other, as drawings do, give `dedup: "
+        "{threshold: 1}`: only what stands out is a copy then, and fewer changed copies of drawings are found"
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2g} %"
 
 
 def _matched(matches: pa.Table, side: str) -> dict[Place, dict[str, str]]:

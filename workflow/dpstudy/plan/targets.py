@@ -180,6 +180,11 @@ def deduplicated(study: dict) -> dict[str, dict]:
     return {public: how | {"rule": thresholds} for public in learned if is_matched(study, public)}
 
 
+def counts_of_duplicates(study: dict) -> list[str]:
+    """What came of comparing those public sets, for a page that is not for publication; nothing for another."""
+    return [paths.DEDUP_REPORT.format(public=public) for public in deduplicated(study) if private_tests(study)]
+
+
 def name_of(study: dict, cell: Cell) -> str:
     """A cell's path below the folder of cells."""
     return cell.path

@@ -15,21 +15,42 @@ from dpstudy.privacy import event_bounds, second_accountant
 from dpstudy.provenance.code import PACKAGE, closure
 from dpstudy.release import verify
 from dpstudy.release.card import card, trained
-from dpstudy.release.packages import requirements
+from dpstudy.release.packages import providers, requirements
 from dpstudy.release.statement import statement
 from dpstudy.schema.reading import FOLDER, check
 
-_PREDICT = '''"""Scores of new images: python predict.py IMAGE ... > scores.csv (needs {needs})."""
+_PREDICT = '''"""Scores of new images: python predict.py IMAGE ... > scores.csv (needs requirements.txt)."""
 
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
 sys.dont_write_bytecode = True  # it would name this machine's folders, in a folder that is passed on
+# An older Python must be able to read this file, so that it can say so.
+if sys.version_info < (3, 11):
+    sys.exit(
+        "predict.py: needs Python 3.11 or newer, and %s is %s; run `python3.11 predict.py IMAGE ...` or one that is "
+        "newer" % (sys.executable, sys.version.split()[0])
+    )
 
-from dpstudy.release.predictor import main  # noqa: E402
+from importlib.util import find_spec  # noqa: E402
+from pathlib import Path  # noqa: E402
 
-sys.exit(main(Path(__file__).parent, sys.argv[1:]))
+FOLDER = Path(__file__).resolve().parent
+NEEDED = {needed}  # modules, and the packages of requirements.txt that bring them
+INSTALL = "run `%s -m pip install -r %s`" % (sys.executable, FOLDER / "requirements.txt")
+
+missing = sorted(set(package for module, package in NEEDED.items() if find_spec(module) is None))
+if missing:
+    sys.exit("predict.py: %s lacks %s; %s" % (sys.executable, ", ".join(missing), INSTALL))
+if not (FOLDER / "dpstudy").is_dir():
+    sys.exit("predict.py: %s has no folder dpstudy, which it runs on; take it from its owner again" % FOLDER)
+sys.path.insert(0, str(FOLDER))
+
+try:
+    from dpstudy.release.predictor import main  # noqa: E402
+except (ImportError, OSError) as error:  # OSError: of a library that a package loads
+    reason = str(error).partition("\\n")[0]
+    sys.exit("predict.py: cannot be started (%s); %s, or verify.py, which says what lacks here" % (reason, INSTALL))
+sys.exit(main(FOLDER, sys.argv[1:]))
 '''
 # Of the cards of public parts: not which or how many rows they were made from, nor how well they do on them, which
 # depend on private records where those chose the rows (`drop: public`).
@@ -151,4 +172,5 @@ def _write_program(target: Path, kind: str, extractor: str) -> None:
     (target / "requirements.txt").write_text("\n".join(requirements(files)) + "\n", encoding="utf-8")
     for file in map(Path, (verify.__file__, event_bounds.__file__, second_accountant.__file__)):
         shutil.copyfile(file, target / file.name)
-    (target / "predict.py").write_text(_PREDICT.format(needs="requirements.txt"), encoding="utf-8")
+    program = _PREDICT.replace("{needed}", json.dumps(providers(files), indent=4))
+    (target / "predict.py").write_text(program, encoding="utf-8")

@@ -153,7 +153,8 @@ def _how(several: bool) -> list[str]:
         "python predict.py image1.png image2.png > scores.csv",
         "```",
         "",
-        f"The CSV has the columns {columns}.",
+        f"The CSV has the columns {columns}. An image that cannot be read is left out of it: a sentence on standard "
+        "error says which and why, the others are scored, and the exit status is 1 instead of 0.",
     ]
 
 

@@ -17,10 +17,19 @@ def requirements(paths: Iterable[str | Path]) -> list[str]:
     Raises:
         KeyError: an imported package is not installed here.
     """
+    return sorted({f"{name}=={importlib.metadata.version(name)}" for name in providers(paths).values()})
+
+
+def providers(paths: Iterable[str | Path]) -> dict[str, str]:
+    """Module -> the package that brings it, of all that Python files import, sorted.
+
+    Raises:
+        KeyError: an imported package is not installed here.
+    """
     found = {name for path in paths for name in _imported(Path(path))} - sys.stdlib_module_names - {_OWN}
     found |= {_BESIDE[name] for name in found & _BESIDE.keys()}
-    providers = importlib.metadata.packages_distributions()
-    return sorted({f"{name}=={importlib.metadata.version(name)}" for name in (providers[one][0] for one in found)})
+    packages = importlib.metadata.packages_distributions()
+    return {name: packages[name][0] for name in sorted(found)}
 
 
 def _imported(path: Path) -> Iterable[str]:

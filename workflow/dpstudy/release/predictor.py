@@ -13,7 +13,7 @@ import numpy as np
 from dpstudy.cell.errata import errata
 from dpstudy.core.errors import StudyError, in_a_sentence
 from dpstudy.core.files import read_json, sha256
-from dpstudy.data.images import decode_all
+from dpstudy.data.images import decode
 from dpstudy.evaluation.csv_file import guarded
 from dpstudy.features import open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
@@ -78,18 +78,42 @@ class Predictor:
         Raises:
             StudyError: a file is missing, or no image.
         """
-        batch = max(1, min(_BATCH, _PIXELS // math.prod(self._facts["image"]["size"])))
-        found = [np.empty((0, len(self.classes)), np.float32)]
-        with self._fitting():
-            for start in range(0, len(paths), batch):
-                found.append(self._model.scores(self._features(paths[start : start + batch])))
-            return np.concatenate(found)
+        found, bad = self.scores_or_reasons(paths)
+        if bad:
+            raise StudyError(next(iter(bad.values())))
+        return found
 
-    def _features(self, paths: Sequence[str | Path]) -> np.ndarray:
-        image, options = self._facts["image"], self._facts["features"]
-        files = [Path(path) for path in paths]
-        how = image | {"size": tuple(image["size"]), "max_pixels": self._max_pixels}
-        images = decode_all(files, [str(path) for path in files], **how)
+    def scores_or_reasons(self, paths: Sequence[str | Path]) -> tuple[np.ndarray, dict[int, str]]:
+        """Scores of the image files that can be read, in order, and of each other one (by its place) a sentence why.
+
+        Raises:
+            StudyError: the bundle's files do not fit together.
+        """
+        batch = max(1, min(_BATCH, _PIXELS // math.prod(self._facts["image"]["size"])))
+        found, bad, images = [np.empty((0, len(self.classes)), np.float32)], {}, []
+        for place, path in enumerate(paths):
+            try:
+                images.append(self._decoded(path))
+            except StudyError as error:
+                bad[place] = str(error)
+            if len(images) == batch:  # of good files alone: a bad one changes no digit of the others
+                found.append(self._scored(images))
+                images = []
+        if images:
+            found.append(self._scored(images))
+        return np.concatenate(found), bad
+
+    def _decoded(self, path: str | Path) -> np.ndarray:
+        how = self._facts["image"] | {"size": tuple(self._facts["image"]["size"]), "max_pixels": self._max_pixels}
+        with in_a_sentence(f"{path}: cannot be decoded"):
+            return decode(Path(path), str(path), **how)
+
+    def _scored(self, images: list[np.ndarray]) -> np.ndarray:
+        with self._fitting():
+            return self._model.scores(self._features(np.stack(images)))
+
+    def _features(self, images: np.ndarray) -> np.ndarray:
+        options = self._facts["features"]
         if self._extractor is None:
             return np.ascontiguousarray(images.transpose(0, 3, 1, 2)).reshape(len(images), -1)
         features = self._extractor(images)
@@ -110,7 +134,7 @@ def _check_model(folder: Path) -> None:
 
 
 def main(folder: Path, arguments: Sequence[str]) -> int:
-    """`python predict.py IMAGE ...`: a CSV of scores on standard output; the exit status."""
+    """`python predict.py IMAGE ...`: a CSV of scores on standard output; the exit status, 1 where an image lacks."""
     parser = argparse.ArgumentParser(prog="predict.py", description="Scores of images, as CSV on standard output.")
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="image files")
     parser.add_argument("--max-pixels", type=int, metavar="N", help="of the largest image that is decoded")
@@ -122,14 +146,27 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
             with in_a_sentence(f"{folder / 'ledger.json'}: is no ledger"):
                 for sentence in errata(read_json(folder / "ledger.json")):
                     print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)
-            scores = predictor.scores(images)
+            scores, bad = predictor.scores_or_reasons(images)
     except StudyError as error:
-        print(f"predict.py: {error}".replace("\n", " ")[:_LONGEST], file=sys.stderr)
+        _say(str(error))
         return 1
+    for sentence in bad.values():
+        _say(sentence)
+    if len(scores):
+        if bad:
+            _say(f"{len(bad)} of {len(images)} images are left out of the CSV, for the reasons above")
+        _write_csv([path for place, path in enumerate(images) if place not in bad], scores, predictor)
+    return 1 if bad else 0
+
+
+def _say(sentence: str) -> None:
+    print(f"predict.py: {sentence}".replace("\n", " ")[:_LONGEST], file=sys.stderr)
+
+
+def _write_csv(images: Sequence[str], scores: np.ndarray, predictor: Predictor) -> None:
     writer = csv.writer(sys.stdout)
     named = [] if predictor.multi_label else ["predicted"]
     writer.writerow(map(guarded, ["image", *named, *predictor.classes]))
     for path, row in zip(images, scores, strict=True):
         best = [] if predictor.multi_label else [predictor.classes[int(row.argmax())]]
         writer.writerow(map(guarded, [path, *best, *(f"{value:.6g}" for value in row)]))
-    return 0

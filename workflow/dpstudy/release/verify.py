@@ -1,6 +1,7 @@
 """Whether this folder is as it was released, and its epsilon no less than its releases are worth: python verify.py
 
-Needs Python's standard library alone, and NumPy where batches are samples.
+Needs Python's standard library alone, and NumPy where batches are samples. An older Python must be able to read this
+file, so that it can say so.
 """
 
 import hashlib
@@ -10,6 +11,9 @@ import re
 import runpy
 import sys
 from pathlib import Path
+
+if sys.version_info < (3, 11):  # noqa: UP036  (people run it with what they have)
+    sys.exit(f"verify.py: needs Python 3.11 or newer, and {sys.executable} is {sys.version.split()[0]}")
 
 _LIST, _LEDGER, _MODEL, _STATEMENT, _CARD = "bundle.json", "ledger.json", "model.safetensors", "PRIVACY.md", "README.md"
 _AXES = ("dataset", "features", "entry", "epsilon")
@@ -186,7 +190,7 @@ def _texts(value: object) -> dict:
 def _sha256(path: Path) -> str:
     digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while block := file.read(1 << 20):
+        for block in iter(lambda: file.read(1 << 20), b""):
             digest.update(block)
     return digest.hexdigest()
 

@@ -1,7 +1,11 @@
-"""What de-duplication did, in words: never how many private records matched, which is a statistic of them."""
+"""What de-duplication did, in words.
+
+How many private records matched is a statistic of them: it is told only on a page that is not for publication.
+"""
 
 from collections.abc import Mapping
 
+from dpstudy.dedup.outcome import told
 from dpstudy.dedup.rule import SQUARES_THRESHOLD, Rule
 
 _DROPPED = {
@@ -13,14 +17,23 @@ _DROPPED = {
 }
 
 
-def describe_dedup(drop: str, method: str, rule: Mapping | None = None) -> str:
+def describe_dedup(drop: str, method: str, rule: Mapping | None = None, counted: Mapping | None = None) -> str:
     """What is dropped, and when two images match, as sentences.
 
     Args:
         drop: "private" or "public".
         method: "aligned" or "squares".
         rule: its thresholds where they are not the defaults.
+        counted: the report.json of de-duplication, on the owner's own page; None elsewhere.
     """
+    sentence = _rule_in_words(drop, method, rule)
+    if counted is None:
+        return sentence
+    counts = "; ".join(told(counted)) or "no image matches"
+    return f"{sentence} For the owner alone: {counts}."
+
+
+def _rule_in_words(drop: str, method: str, rule: Mapping | None) -> str:
     if method == "squares":
         threshold = (rule or {}).get("threshold", SQUARES_THRESHOLD)
         return f"{_DROPPED[drop]} Two images match if small grey squares of them correlate by {threshold:g} or more."

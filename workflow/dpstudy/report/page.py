@@ -54,12 +54,14 @@ class Privacy:
     Attributes:
         totals: data set -> what it would spend in all (`total_in_words`).
         dedup: public set -> {"drop", "method", "rule"}: what is dropped where the two sets match, and when they do.
+        counted: public set -> the report.json of its comparison, which is told on a page that is not for publication.
         public_tests: data set -> whether the records that models are scored on are public.
         certificates: cell -> what accountants that had no part in it say of its ledger.
     """
 
     totals: Mapping[str, dict] = field(default_factory=dict)
     dedup: Mapping[str, dict] = field(default_factory=dict)
+    counted: Mapping[str, dict] = field(default_factory=dict)
     public_tests: Mapping[str, bool] = field(default_factory=dict)
     certificates: Mapping[str, dict] = field(default_factory=dict)
 
@@ -96,6 +98,7 @@ def build_report(
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     axes, privacy = results.axes, privacy or Privacy()
+    confidential = not all(privacy.public_tests.values())
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -117,9 +120,13 @@ def build_report(
         secure=any(cell["secure"] for group in ledgers for cell in group["cells"]),
         guarantees=GUARANTEES,
         tests={dataset: test_in_words(public) for dataset, public in privacy.public_tests.items()},
-        confidential=not all(privacy.public_tests.values()),
+        confidential=confidential,
+        counted=bool(privacy.counted),
         totals={name: _total(total) for name, total in privacy.totals.items()},
-        dedup={public: describe_dedup(**how) for public, how in privacy.dedup.items()},
+        dedup={
+            public: describe_dedup(**how, counted=privacy.counted.get(public) if confidential else None)
+            for public, how in privacy.dedup.items()
+        },
         made_by=making,
         **_ran(making),
     )
