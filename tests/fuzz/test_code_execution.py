@@ -26,7 +26,7 @@ from dpstudy.data.pickles import read_batch
 from dpstudy.data.readers import open_reader
 from dpstudy.features.precomputed import read_rows
 from dpstudy.features.weights import check_file, load_weights
-from dpstudy.schema.reading import _SafeLoader
+from dpstudy.schema.reading import safe_loader
 
 from . import sources
 from .bad_input import examples, refusal
@@ -170,7 +170,7 @@ def test_a_config_with_tags_of_python_is_refused(tmp_path, canary, tag):
     ):
         load(load_configfile(str(path)))  # as Snakemake reads it: what is a name alone, it looks up
     with pytest.raises(yaml.YAMLError):
-        yaml.load(path.read_text(), Loader=_SafeLoader)
+        yaml.load(path.read_text(), Loader=safe_loader())
     assert not canary.exists()
 
 

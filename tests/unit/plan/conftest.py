@@ -31,10 +31,11 @@ BASE = {
     },
     "methods": {
         "ls": {"method": "least_squares"},
-        "sgd": {"method": "first_order", "learning_rate": 2.0, "clipping_norm": 1.0, "steps": 5},
+        "sgd": {"method": "first_order", "loss": "sigmoid", "learning_rate": 2.0, "clipping_norm": 1.0, "steps": 5},
         "net": {
             "method": "network_dpsgd",
             "network": "scatter-28",
+            "loss": "sigmoid",
             "learning_rate": 0.5,
             "clipping_norm": 1.0,
             "batch_size": 10,

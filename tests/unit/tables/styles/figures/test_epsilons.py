@@ -127,7 +127,7 @@ FIGURE_1 = {
 
 def panels(study, spec):
     series = collect("f", spec, study.axes, read_summary(study.summary))
-    return series, draw(series, study.axes, "top1", "", {}).axes
+    return series, draw(series, study.axes, "top1", "").axes
 
 
 def test_a_panel_per_data_set_and_a_line_per_group(paper_study):
@@ -211,7 +211,7 @@ def test_a_legend_stays_within_the_figure(length):
     ]
     axes = {"features": ["f"], "entries": [f"e{number}" for number in range(7)], "epsilons": ["1"], "datasets": []}
     with matplotlib.style.context(["default", RC]):
-        figure = draw(lines, axes, "top1", "", {})
+        figure = draw(lines, axes, "top1", "")
         figure.canvas.draw()
     (legend,) = figure.legends
     box, whole = legend.get_window_extent(), figure.bbox

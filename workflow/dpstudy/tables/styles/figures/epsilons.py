@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dpstudy.core.errors import StudyError
@@ -121,7 +122,13 @@ def _published(filters: dict | None, kind: str, dataset: str, epsilons: list[str
     return [Series(f"published: {kind}", kind, dataset, "", "", points, published=True)]
 
 
-def draw(series: list[Series], axes: Mapping[str, list[str]], measure: str, title: str, intervals: Intervals) -> Figure:
+def draw(
+    series: list[Series],
+    axes: Mapping[str, list[str]],
+    measure: str,
+    title: str,
+    intervals: Intervals = MappingProxyType({}),
+) -> Figure:
     """What is measured, one panel per data set, on a logarithmic axis that breaks before epsilon = inf. Bars are the
     cells' intervals, or one standard deviation of what has none."""
     from matplotlib.figure import Figure
