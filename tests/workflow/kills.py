@@ -197,7 +197,7 @@ def results_of(study: StudyFolder) -> dict[str, bytes]:
 
 
 def as_measured(results: dict[str, bytes]) -> dict[str, object]:
-    """`results_of` a study without times that were measured: of trainings and trials, and in the report's end."""
+    """`results_of` a study without times: of trainings and trials, in the report's end, and when it was made."""
     found: dict[str, object] = dict(results)
     for name, content in results.items():
         if name.endswith(("run.json", "metrics.json")):
@@ -208,7 +208,8 @@ def as_measured(results: dict[str, bytes]) -> dict[str, object]:
         elif name.endswith("trials.parquet"):
             found[name] = pq.read_table(pa.BufferReader(content)).drop_columns("seconds").to_pydict()
     if PAGE in found:
-        before, rules, after = results[PAGE].decode().partition("<h3>Rules</h3>")
+        page = re.sub(r"<dt>date</dt><dd>[^<]+</dd>", "", results[PAGE].decode())
+        before, rules, after = page.partition("<h3>Rules</h3>")
         assert rules and "Time and memory" in after
         found[PAGE] = [before, after.partition("</section>")[2]]
     return found

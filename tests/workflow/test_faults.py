@@ -183,7 +183,15 @@ def test_an_epsilon_out_of_reach_and_a_weak_delta(own):
     target = OWN_CELL.format("sgd")
     normalisation = {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 0.01}
     own.write_config(with_value(OWN, "methods.sgd", SGD | {"normalisation": normalisation}))
-    fails(own, target, "epsilon 1 at delta 0.001 cannot be reached", "raise their noise multiplier")
+    fails(
+        own,
+        target,
+        "methods.sgd.normalisation: the noise of the normalisation alone costs",
+        "raise its noise_multiplier",
+    )
+    noisy = {key: value for key, value in SGD.items() if key != "steps"} | {"noise_multiplier": 0.01}
+    own.write_config(with_value(OWN, "methods.sgd", noisy))
+    fails(own, target, "epsilon 1 at delta 0.001: not even one step is within it", "raise the noise multiplier")
     own.write_config(with_value(OWN, "datasets.own.delta", "0.02"))
     fails(own, target, "datasets.own.delta: 0.02 is not below 1/n = 1/60")
     own.write_config(OWN)

@@ -38,16 +38,17 @@ def run_in_terminal(study, *arguments):
 
 def test_a_cell_that_fails_is_named_below_the_view_with_its_log_and_the_remedy(study):
     config = copy.deepcopy(TINY)
-    config["methods"]["sgd"]["normalisation"] = {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 0.01}
+    config["methods"]["sgd"]["noise_multiplier"] = 0.01
+    del config["methods"]["sgd"]["steps"]
     study.write_config(config)
     status, written = run_in_terminal(study, f"results/cells/{CELL}/metrics.json")
     assert status == 1
     assert "study tiny: 0 of 1 cells done, jobs to run: 2" in written
     assert "0 of 1, 1 running" in written
-    assert f"failed: train_stepped {CELL}: epsilon 1 at delta 0.0001 cannot be reached" in written
+    assert f"failed: train_stepped {CELL}: epsilon 1 at delta 0.0001: not even one step is within it" in written
     assert written.index("\x1b[?25l") < written.rindex("\x1b[?25h")  # the cursor is hidden, and shown again
     *_, last = written.split("\x1b")
-    assert "dpstudy: epsilon 1 at delta 0.0001 cannot be reached: " in last
+    assert "dpstudy: epsilon 1 at delta 0.0001: not even one step is within it" in last
     assert f"  job: train_stepped {CELL}\r\n  log: results/logs/train_stepped/{CELL}.log\r\n" in last
     assert "the study stopped; what is finished is kept, the same command continues once what is named" in last
     assert "Select jobs" not in written and "CalledProcessError" not in written

@@ -58,11 +58,14 @@ def check(study: dict, due: Sequence[Job], touch: bool, copied: Sequence[str] = 
         if has("compile_paper", due):
             find_latex()
         warnings = look_through_own_data(study, due)
+    except StudyError as error:
+        raise StudyError(f"nothing was run: {error}") from None
+    refusing = guard_paid_models(study, due)  # first of all: what was paid for might be lost
+    check_cells(study, due)
+    try:
         foresee(study, due)
     except StudyError as error:
         raise StudyError(f"nothing was run: {error}") from None
-    refusing = guard_paid_models(study, due)
-    check_cells(study, due)
     return refusing, warnings
 
 

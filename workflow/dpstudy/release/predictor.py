@@ -90,7 +90,8 @@ class Predictor:
             StudyError: the bundle's files do not fit together.
         """
         batch = max(1, min(_BATCH, _PIXELS // math.prod(self._facts["image"]["size"])))
-        found, bad, images = [np.empty((0, len(self.classes)), np.float32)], {}, []
+        found: list[np.ndarray] = []
+        bad, images = {}, []
         for place, path in enumerate(paths):
             try:
                 images.append(self._decoded(path))
@@ -101,7 +102,7 @@ class Predictor:
                 images = []
         if images:
             found.append(self._scored(images))
-        return np.concatenate(found), bad
+        return np.concatenate(found) if found else np.empty((0, len(self.classes)), np.float32), bad
 
     def _decoded(self, path: str | Path) -> np.ndarray:
         how = self._facts["image"] | {"size": tuple(self._facts["image"]["size"]), "max_pixels": self._max_pixels}
@@ -110,7 +111,10 @@ class Predictor:
 
     def _scored(self, images: list[np.ndarray]) -> np.ndarray:
         with self._fitting():
-            return self._model.scores(self._features(np.stack(images)))
+            scores = self._model.scores(self._features(np.stack(images)))
+            if scores.shape != (len(images), len(self.classes)):
+                raise ValueError(f"scores of shape {scores.shape} for {len(self.classes)} classes")
+            return scores
 
     def _features(self, images: np.ndarray) -> np.ndarray:
         options = self._facts["features"]
