@@ -42,9 +42,11 @@ if not os.path.exists("stalled"):
 
 
 def scores(study, run):
-    """metrics.json without the measured time."""
+    """metrics.json without the measured time, and the hashes of files that hold it."""
     metrics = json.loads(study.read(f"{run}/metrics.json"))
-    return metrics | {"seeds": [{key: row[key] for key in row if key != "seconds"} for row in metrics["seeds"]]}
+    timed = [{key: row[key] for key in row if key != "seconds"} for row in metrics["seeds"]]
+    files = {name: known for name, known in metrics["files"].items() if not name.endswith("run.json")}
+    return metrics | {"seeds": timed, "files": files}
 
 
 def test_a_training_over_its_time_goes_on_from_its_checkpoint(cluster, tmp_path):
