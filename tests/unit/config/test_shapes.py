@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dpstudy.config.loading import load
-from dpstudy.config.shapes import told_shape
 from dpstudy.core.errors import StudyError
 from dpstudy.data.readers import open_reader
+from dpstudy.data.shard_size import told_shape
 from dpstudy.schema.reading import schema
 
 STUDY = {

@@ -93,7 +93,7 @@ def test_it_says_when_and_with_what_it_was_made_and_the_settings_of_each_cell(st
         write_json(path, read_json(path) | {"hyperparameters": settings})
     text = build(study, making=dataclasses.replace(MAKING, date="2026-11-27 08:00", commit="abc123 with changes"))
     assert "<dt>date</dt><dd>2026-11-27 08:00</dd>" in text and "<code>abc123 with changes</code>" in text
-    told = "Hyper-parameters: <code>clipping: {norm: 1.5, each: true}, network: &lt;b&gt;, steps: 3</code>"
+    told = "Hyper-parameters: <code>clipping: {each: true, norm: 1.5}, network: &lt;b&gt;, steps: 3</code>"
     assert text.count(told) == len(study.metrics)
 
 

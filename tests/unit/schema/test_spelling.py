@@ -41,6 +41,7 @@ RULES = {
         ({"free": "1e2"}, {"free": "1e2"}),
         ({"axes": {"lr": {"low": "1e-8"}}}, {"axes": {"lr": {"low": 1e-8}}}),
         ({"rate": "nan"}, {"rate": "nan"}),
+        ({"rate": "1e999"}, {"rate": "1e999"}),
         ({"rate": "1e-3 "}, {"rate": "1e-3 "}),
     ],
 )

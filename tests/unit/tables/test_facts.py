@@ -34,9 +34,12 @@ def test_persons_other_adjacencies_and_several_numbers_are_named(study, tmp_path
         write_json(study.ledgers[cell], ledger)
     write_json(tmp_path / "test.json", {"rows": 120, "subjects": 40})
     results = replace(study.results, splits={"mnist": {"test": tmp_path / "test.json"}})
-    assert facts([("mnist", cell, seeds) for cell, seeds in zip(cells, (1, 3, 3), strict=True)], results) == (
+    assert facts(
+        [("mnist", cell, seeds) for cell, seeds in zip(cells, (1, 3, 3), strict=True)], results, ["mnist"]
+    ) == (
         "mnist: n = 87 to 90 persons to learn from; ε at δ = 0.001 is about adding or removing one person, leaving the "
-        "place of one person empty (accountant: pld); 120 test records of 40 persons; 1 to 3 seeds.",
+        "place of one person empty (accountant: pld); 120 test records of 40 persons "
+        "(a count of private records, which no ledger accounts for); 1 to 3 seeds.",
     )
-    alone = facts([("mnist", cells[2], 1)], replace(study.results, splits={}))
+    alone = facts([("mnist", cells[2], 1)], replace(study.results, splits={}), [])
     assert alone == ("mnist: n = 90 persons to learn from; no ε is claimed; 1 seed.",)

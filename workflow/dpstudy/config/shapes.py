@@ -2,16 +2,7 @@
 
 from dpstudy.config.cells import unfold
 from dpstudy.core.errors import Mistakes, StudyError
-from dpstudy.schema.reading import schema
-
-Shape = tuple[int | None, int | None, int | None]  # (H, W, C); None: only the files know
-
-
-def told_shape(source: dict) -> Shape:
-    """What the config, or the reader's format, tells of a data set's images."""
-    height, width, channels = schema("config")["$defs"]["source"]["x-shapes"].get(source["reader"], [None] * 3)
-    height, width = source.get("size") or source.get("tile") or (height, width)
-    return height, width, source.get("channels", channels)
+from dpstudy.data.shard_size import Shape, told_shape
 
 
 def check_shapes(config: dict) -> None:

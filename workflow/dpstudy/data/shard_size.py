@@ -14,12 +14,15 @@ from dpstudy.core.errors import StudyError
 from dpstudy.data.image_files import GREY_MODES, SUFFIXES, opened
 from dpstudy.data.names import split_fractions, splits_of
 from dpstudy.data.source import is_leftover, on_disk
+from dpstudy.schema.reading import schema
 
 _LISTS = {"chexpert": "train.csv", "nih": "Data_Entry_2017*.csv", "places365": "places365_train_standard.txt"}
-_GREY = ("chexpert", "nih")
 _FOLDERS = {"image_folder": "", "imagenet": "train"}
 _BLOCK = 1 << 20
 _BYTES_A_PIXEL = 16  # at most, while an image is decoded: measured on one of 96 million, with an alpha channel
+
+
+Shape = tuple[int | None, int | None, int | None]  # (H, W, C); None: only the files know
 
 
 class ShardSize(NamedTuple):
@@ -93,10 +96,17 @@ def _share(options: dict, split: str) -> float:
     return shares[split]
 
 
+def told_shape(options: dict) -> Shape:
+    """What a data set's entry, or the format that its reader reads, tells of its images."""
+    height, width, channels = schema("config")["$defs"]["source"]["x-shapes"].get(options["reader"], [None] * 3)
+    height, width = options.get("size") or options.get("tile") or (height, width)
+    return height, width, options.get("channels", channels)
+
+
 def _image_bytes(options: dict, folder: Path) -> int:
-    size = options.get("size") or options.get("tile")
-    if size:
-        return math.prod(size) * options.get("channels", 1 if options["reader"] in _GREY else 3)
+    height, width, channels = told_shape(options)
+    if height and width:
+        return height * width * (channels or 3)
     first = next(_images_below(folder), None)
     if first is None:
         raise LookupError(f"{folder} has no image")

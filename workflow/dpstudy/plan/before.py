@@ -51,9 +51,9 @@ def check(study: dict, due: Sequence[Job], touch: bool, copied: Sequence[str] = 
         if copied:
             raise StudyError(
                 f"{paths.RESULTS}: files have other times than when they were made, as after a copy without times, and "
-                f"{len(copied)} jobs ({copied[0]}, ...) would run again though nothing else changed; copy with cp -a "
-                "or rsync -a; or, if the files are as they were made, run snakemake --cores 1 --touch (--forceall: "
-                "make them anew)"
+                f"{len(copied)} jobs ({copied[0]}, ...) would run again; copy with cp -a or rsync -a; or, if neither "
+                "files nor config nor code were changed since, run snakemake --cores 1 --touch (--forceall: make them "
+                "anew)"
             )
         if has("compile_paper", due):
             find_latex()

@@ -5,11 +5,10 @@ import os
 from typing import Any
 
 from dpstudy.config.locations import data_root
-from dpstudy.config.shapes import told_shape
 from dpstudy.data.names import may_be_numbered
 from dpstudy.data.own import own_sources
 from dpstudy.data.own_names import BLOCK_BYTES
-from dpstudy.data.shard_size import shard_size
+from dpstudy.data.shard_size import shard_size, told_shape
 from dpstudy.plan.publics import devices_of_backbone, threads_of_backbone, weights_files
 from dpstudy.plan.resources import (
     GPU_MB,

@@ -9,9 +9,9 @@ from pathlib import Path
 from dpstudy.cell.refusals import BROUGHT, NOT_FOR_RELEASE, refusals
 from dpstudy.config.cells import Cell
 from dpstudy.config.locations import data_root
-from dpstudy.config.shapes import told_shape
 from dpstudy.config.tuned import PAID, pays
 from dpstudy.core.errors import Mistakes, StudyError
+from dpstudy.data.shard_size import told_shape
 from dpstudy.plan import releases
 from dpstudy.plan.internals import Job
 from dpstudy.plan.wildcards import cell_of

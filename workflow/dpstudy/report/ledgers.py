@@ -1,5 +1,6 @@
 """The ledgers of a study's cells in words, for the report."""
 
+import math
 from collections.abc import Mapping
 
 from dpstudy.core.files import read_json
@@ -47,11 +48,7 @@ def _ledger(epsilon: str, ledger: dict, audit: str | None, certificate: Mapping 
 
 def settings_in_words(metrics: str | None) -> str:
     """The hyper-parameters of a cell as its config would have them; "" where its metrics are not read."""
+    import yaml
+
     found = read_json(metrics).get("hyperparameters", {}) if metrics else {}
-    return ", ".join(f"{name}: {_plain(value)}" for name, value in sorted(found.items()))
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name}: {_plain(one)}" for name, one in value.items()) + "}"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return yaml.safe_dump(found, default_flow_style=True, width=math.inf).strip()[1:-1]

@@ -1,6 +1,7 @@
 """What YAML 1.1 makes of a config that its writer did not mean: a key that stands twice, a number that is text."""
 
 import copy
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,8 +96,7 @@ def _spelled(text: str) -> Iterator[int | float | bool]:
     """The values that a text may spell."""
     if text in _TRUTHS:
         yield _TRUTHS[text]
-    if _NUMBER.fullmatch(text):
-        number = float(text)
+    if _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
         if not _INTEGER.fullmatch(text):
             yield number
         if "." not in text and number.is_integer() and abs(number) < 2**53:  # 1.0 is no integer in a config

@@ -1,6 +1,6 @@
 """What an accuracy under privacy is worth nothing without: n, δ, unit, adjacency, accountant, test records, seeds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from dpstudy.core.files import read_json
 from dpstudy.privacy.printed import upper_bound
@@ -14,26 +14,27 @@ _ADJACENCIES = {
 _UNITS = {"record": "record", "subject": "person"}
 
 
-def facts(cells: Iterable[tuple[str, str, int]], results: Results) -> tuple[str, ...]:
+def facts(cells: Iterable[tuple[str, str, int]], results: Results, private_tests: Collection[str]) -> tuple[str, ...]:
     """A sentence for each data set.
 
     Args:
         cells: (data set, cell, seeds) of those that a table prints.
         results: with their ledgers, and the manifests of the data sets' test splits.
+        private_tests: the data sets whose test records are private: how many they are is a statistic of them.
     """
     by_dataset: dict[str, list[tuple[dict, int]]] = {}
     for dataset, cell, seeds in cells:
         by_dataset.setdefault(dataset, []).append((results.ledger(cell), seeds))
-    return tuple(_sentence(dataset, found, results) for dataset, found in by_dataset.items())
+    return tuple(_sentence(name, found, results, name in private_tests) for name, found in by_dataset.items())
 
 
-def _sentence(dataset: str, found: Sequence[tuple[dict, int]], results: Results) -> str:
+def _sentence(dataset: str, found: Sequence[tuple[dict, int]], results: Results, private: bool) -> str:
     ledgers = [ledger for ledger, _ in found]
     unit = _UNITS[ledgers[0]["unit"]]
     parts = [
         f"{dataset}: n = {_range(ledger['n'] for ledger in ledgers)} {unit}s to learn from",
         _guarantee([ledger for ledger in ledgers if ledger["epsilon"] is not None], unit),
-        *_tested(dataset, results),
+        *_tested(dataset, results, private),
         f"{_range(seeds for _, seeds in found)} {'seed' if all(seeds == 1 for _, seeds in found) else 'seeds'}",
     ]
     return f"{'; '.join(parts)}."
@@ -47,12 +48,13 @@ def _guarantee(private: Sequence[dict], unit: str) -> str:
     return f"ε at δ = {delta} is about {kinds} (accountant: {_listed(ledger['accountant'] for ledger in private)})"
 
 
-def _tested(dataset: str, results: Results) -> list[str]:
+def _tested(dataset: str, results: Results, private: bool) -> list[str]:
     if "test" not in results.splits.get(dataset, {}):
         return []
     manifest = read_json(results.splits[dataset]["test"])
     persons = f" of {manifest['subjects']:,} persons" if manifest.get("subjects") else ""
-    return [f"{manifest['rows']:,} test records{persons}"]
+    counted = " (a count of private records, which no ledger accounts for)" if private else ""
+    return [f"{manifest['rows']:,} test records{persons}{counted}"]
 
 
 def _range(numbers: Iterable[int]) -> str:
