@@ -11,7 +11,8 @@ from torch.nn import functional
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import layer_rules, tapped_pass
 from dpstudy.methods.record_gradients import RecordGradients, record_losses
-from dpstudy.models import tanh_cnn, wide_resnet
+from dpstudy.models import networks, tanh_cnn, wide_resnet
+from dpstudy.models.equivariant_conv import EquivariantConv2d
 from dpstudy.models.standardised_conv import ScaledConv2d, StandardisedConv2d
 
 CLASSES = 4
@@ -76,6 +77,13 @@ NETWORKS = {
         ),
         (2, 8, 8),
     ),
+    "shared over moves": (
+        lambda: nn.Sequential(
+            EquivariantConv2d(2, 2, 3, "d4"), nn.Tanh(), nn.MaxPool2d(2), EquivariantConv2d(16, 3, 3, "d4", "d4"), nn.Tanh(),
+            EquivariantConv2d(24, 2, 1, "d2", "d4"), nn.Tanh(), nn.Flatten(), nn.Linear(8 * 16, CLASSES),
+        ),
+        (2, 8, 8),
+    ),
     "scaled": (
         lambda: nn.Sequential(
             ScaledConv2d(2, 5, 3, 2, gamma=1.7, eps=1e-3, same=True), nn.Tanh(), ScaledConv2d(5, 4, (2, 3), same=True),
@@ -104,6 +112,7 @@ NETWORKS = {
         (2, 8, 8),
     ),
     "wrn-10-1": (lambda: wide_resnet.build("wrn-10-1", (3, 8, 8), CLASSES), (3, 8, 8)),
+    "equivariant-resnet-9": (lambda: networks.build("equivariant-resnet-9", (3, 16, 16), CLASSES), (3, 16, 16)),
     "tanh-28": (lambda: tanh_cnn.build("tanh-28", (1, 28, 28), CLASSES), (1, 28, 28)),
     "scatter-28": (lambda: tanh_cnn.build("scatter-28", (9, 7, 7), CLASSES), (9, 7, 7)),
     "scatter-32": (lambda: tanh_cnn.build("scatter-32", (6, 8, 8), CLASSES), (6, 8, 8)),
@@ -175,7 +184,7 @@ def test_the_size_of_micro_batches_changes_nothing(name, copies):
 @pytest.mark.parametrize("copies", [1, 4])
 @pytest.mark.parametrize("limit", [0, math.inf])
 @pytest.mark.parametrize(
-    "name", ["strided", "one position", "tanh-28", "standardised", "wrn-10-1", "grouped", "scaled"]
+    "name", ["strided", "one position", "tanh-28", "standardised", "wrn-10-1", "grouped", "scaled", "shared over moves"]
 )
 def test_patches_and_convolutions_give_the_same(name, limit, copies, monkeypatch):
     """Both ways to a convolution's gradients, in float64, where they cannot differ by rounding."""

@@ -19,6 +19,7 @@ from torch import nn
 from torch.nn import functional
 
 from dpstudy.methods.record_sums import finite_rows, squared_lengths, weighted_sum
+from dpstudy.models.equivariant_conv import EquivariantConv2d
 from dpstudy.models.standardised_conv import ScaledConv2d, StandardisedConv2d
 
 # A convolution a record is quicker than products of patches where these have many numbers, and many times as many as
@@ -168,6 +169,28 @@ class StandardisedProducts(OuterProducts):
         return found | {"gain": weighted_sum(factors, _taken(self.gain)).view_as(self.layer.gain)}
 
 
+@dataclass(frozen=True)
+class SharedProducts(OuterProducts):
+    """The gradients of filters that act several times, moved: sums over the times they act, of which the bias' too.
+
+    Attributes:
+        each: (n, fields, inputs).
+        bias: (n, fields).
+    """
+
+    layer: EquivariantConv2d
+
+    def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> SharedProducts:
+        layer = self.layer
+        a, g, each = self._formed(inputs, gradients, copies)
+        each = products(g, _taken(a)) if each is None else each
+        bias = _taken(_summed(layer, g)).unflatten(1, (len(layer.bias), -1)).sum(2)
+        return SharedProducts(layer, None, None, layer.shared(each), bias)
+
+    def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
+        return max(super().held(inputs, outputs), self.layer.weight[0].numel() * self.layer.out_channels)
+
+
 def by_convolution(layer: nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> torch.Tensor:
     """The gradient of each record's copies together, (n, outputs, kernel height x kernel width x C).
 
@@ -175,8 +198,9 @@ def by_convolution(layer: nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tens
     record keeps a core busy.
     """
     arguments = (list(layer.stride), list(layer.padding), list(layer.dilation), False, [0, 0], layer.groups)
+    weight = layer.filters() if isinstance(layer, EquivariantConv2d) else layer.weight  # for its shape alone
     found = [
-        torch.ops.aten.convolution_backward(g, x, layer.weight, None, *arguments, [False, True, False])[1]
+        torch.ops.aten.convolution_backward(g, x, weight, None, *arguments, [False, True, False])[1]
         for x, g in zip(inputs.split(copies), gradients.split(copies), strict=True)
     ]
     return torch.stack([each.permute(0, 2, 3, 1) for each in found]).flatten(2)
@@ -276,4 +300,6 @@ def rule_of(layer: nn.Module) -> Rule | None:
         return None
     if isinstance(layer, StandardisedConv2d) and type(layer) in (StandardisedConv2d, ScaledConv2d):
         return StandardisedProducts(layer)
+    if type(layer) is EquivariantConv2d:
+        return SharedProducts(layer)
     return OuterProducts(layer) if type(layer) is nn.Conv2d else None

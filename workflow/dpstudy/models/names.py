@@ -2,6 +2,7 @@
 
 import re
 
+EQUIVARIANT = "equivariant-resnet-9"
 WIDE_RESNET = re.compile(r"wrn-(\d+)-(\d+)(?:-(gn|plain))?")
 NF_RESNET, NFNET = re.compile(r"nf-resnet-(\d+)"), re.compile(r"nfnet-f([0-6])")
 TIMM = re.compile(r"timm:([A-Za-z0-9_.]+)(\+gn)?")

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from dpstudy.core.errors import StudyError
-from dpstudy.models import lenet, names, tanh_cnn, timm_network, wide_resnet
+from dpstudy.models import equivariant_resnet, lenet, names, tanh_cnn, timm_network, wide_resnet
 
 
 def check(architecture: str) -> None:
@@ -21,7 +21,7 @@ def check(architecture: str) -> None:
 def is_shipped(architecture: str) -> bool:
     """Whether all code of the network is this library's own (or torch's layers), of which it can be read that no record
     has a part in what is computed of another. A name that is added to `_family` is not, nor are timm's networks."""
-    return architecture in tanh_cnn.LAYERS or architecture == "lenet" or names.is_wide_resnet(architecture)
+    return architecture in (*tanh_cnn.LAYERS, "lenet", names.EQUIVARIANT) or names.is_wide_resnet(architecture)
 
 
 def is_laid_channels_last(architecture: str) -> bool:
@@ -91,9 +91,11 @@ def _family(architecture: str):
         return lenet
     if names.is_wide_resnet(architecture):
         return wide_resnet
+    if architecture == names.EQUIVARIANT:
+        return equivariant_resnet
     if names.is_timm_network(architecture):
         return timm_network
     raise StudyError(
-        f"network {architecture!r}: there is none of that name; one of {', '.join(tanh_cnn.LAYERS)}, lenet, a Wide "
-        "ResNet such as wrn-16-4, nf-resnet-50, nfnet-f3, or timm:NAME"
+        f"network {architecture!r}: there is none of that name; one of {', '.join(tanh_cnn.LAYERS)}, lenet, "
+        f"{names.EQUIVARIANT}, a Wide ResNet such as wrn-16-4, nf-resnet-50, nfnet-f3, or timm:NAME"
     )
