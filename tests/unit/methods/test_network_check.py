@@ -147,9 +147,16 @@ def test_it_is_found_beside_a_parameter_outside_layers_too(name):
         check_network("own", Scaled(), SHAPE, CLASSES, micro_batch=16)
 
 
-@pytest.mark.parametrize("name", ["tanh-28", "lenet", "wrn-10-1", "wrn-10-1-plain", "scatter-28", "timm:test_vit"])
+@pytest.mark.parametrize(
+    "name", ["tanh-28", "lenet", "wrn-10-1", "wrn-10-1-plain", "scatter-28", "timm:test_vit", "equivariant-resnet-9"]
+)
 def test_networks_that_come_with_the_library_pass(name):
-    shape = {"scatter-28": (81, 7, 7), "wrn-10-1": (3, 8, 8), "timm:test_vit": (3, 32, 32)}.get(name, (1, 28, 28))
+    shape = {
+        "scatter-28": (81, 7, 7),
+        "wrn-10-1": (3, 8, 8),
+        "timm:test_vit": (3, 32, 32),
+        "equivariant-resnet-9": (3, 16, 16),
+    }.get(name, (1, 28, 28))
     torch.manual_seed(0)
     network = networks.build(name, shape, 10)
     before = {key: value.clone() for key, value in network.state_dict().items()}
@@ -263,7 +270,10 @@ def test_the_ledger_says_whether_a_network_was_only_tested(monkeypatch):
 
 @pytest.mark.parametrize(
     ("network", "shipped"),
-    [(name, True) for name in ("tanh-28", "scatter-32-smaller", "lenet", "wrn-16-4", "wrn-16-4-plain")]
+    [
+        (name, True)
+        for name in ("tanh-28", "scatter-32-smaller", "lenet", "wrn-16-4", "wrn-16-4-plain", "equivariant-resnet-9")
+    ]
     + [(name, False) for name in ("nf-resnet-50", "nfnet-f0", "timm:resnet18+gn")],
 )
 def test_networks_of_others_are_named_in_the_ledger(network, shipped):

@@ -79,8 +79,9 @@ NETWORKS = {
     ),
     "shared over moves": (
         lambda: nn.Sequential(
-            EquivariantConv2d(2, 2, 3, "d4"), nn.Tanh(), nn.MaxPool2d(2), EquivariantConv2d(16, 3, 3, "d4", "d4"), nn.Tanh(),
-            EquivariantConv2d(24, 2, 1, "d2", "d4"), nn.Tanh(), nn.Flatten(), nn.Linear(8 * 16, CLASSES),
+            EquivariantConv2d(2, 2, 3, "d4"), nn.Tanh(), nn.MaxPool2d(2),
+            EquivariantConv2d(16, 3, 3, "d4", "d4"), nn.Tanh(), EquivariantConv2d(24, 2, 1, "d2", "d4"),
+            nn.Tanh(), nn.Flatten(), nn.Linear(8 * 16, CLASSES),
         ),
         (2, 8, 8),
     ),

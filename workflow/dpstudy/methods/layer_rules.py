@@ -184,7 +184,7 @@ class SharedProducts(OuterProducts):
         layer = self.layer
         a, g, each = self._formed(inputs, gradients, copies)
         each = products(g, _taken(a)) if each is None else each
-        bias = _taken(_summed(layer, g)).unflatten(1, (len(layer.bias), -1)).sum(2)
+        bias = _taken(_summed(layer, g)).unflatten(1, (len(layer.weight), -1)).sum(2)
         return SharedProducts(layer, None, None, layer.shared(each), bias)
 
     def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:

@@ -39,6 +39,7 @@ class EquivariantConv2d(nn.Conv2d):
         places: (elements, in_channels kernel^2), which number of a filter stands at each place of the moved one.
     """
 
+    bias: nn.Parameter  # there always is one
     places: torch.Tensor
 
     def __init__(self, in_channels: int, fields: int, kernel_size: int, group: str, before: str | None = None):
@@ -63,7 +64,9 @@ class EquivariantConv2d(nn.Conv2d):
         moved = each.unflatten(1, (-1, len(self.places)))
         channels, kernel = self.in_channels, self.kernel_size[0]
         origins = _channels_inside(self.places, channels, kernel).argsort(1)  # where each number went
-        return functools.reduce(torch.add, (part[..., origin] for part, origin in zip(moved.unbind(2), origins)))
+        return functools.reduce(
+            torch.add, (part[..., origin] for part, origin in zip(moved.unbind(2), origins, strict=True))
+        )
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """(n, fields elements, H, W) of (n, in_channels, H, W)."""

@@ -1,14 +1,13 @@
-"""A residual network of nine layers that is equivariant under rotations and reflections (Hölzl, Rueckert and Kaissis 2023).
+"""A residual network of nine layers, equivariant under rotations and reflections (Hölzl, Rueckert and Kaissis 2023).
 
-Eight convolutions of 3x3, each followed by Mish, group normalisation without parameters, in groups of whole fields, and,
-three times, the largest of 2x2 positions; two pairs of them stand on a residual branch, after which the sum is
-normalised again ("scale normalisation"). The first four layers and the fifth are equivariant under quarter turns and
-mirror images, those after it under half turns and mirror images alone: at that size photographs have an upper side. At
-last the largest of each field, means over four quarters of the image, and a classifier.
+Eight convolutions of 3x3, each followed by Mish, group normalisation without parameters, in groups of whole fields, and
+three times by the largest of 2x2 positions. Two pairs of them stand on a residual branch, after which the sum is
+normalised again ("scale normalisation"). The first five layers are equivariant under quarter turns and mirror images,
+those after them under half turns and mirror images alone. At last the largest of each field, means over the four
+quarters of the image, and a classifier.
 
-Fields are 8, 16 and 32, for 64, 128 and 256 maps: 0.23 million parameters for CIFAR-10 (the paper's code takes 6, 13 and
-39, for a number of parameters that is the same in all groups). Weights start at Gaussians of variance 1/fan-in, biases
-at 0, as our Wide ResNets' do.
+Fields are 8, 16 and 32, for 64, 128 and 256 maps: 0.23 million parameters for CIFAR-10 (the paper's code takes 6, 13
+and 39, so that all groups have as many). Weights start at Gaussians of variance 1/fan-in, biases at 0.
 """
 
 import torch
@@ -41,8 +40,8 @@ def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Sequent
     """
     if len(shape) != 3 or min(shape[1:]) < 16 or shape[1] != shape[2] or shape[1] % 8:
         raise StudyError(
-            f"network {architecture!r}: needs square images (C, H, W) whose side is a multiple of 8 and at least 16, not "
-            f"{tuple(shape)}"
+            f"network {architecture!r}: needs square images (C, H, W) whose side is a multiple of 8 and at least "
+            f"16, not {tuple(shape)}"
         )
     first, second, third = _FIELDS
     wide, narrow = second * order(_ALL), third * order(_HALF)
