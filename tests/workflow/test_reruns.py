@@ -187,7 +187,7 @@ def test_touching_files_reruns_nothing(study):
         study.path / "workflow" / "scripts" / "train_cell.py",
         study.path / "workflow" / "dpstudy" / "methods" / "least_squares.py",
         study.path / "workflow" / "rules" / "train.smk",
-        study.path / "workflow" / "schemas" / "config.schema.yaml",
+        study.path / "workflow" / "dpstudy" / "schemas" / "config.schema.yaml",
         study.path / "config.yaml",
         study.path / "results" / "data" / "digits" / "train" / "manifest.json",
     ]

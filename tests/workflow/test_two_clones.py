@@ -60,7 +60,7 @@ def test_every_job_of_a_study_in_a_folder_elsewhere_runs_on_the_library_of_its_c
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"dpstudy": "of this clone, ' in (mine / CELL / "run.json").read_text()
     assert (mine / "results/report/index.html").is_file() and (mine / "results/tables/tiny.tex").is_file()
-    assert f"{clone.path}/workflow/report/report.html.j2" in done.stderr
+    assert f"{clone.path}/workflow/dpstudy/report/templates/report.html.j2" in done.stderr
     assert not (clone.path / "results").exists() and not (clone.path / ".snakemake").exists()
     done = run(clone, tmp_path / "site", start, [*command, "results/tables/all.tex", "all"], cwd=tmp_path)
     assert done.returncode == 0 and "1 of 1 steps (100%) done" in done.stderr, done.stdout + done.stderr

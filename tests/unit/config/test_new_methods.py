@@ -12,7 +12,7 @@ from dpstudy.schema import reading as schemas
 from dpstudy.schema.methods import method_names, method_schema
 from dpstudy.schema.reading import schema
 
-NEWTON = (PACKAGE.parent / "schemas/methods/newton.schema.yaml").read_text(encoding="utf-8")
+NEWTON = (PACKAGE / "schemas/methods/newton.schema.yaml").read_text(encoding="utf-8")
 STUDY = {
     "study": "new",
     "datasets": {"digits": {"reader": "digits", "delta": "1e-4"}},
@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
     """A folder of schemas with that of newton alone; other schemas are as they are."""
     (tmp_path / "methods").mkdir()
     for name in ("config", "tuning"):
-        (tmp_path / f"{name}.schema.yaml").symlink_to(PACKAGE.parent / f"schemas/{name}.schema.yaml")
+        (tmp_path / f"{name}.schema.yaml").symlink_to(PACKAGE / f"schemas/{name}.schema.yaml")
     (tmp_path / "methods/newton.schema.yaml").write_text(NEWTON)
     monkeypatch.setattr(schemas, "FOLDER", tmp_path)
     monkeypatch.setattr("dpstudy.schema.methods.FOLDER", tmp_path)

@@ -179,7 +179,7 @@ def test_the_ledger_says_that_labels_chose_the_number_of_classes(rows):
 
 def test_a_method_without_a_schema_is_told_where_it_belongs(rows, monkeypatch):
     monkeypatch.setattr(validating, "method_names", lambda: ["newton"])
-    with pytest.raises(StudyError, match="write workflow/schemas/methods/least_squares.schema.yaml"):
+    with pytest.raises(StudyError, match="write workflow/dpstudy/schemas/methods/least_squares.schema.yaml"):
         dpstudy.fit("least_squares", *rows, epsilon=1, delta=1e-4)
 
 

@@ -13,7 +13,7 @@ from dpstudy.models.kinds import MODELS
 from dpstudy.plan import paths
 from dpstudy.plan.dedup import embedding_module
 from dpstudy.plan.sources import reader_modules
-from dpstudy.provenance.code import WORKFLOW, closure, relative
+from dpstudy.provenance.code import PACKAGE, WORKFLOW, closure, relative
 from dpstudy.provenance.hashes import library_hash, list_code
 from dpstudy.schema.methods import method_schema
 
@@ -111,12 +111,12 @@ def check_modules(study: dict) -> None:
 
 def report_templates() -> list[str]:
     """The templates of the report."""
-    return sorted(map(relative, (WORKFLOW / "report").glob("*.html.j2")))
+    return sorted(map(relative, (PACKAGE / "report" / "templates").glob("*.html.j2")))
 
 
 def paper_template() -> str:
     """The template of the paper."""
-    return relative(WORKFLOW / "report" / "paper.tex.j2")
+    return relative(PACKAGE / "tables" / "templates" / "paper.tex.j2")
 
 
 def published_files() -> list[str]:

@@ -166,7 +166,7 @@ def _write_program(target: Path, kind: str, extractor: str) -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
     for name in ("bundle", "config"):  # what bundle.json is held against
-        copy = target / FOLDER.name / f"{name}.schema.yaml"
+        copy = target / "dpstudy" / FOLDER.name / f"{name}.schema.yaml"
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(FOLDER / copy.name, copy)
     (target / "requirements.txt").write_text("\n".join(requirements(files)) + "\n", encoding="utf-8")

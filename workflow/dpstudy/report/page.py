@@ -20,7 +20,7 @@ from dpstudy.tables.results import Results
 from dpstudy.tables.styles import table_style
 from dpstudy.tables.words import GUARANTEES, spent_in_words, test_in_words, total_in_words
 
-TEMPLATES = Path(__file__).parents[2] / "report"
+TEMPLATES = Path(__file__).with_name("templates")
 _OWN_RULE = "build_report"
 _MEASURES = ("rule", "jobs", "time", "longest", "processor", "peak MB")
 

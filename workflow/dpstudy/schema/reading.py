@@ -1,4 +1,4 @@
-"""Reading and filling the JSON schemas of workflow/schemas."""
+"""Reading and filling the JSON schemas of workflow/dpstudy/schemas."""
 
 import copy
 import functools
@@ -8,7 +8,7 @@ import yaml
 
 from dpstudy.core.errors import StudyError
 
-FOLDER = Path(__file__).parents[2] / "schemas"
+FOLDER = Path(__file__).parents[1] / "schemas"
 _LONGEST = 1000  # characters of a message, which repeats what is wrong
 
 
@@ -19,7 +19,7 @@ def safe_loader() -> type:
 
 @functools.cache
 def schema(name: str) -> dict:
-    """The schema workflow/schemas/{name}.schema.yaml; readers and extractors are those whose keys it lists."""
+    """The schema workflow/dpstudy/schemas/{name}.schema.yaml; readers and extractors are those whose keys it lists."""
     path = FOLDER / f"{name}.schema.yaml"
     try:
         content = safe_loader()(path.read_text(encoding="utf-8")).get_single_data()

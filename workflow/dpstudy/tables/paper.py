@@ -9,7 +9,7 @@ from dpstudy.tables.markup import escape
 from dpstudy.tables.names import enumerated
 from dpstudy.tables.styles import figure_style
 
-TEMPLATES = Path(__file__).parents[2] / "report"
+TEMPLATES = Path(__file__).with_name("templates")
 
 
 def write_paper(
