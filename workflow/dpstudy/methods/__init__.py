@@ -16,9 +16,16 @@ import importlib
 import importlib.util
 from dataclasses import fields
 from types import ModuleType
+from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpstudy.core import extras
 from dpstudy.core.entry_points import entry_points
 from dpstudy.core.errors import StudyError
+from dpstudy.methods.result import Result
+from dpstudy.models import Model
 
 
 def module_name(name: str) -> str:
@@ -69,7 +76,17 @@ def parameters(name: str, options: dict):
         raise StudyError(f"method {name!r}: {str(error).split(') ')[-1]}") from None
 
 
-def fit(name: str, features, labels, *, epsilon, delta: float, seed: int = 0, noise: str = "seeded", **options):
+def fit(
+    name: str,
+    features: ArrayLike,
+    labels: ArrayLike,
+    *,
+    epsilon: float | str,
+    delta: float,
+    seed: int = 0,
+    noise: Literal["seeded", "secure"] = "seeded",
+    **options: Any,
+) -> Result:
     """Train a method on arrays, without the workflow.
 
     >>> import numpy as np
@@ -98,13 +115,14 @@ def fit(name: str, features, labels, *, epsilon, delta: float, seed: int = 0, no
 
     Raises:
         StudyError: unknown method or hyper-parameter, an unreachable epsilon, labels out of range; whatever else of the
-            arguments is not as said here.
+            arguments is not as said here; or a package that the method needs is not installed.
     """
     run = importlib.import_module("dpstudy.methods.api").fit  # by name: a cell's code does not include it
-    return run(name, features, labels, epsilon=epsilon, delta=delta, seed=seed, noise=noise, **options)
+    with extras.named(f"method {name!r}"):
+        return run(name, features, labels, epsilon=epsilon, delta=delta, seed=seed, noise=noise, **options)
 
 
-def predict(model, features):
+def predict(model: Model, features: ArrayLike) -> np.ndarray:
     """(n, m) scores of (n, d) features; the largest is the predicted class. A row with a NaN has scores of NaN.
 
     Raises:

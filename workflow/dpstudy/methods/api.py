@@ -1,7 +1,6 @@
 """Training from arrays in memory: what `dpstudy.fit` does."""
 
 import inspect
-from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
@@ -19,7 +18,7 @@ from dpstudy.methods.arguments import (
     subjects_of,
 )
 from dpstudy.methods.problem import Problem, check_fit, check_plan
-from dpstudy.models import Model
+from dpstudy.methods.result import Result
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
 from dpstudy.privacy.noise import MODES, NoiseSource
@@ -29,14 +28,6 @@ from dpstudy.schema.validating import check_hyperparameters
 CLASSES_READ = (
     "The number of classes was read off the private labels: a record of a further class would show. Give `classes`."
 )
-
-
-@dataclass(frozen=True)
-class Result:
-    """A trained model with the ledger that says what it cost."""
-
-    model: Model
-    ledger: dict
 
 
 def fit(
