@@ -3,6 +3,7 @@
 # make status  which cells are done, stale or missing (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
 # make release CELL=DATASET/FEATURES/ENTRY/eps=E   what may be published of a cell (docs/own-data.md; STUDY=FILE as above)
+# IN=DIR: with study, status and release, results are made in another folder; many may use one clone
 # ONLY=NAME[,NAME]: with study, status and paper, these tables and figures and their cells alone
 # make paper   all tables and figures in one PDF, results/tables/all.pdf (needs LaTeX; STUDY=FILE: of another study)
 # make bench   measure speed                                     make lint   check style and types
@@ -16,8 +17,9 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 STUDY ?=
+IN ?=
 ONLY ?=
-PART = $(if $(STUDY),--configfile $(STUDY)) $(if $(ONLY),--config "only=[$(ONLY)]")
+PART = $(STUDY) $(if $(IN),--in "$(IN)") $(if $(ONLY),--only $(ONLY))
 CELL ?=
 A ?=
 B ?=
@@ -25,22 +27,21 @@ B ?=
 .PHONY: study status compare release paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
-	@$(BIN)/python workflow/run.py --cores $(CORES) $(PART)
+	@$(BIN)/dpstudy run $(PART) --cores $(CORES)
 
 status: $(VENV)/study.stamp
-	@$(BIN)/python workflow/status.py $(PART)
+	@$(BIN)/dpstudy status $(PART)
 
 compare: $(VENV)/study.stamp  # exit status 1 of the script says that something differs, which is no error of make
 	@$(if $(and $(A),$(B)),:,echo "name two results folders: make compare A=results B=../other/results" >&2; exit 2)
-	@$(BIN)/python workflow/compare.py $(if $(A),"$(A)") $(if $(B),"$(B)") || [ $$? -eq 1 ]
+	@$(BIN)/dpstudy compare $(if $(A),"$(A)") $(if $(B),"$(B)") || [ $$? -eq 1 ]
 
 release: $(VENV)/study.stamp
 	@$(if $(CELL),,echo "make release: which cell? such as CELL=own/scatternet/default/eps=2" >&2; exit 1)
-	@$(BIN)/python workflow/run.py results/release/$(CELL) --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
-	@echo "  results/release/$(CELL)"
+	@$(BIN)/dpstudy release $(CELL) $(PART) --cores $(CORES)
 
 paper: $(VENV)/study.stamp
-	@$(BIN)/python workflow/run.py results/tables/all.pdf --cores $(CORES) $(PART)
+	@$(BIN)/dpstudy run $(PART) --target results/tables/all.pdf --cores $(CORES)
 	@echo "  results/tables/all.pdf"
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder

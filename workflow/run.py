@@ -36,7 +36,7 @@ OWN_OUTPUT = ["--quiet", "host", "rules", "--rerun-incomplete"]
 VIEWED = [*LOGGER, "--rerun-incomplete"]
 # Flags that say what is run, and on what; with others Snakemake may have something to print that a view would hide.
 SILENT = re.compile(
-    r"--|-[cjkfFRUO]|-[cj]\d+|--(cores|jobs|local-cores|keep-going|retries|latency-wait|configfiles?|config|until|omit-from"
+    r"--|-[cjkfFRUO]|-[cj]\d+|--(cores|jobs|local-cores|keep-going|retries|latency-wait|snakefile|configfiles?|config|until|omit-from"
     r"|force|forceall|forcerun|rerun-incomplete|rerun-triggers|profile|workflow-profile|executor|resources"
     r"|default-resources|set-resources|set-threads|software-deployment-method|sdm|seconds-between-status-checks|slurm-.+)"
     r"(=.*)?"

@@ -19,8 +19,9 @@ def mistake(arguments: list[str]) -> str:
     Args:
         arguments: Snakemake's.
     """
-    if not Path("Snakefile").is_file():
-        return f"{Path.cwd()}: no Snakefile is here; run this in the repository's top folder"
+    named = list(_values(arguments, "--snakefile", "-s"))
+    if missing := [name for name in named or ["Snakefile"] if not Path(name).is_file()]:
+        return f"{Path.cwd()}: no {missing[0]} is here; run this in the repository's top folder"
     # A dry run, too, has Snakemake make folders of its own.
     if said := unwritable(".snakemake" if Path(".snakemake").exists() else str(Path.cwd())):
         return said

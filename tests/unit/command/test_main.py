@@ -1,0 +1,55 @@
+"""The command line: every command has help with an example that it understands, and mistakes are one line."""
+
+import re
+import shlex
+
+import pytest
+
+from dpstudy.command import main as command
+from dpstudy.command.main import main
+
+NAMES = ["epsilon", "predict", "inspect", "verify", "check-method", "run", "status", "release", "compare"]
+
+
+def test_these_are_all():
+    assert re.findall(r"^    (\S+)", command._parser().format_help(), re.MULTILINE) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_has_an_example_that_it_understands(name, capsys):
+    with pytest.raises(SystemExit) as done:
+        main([name, "--help"])
+    assert done.value.code == 0
+    example = re.search(r"example: dpstudy ([^;]+?)(?:;|$)", capsys.readouterr().out.replace("\n", " "))[1]
+    given, more = command._parser().parse_known_args(shlex.split(example.partition(" > ")[0]))
+    assert given.command == name and (given.passes_on or not more)
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "words"),
+    [
+        ("epsilon --noise 1 --delta 1e-5 --stepps 3", 2, "dpstudy: unknown argument '--stepps'"),
+        ("epsilon --noise 1", 2, "required: --delta"),
+        ("epsilon --noise 1 --epsilon 2 --delta 1e-5", 2, "not allowed with argument"),
+        ("inspect nowhere", 1, "dpstudy: nowhere: no bundle and no ledger.json"),
+        ("verify nowhere", 1, "dpstudy: nowhere: no bundle: it has no bundle.json"),
+        ("predict nowhere a.png", 1, "dpstudy: nowhere: no bundle: it has no bundle.json"),
+        ("run nowhere.yaml", 1, "dpstudy: nowhere.yaml: no such file; a study is a YAML file"),
+        ("compare nowhere elsewhere", 2, "dpstudy compare: nowhere"),
+        ("check-method none-of-that-name", 1, "none-of-that-name"),
+        ("", 2, "the following arguments are required: COMMAND"),
+    ],
+)
+def test_mistakes_are_one_line(line, status, words, capsys):
+    try:
+        found = main(line.split())
+    except SystemExit as done:
+        found = done.code
+    told = capsys.readouterr()
+    said = told.err or told.out
+    assert found == status and words in said and said.count("\n") == 1 and "Traceback" not in said
+
+
+def test_epsilon_prints(capsys):
+    assert main(["epsilon", "--noise", "4", "--delta", "1e-5"]) == 0
+    assert "certified: ε = 0.9264 at δ = 1e-05" in capsys.readouterr().out

@@ -1,0 +1,65 @@
+"""`dpstudy inspect`: the guarantee of a ledger in words, certified anew."""
+
+from pathlib import Path
+
+from dpstudy.cell.errata import errata
+from dpstudy.core.errors import StudyError, in_a_sentence
+from dpstudy.core.files import read_json
+from dpstudy.privacy.certificate import bounds_of
+from dpstudy.release.statement import guarantee_lines
+from dpstudy.schema.reading import check
+from dpstudy.tables.words import bounds_on_epsilon, event_in_words
+
+_NONE = {
+    "none": "There is no guarantee.",
+    "claimed": "A guarantee is claimed by this method's authors, and nobody proved it.",
+}
+_NOISE = {
+    "seeded": "from a seeded generator: for research, and not for release",
+    "secure": "from the operating system's entropy",
+}
+
+
+def inspected(path: str) -> list[str]:
+    """Lines of Markdown about a bundle's ledger, or a ledger.json.
+
+    Raises:
+        StudyError: it is not there, damaged, or no ledger.
+    """
+    file = Path(path, "ledger.json") if Path(path).is_dir() else Path(path)
+    if not file.is_file():
+        raise StudyError(f"{path}: no bundle and no ledger.json")
+    ledger = read_json(file)
+    with in_a_sentence(f"{file}: is no ledger of dpstudy"):
+        if "version" in ledger:
+            check(ledger, "ledger", str(file))
+        return _lines(ledger, str(file))
+
+
+def _lines(ledger: dict, name: str) -> list[str]:
+    promised = ledger["guarantee"] == "proved"
+    return [
+        f"# {name}",
+        "",
+        *(guarantee_lines(ledger) if promised else [_NONE[ledger["guarantee"]]]),
+        *(_certified(ledger) if promised else []),
+        f"- **Noise**: {_NOISE[ledger['noise']]}.",
+        f"- **Scope**: {ledger['scope']}. Other models of the same records spend privacy of their own; it adds up.",
+        "",
+        "## What was released of the private records",
+        "",
+        *([f"- {event_in_words(event)}" for event in ledger["events"]] or ["Nothing under noise."]),
+        "",
+        "## What this does not cover",
+        "",
+        *(f"- **Erratum**: an earlier version of dpstudy wrote this ledger; {each}." for each in errata(ledger)),
+        *([f"- {sentence}" for sentence in ledger["not_accounted"]] or ["Nothing is known to be left out."]),
+    ]
+
+
+def _certified(ledger: dict) -> list[str]:
+    bounds = bounds_of(ledger["events"], ledger["delta"])
+    return [
+        f"- **Computed by** {ledger['accountant']}; by accountants that had no part in the training: "
+        f"{bounds_on_epsilon(bounds)}. Each is an upper bound."
+    ]

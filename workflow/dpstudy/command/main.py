@@ -1,0 +1,164 @@
+"""What the command `dpstudy` understands."""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dpstudy import __version__
+from dpstudy.core import extras
+from dpstudy.core.errors import StudyError
+
+
+class _Parser(argparse.ArgumentParser):
+    """One whose mistakes are one line."""
+
+    def error(self, message: str):
+        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` says more\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line asks for; the exit status, 1 after a sentence about what is wrong."""
+    parser = _parser()
+    given, more = parser.parse_known_args(arguments)
+    if more and not given.passes_on:
+        parser.error(f"unknown argument {more[0]!r}")
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `dpstudy inspect B | head` ends quietly
+    try:
+        with extras.named(f"dpstudy {given.command}"):
+            return given.does(given, more)
+    except StudyError as error:
+        print(f"dpstudy: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"dpstudy: {error.filename or error}: {error.strerror}", file=sys.stderr)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="dpstudy", description="Differentially private image classification.")
+    parser.add_argument("--version", action="version", version=f"dpstudy {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, does: Callable, about: str, example: str, passes_on: bool = False):
+        added = commands.add_parser(name, help=about, description=f"{about}.", epilog=f"example: dpstudy {example}")
+        added.set_defaults(does=does, passes_on=passes_on)
+        return added
+
+    asked = command("epsilon", _epsilon, "What DP-SGD or a Gaussian release costs, or which noise a budget asks for",
+                    "epsilon --n 50000 --batch 4096 --steps 625 --noise 1.5 --delta 1e-5")  # fmt: skip
+    asked.add_argument("--n", type=int, help="records, or persons; public")
+    asked.add_argument(
+        "--batch", type=float, metavar="B", help="expected size of a Poisson batch; all records if left out"
+    )
+    asked.add_argument("--steps", type=int, default=1, metavar="T", help="releases (1)")
+    asked.add_argument("--delta", type=float, required=True, metavar="D")
+    either = asked.add_mutually_exclusive_group(required=True)
+    either.add_argument(
+        "--noise", type=float, metavar="S", help="noise multiplier: standard deviation over sensitivity"
+    )
+    either.add_argument("--epsilon", metavar="E", help="the budget: the least noise that keeps it is found")
+
+    asked = command(
+        "predict", _predict, "Scores of images by a released bundle, as CSV", "predict bundle *.png > scores.csv"
+    )
+    asked.add_argument("bundle", metavar="BUNDLE")
+    asked.add_argument("images", nargs="+", metavar="IMAGE")
+    asked.add_argument("--max-pixels", type=int, metavar="N", help="of the largest image that is decoded")
+
+    asked = command("inspect", _inspect, "The guarantee of a bundle or a ledger, in words", "inspect bundle")
+    asked.add_argument("path", metavar="BUNDLE|ledger.json")
+
+    asked = command("verify", _verify, "Do a bundle's files belong together, and does its ledger cost what it says?",
+                    "verify bundle")  # fmt: skip
+    asked.add_argument("bundle", metavar="BUNDLE")
+
+    asked = command("check-method", _check_method, "Is a method of yours as private as it says, and does it fit in?",
+                    "check-method my_package.class_means:class_means clipping_norm=1.0", passes_on=True)  # fmt: skip
+    asked.add_argument("name", metavar="NAME", help="a method, or package.module:name")
+
+    for name, about in (("run", "Run a study"), ("status", "Which cells of a study are done, stale or missing")):
+        asked = command(name, _workflow, about, f"{name} studies/tramer2021-mnist.yaml --in ../mine", passes_on=True)
+        _add_study(asked)
+    asked = command("release", _workflow, "Write what may be published of a cell", "release digits/cnn/ls/eps=1",
+                    passes_on=True)  # fmt: skip
+    asked.add_argument("cell", metavar="CELL", help="DATASET/FEATURES/ENTRY/eps=E")
+    _add_study(asked)
+
+    asked = command("compare", _compare, "What changed between two results folders, cell by cell",
+                    "compare results ../other/results")  # fmt: skip
+    asked.add_argument("a", metavar="A")
+    asked.add_argument("b", metavar="B")
+    asked.add_argument("--csv", metavar="FILE", help="write every change to this file, too")
+    asked.add_argument("--json", action="store_true", help="print every change as JSON")
+    return parser
+
+
+def _add_study(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", nargs="?", metavar="STUDY", help="a YAML file; config.yaml where left out")
+    parser.add_argument("--in", dest="folder", metavar="DIR", help="where results are made; here where left out")
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="this table or figure and its cells; repeatable"
+    )
+    parser.add_argument("--target", action="append", metavar="FILE", help="make this file alone; repeatable")
+    parser.epilog = f"{parser.epilog}; further options are Snakemake's"
+
+
+def _epsilon(given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.command.costs import costs
+
+    print("\n".join(costs(given.n, given.batch, given.steps, given.delta, given.noise, given.epsilon)))
+    return 0
+
+
+def _predict(given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.release.predictor import main as predict
+
+    most = [] if given.max_pixels is None else ["--max-pixels", str(given.max_pixels)]
+    return predict(_bundle(given.bundle), [*most, "--", *given.images])
+
+
+def _inspect(given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.command.inspection import inspected
+
+    print("\n".join(inspected(given.path)))
+    return 0
+
+
+def _verify(given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.release.verify import main as verify
+
+    return verify(_bundle(given.bundle).resolve())
+
+
+def _check_method(given: argparse.Namespace, more: list[str]) -> int:
+    from dpstudy.check_method import main as check
+
+    return check([given.name, *more])
+
+
+def _workflow(given: argparse.Namespace, more: list[str]) -> int:
+    from dpstudy.command.workflow import run
+
+    cell = getattr(given, "cell", None)
+    targets = [*(given.target or []), *([f"results/release/{cell}"] if cell else [])]
+    status = run(given.command, given.study, given.folder, given.only or [], targets, more)
+    if cell and not status:
+        print("  " + os.path.join(given.folder or "", targets[-1]))
+    return status
+
+
+def _compare(given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.comparison.command import main as compare
+
+    options = [*(["--csv", given.csv] if given.csv else []), *(["--json"] if given.json else [])]
+    return compare([given.a, given.b, *options], "dpstudy compare")
+
+
+def _bundle(name: str) -> Path:
+    folder = Path(name)
+    if not (folder / "bundle.json").is_file():
+        raise StudyError(f"{name}: no bundle: it has no bundle.json; results/release has those that were made")
+    return folder

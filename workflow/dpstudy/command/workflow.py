@@ -1,0 +1,66 @@
+"""`dpstudy run`, `status` and `release`: the workflow of the clone that this library lies in, run in any folder."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpstudy.core.errors import StudyError
+from dpstudy.provenance.code import WORKFLOW
+
+_PROGRAMS = {"run": "run.py", "release": "run.py", "status": "status.py"}
+
+
+def run(
+    command: str,
+    study: str | None,
+    folder: str | None,
+    only: Sequence[str],
+    targets: Sequence[str],
+    more: Sequence[str],
+) -> int:
+    """Run one of the workflow's programs; its exit status.
+
+    Args:
+        command: one of the above.
+        study: path of a config, from here; None: the folder's config.yaml, else the clone's.
+        folder: where results are made; made where it is missing. None: here.
+        only: tables and figures.
+        targets: files to make; none: all of the study.
+        more: options of Snakemake's.
+
+    Raises:
+        StudyError: no clone; no such study.
+    """
+    repository = WORKFLOW.parent
+    if not (repository / "Snakefile").is_file():
+        raise StudyError(
+            f"the workflow is not here: this is an installed library ({WORKFLOW}); clone the repository and run "
+            "`pip install -e '.[workflow]'` or `make study` in it"
+        )
+    target = Path(folder or ".").resolve()
+    if study is not None and not Path(study).is_file():
+        raise StudyError(f"{study}: no such file; a study is a YAML file such as config.yaml")
+    if folder is not None:
+        target.mkdir(parents=True, exist_ok=True)
+    arguments = list(targets)
+    if target != repository:
+        arguments += ["--snakefile", str(repository / "Snakefile")]
+    config = Path(study).resolve() if study is not None else _config(target, repository)
+    arguments += ["--configfile", str(config)] if config else []
+    arguments += ["--config", f"only=[{','.join(only)}]"] if only else []
+    cores = any(part.startswith(("--cores", "-c", "-j", "--jobs", "--profile", "--workflow-profile")) for part in more)
+    arguments += [] if command == "status" or cores else ["--cores", "all"]
+    program = [sys.executable, str(WORKFLOW / _PROGRAMS[command]), *arguments, *more]
+    try:
+        return subprocess.call(program, cwd=target)
+    except KeyboardInterrupt:  # which the program got too
+        return 130
+
+
+def _config(target: Path, repository: Path) -> Path | None:
+    """The study where none is named; None: Snakemake finds it."""
+    if target == repository:
+        return None
+    own = target / "config.yaml"
+    return own if own.is_file() else repository / "config.yaml"
