@@ -9,6 +9,7 @@ import yaml
 from snakemake.cli import get_argument_parser
 
 from benchmarks.__main__ import BENCHMARKS
+from dpstudy.command.main import _parser as command_line
 from dpstudy.config.cells import unfold
 from dpstudy.config.loading import load
 from tests.workflow.conftest import make_folder
@@ -63,7 +64,7 @@ def check_make(words, page):
             if word != "ONLY=NAME":
                 config = yaml.safe_load((ROOT / study).read_text(encoding="utf-8"))
                 assert load(config | {"only": word.removeprefix("ONLY=").split(",")}), page
-        elif not word.startswith(("A=", "B=", "CELL=")):  # results folders and cells, of the reader
+        elif not word.startswith(("A=", "B=", "CELL=", "IN=")):  # folders and cells, of the reader
             assert word in MAKE_TARGETS or word == ".venv/study.stamp", f"{page}: make {word}"
 
 
@@ -80,6 +81,16 @@ def check_snakemake(words, page):
         makes |= {f"results/figures/{name}.{end}" for name in config["figures"] for end in ("pdf", "png", "csv")}
         makes |= {f"results/release/{cell.path}" for cell in unfold(config)}
         assert set(given.targets) <= makes, f"{page}: {set(given.targets) - makes}"
+
+
+def check_dpstudy(words, page):
+    given, more = command_line().parse_known_args(words)
+    if more:
+        assert given.passes_on, page
+    if getattr(given, "study", None):
+        check_study(given.study, page)
+        config = yaml.safe_load((ROOT / given.study).read_text(encoding="utf-8"))
+        assert load(config | ({"only": given.only} if given.only else {})), page
 
 
 def check_benchmark(words, page):
@@ -110,6 +121,8 @@ def test_every_command_of_a_shell_block_can_be_given():
         elif program == "python" and words[1] == "workflow/run.py":
             assert (ROOT / words[1]).is_file()
             check_snakemake(words[2:], page)
+        elif program == "dpstudy":
+            check_dpstudy(words[1:], page)
         elif program == "sbatch":
             assert (ROOT / words[1]).is_file(), page
             check_snakemake(words[2:], page)
