@@ -77,7 +77,7 @@ def files(study, found):
         ("tables", "claims", {"ledgers": LS + SGDS, "metrics": LS + SGDS, "curves": SGDS, "audits": LS[:1]}),
         ("figures", "curves", {"metrics": SGDS[:1], "curves": SGDS[:1]}),
         ("figures", "near", {"features": ["digits/pixels"]}),
-        ("figures", "sizes", {"ledgers": LS[:1]}),
+        ("figures", "sizes", {"ledgers": LS[:1], "metrics": LS[:1]}),
     ],
 )
 def test_a_table_or_figure_reads_what_its_style_says_and_the_study_makes(study, kind, name, expected):

@@ -37,6 +37,7 @@ class Metric:
         independent: (value, persons that bear a label, persons that do not) -> how many independent records of a share
             would leave as much open as an `area` of these does; None: what samples tell.
         more_than: so many classes leave nothing to measure.
+        chance: number of classes -> what guessing evenly at random has on average; None: nobody knows.
         ceiling: whether the noise of a cell sets it a ceiling (`dpstudy.tables.ceiling`).
         on_training: whether it is of the training records, measured where these are (`on_training.py`).
         hub: its name on the Hugging Face Hub, for model cards; "" for none.
@@ -53,6 +54,7 @@ class Metric:
     by_class: bool = False
     independent: Callable[[float, int, int], float] | None = None
     more_than: int = 0
+    chance: Callable[[int], float] | None = None
     ceiling: bool = False
     on_training: bool = False
     hub: str = ""

@@ -31,7 +31,7 @@ def metrics(tmp_path):
     def cell(entry, accuracy, **settings):
         path = tmp_path / entry / "metrics.json"
         seeds = [{"seed": s, "split": "test", "top1": accuracy + d, "train_top1": 99.0} for s, d in enumerate((-1, 1))]
-        write_json(path, {"seeds": seeds, "hyperparameters": settings})
+        write_json(path, {"classes": 10, "seeds": seeds, "hyperparameters": settings})
         found[f"cifar10/images/{entry}/eps=8"] = path
 
     for number, (entry, (batch, steps, rate)) in enumerate(BATCHES.items()):

@@ -21,8 +21,8 @@ SPEC = {"style": "size", "title": "CIFAR-10", "datasets": list(SIZES), "lines": 
 
 @pytest.fixture
 def files(tmp_path):
-    """(summary, ledgers) of three data sets and two entries, at two epsilons, over two seeds."""
-    cells, ledgers = [], {}
+    """(summary, ledgers, metrics) of three data sets and two entries, at two epsilons, over two seeds."""
+    cells, ledgers, metrics = [], {}, {}
     for dataset, n in SIZES.items():
         for line in LINES:
             for epsilon in ("1", "3"):
@@ -32,15 +32,16 @@ def files(tmp_path):
                 seeds = [{"seed": s, "split": "test", "top1": mean + d} for s, d in enumerate((-1, 1))]
                 write_json(path / "metrics.json", cell | {"method": "m", "classes": 10, "seeds": seeds, "made_by": {}})
                 write_json(path / "ledger.json", {"n": n, "delta": 0.5 / n, "epsilon": 2.99})
-                ledgers[f"{dataset}/{line['features']}/{line['entry']}/eps={epsilon}"] = path / "ledger.json"
+                name = f"{dataset}/{line['features']}/{line['entry']}/eps={epsilon}"
+                ledgers[name], metrics[name] = path / "ledger.json", path / "metrics.json"
                 cells.append(cell | {"metrics": path / "metrics.json"})
     write_summary(cells, tmp_path / "summary.csv", tmp_path / "summary.parquet")
-    return tmp_path / "summary.parquet", ledgers
+    return tmp_path / "summary.parquet", ledgers, metrics
 
 
 def build(files, folder, name="f", **changes):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_figure(name, SPEC | changes, Results.read(AXES, files[0], ledgers=files[1]), *paths)
+    build_figure(name, SPEC | changes, Results.read(AXES, files[0], ledgers=files[1], metrics=files[2]), *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 

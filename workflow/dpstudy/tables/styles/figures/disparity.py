@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpstudy.evaluation.metrics import metric_of
+from dpstudy.evaluation.summary import cell_name
+from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_any, check_column
 from dpstudy.tables.keys import COLUMN, EPSILONS, TEXT, row_schema
 from dpstudy.tables.names import marked
@@ -35,11 +37,15 @@ def draw_disparities(name: str, spec: dict, results: Results) -> Drawn:
     """Draw what a spec names, a panel a row. Raises: as `lay_disparities`."""
     metric = spec.get("metric", "top1")
     scores = lay_disparities(name, spec, results, "figure")
-    return Drawn(CSV_HEADER, csv_rows(scores, spec["column"], metric), draw(spec, scores, results.axes, metric))
+    chance = chance_level(metric, {cell_name(*score.place) for score in scores}, results)
+    figure = draw(spec, scores, results.axes, metric, chance)
+    return Drawn(CSV_HEADER, csv_rows(scores, spec["column"], metric), figure)
 
 
-def draw(spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric: str) -> Figure:
-    """The figure. `axes` are the study's: each epsilon keeps its colour in every figure."""
+def draw(
+    spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric: str, chance: float | None = None
+) -> Figure:
+    """The figure. `axes` are the study's: each epsilon keeps its colour in every figure; `chance`: its level."""
     from matplotlib.figure import Figure
 
     epsilons = axes["epsilons"]
@@ -73,6 +79,7 @@ def draw(spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric:
         label = row.get("label", f"{row['entry']}, {row['features']}")
         letters = int(_WIDTH / columns / _LETTER)  # a longer title would run out of the figure
         panel.set_title(textwrap.fill(marked(label, row["entry"], axes), letters), loc="left")
+    draw_chance(dict.fromkeys(panels[: len(drawn)], chance))
     for panel in panels[len(drawn) :]:
         panel.set_axis_off()
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}

@@ -12,13 +12,14 @@ from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.schema.messages import check_known
+from dpstudy.tables.chance import draw_chance
 from dpstudy.tables.checks import check_cited, check_published
 from dpstudy.tables.keys import CITED, COUNTERPARTS, EPSILONS, GROUPS, NAMES, PUBLISHED, TEXT
 from dpstudy.tables.names import check_names, enumerated, marked
 from dpstudy.tables.published import combine, lookup
 from dpstudy.tables.remarks import cited_remark, figure_remarks
 from dpstudy.tables.selecting import crossed, like
-from dpstudy.tables.series import Series, beside, intervals_of, line_styles, marked_epsilons
+from dpstudy.tables.series import Series, beside, chances_of, intervals_of, line_styles, marked_epsilons
 from dpstudy.tables.style import Drawn, FigureStyle, Study
 
 if TYPE_CHECKING:
@@ -37,13 +38,15 @@ def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
     """Draw what a spec names. Raises: as `collect`."""
     metric = spec.get("metric", "top1")
     series = collect(name, spec, results.axes, results.summary)
-    intervals = intervals_of(series, results, metric) if "gain_over" not in spec else {}
+    gains = "gain_over" in spec
+    intervals = {} if gains else intervals_of(series, results, metric)
+    chances = {} if gains else chances_of(series, results, metric)
     rows = (
         (line.label, line.dataset, line.features, line.entry, epsilon, metric, *rest, *_ends(line, epsilon, intervals))
         for line in series
         for epsilon, *rest in line.points
     )
-    figure = draw(series, results.axes, _axis(metric, spec), spec.get("title", ""), intervals)
+    figure = draw(series, results.axes, _axis(metric, spec), spec.get("title", ""), intervals, chances)
     return Drawn(CSV_HEADER, rows, figure)
 
 
@@ -128,9 +131,10 @@ def draw(
     measure: str,
     title: str,
     intervals: Intervals = MappingProxyType({}),
+    chances: Mapping[str, float | None] = MappingProxyType({}),
 ) -> Figure:
     """What is measured, one panel per data set, on a logarithmic axis that breaks before epsilon = inf. Bars are the
-    cells' intervals, or one standard deviation of what has none."""
+    cells' intervals, or one standard deviation of what has none; `chances` are data sets' levels of chance."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -147,6 +151,7 @@ def draw(
         if len(datasets) > 1:  # narrow: the labels of 0.05 and 0.1 would touch
             panel.tick_params(axis="x", labelsize=6.5, labelrotation=60)
         _finish(panel, measure if i % columns == 0 else None, dataset if len(datasets) > 1 else title)
+    draw_chance({panel: chances.get(dataset) for panel, dataset in zip(panels, datasets, strict=False)})
     for panel in panels[len(datasets) :]:
         panel.set_axis_off()
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}

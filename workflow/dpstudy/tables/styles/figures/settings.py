@@ -16,6 +16,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of, names
+from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.keys import EPSILON, NAMES, TEXT, mapping, several
 from dpstudy.tables.palette import COLOURS, MARKERS
 from dpstudy.tables.remarks import measured
@@ -83,7 +84,9 @@ def draw_settings(name: str, spec: dict, results: Results) -> Drawn:
         for line, points in zip(spec["series"], lines, strict=True)
         for point in points
     )
-    return Drawn(CSV_HEADER, rows, draw(spec, panels))
+    cells = [cell_path(line | part) for line in spec["series"] for part in _parts(line)]
+    chances = [chance_level(one["y"], cells, results) if one["y"] in names() else None for one in spec["panels"]]
+    return Drawn(CSV_HEADER, rows, draw(spec, panels, chances))
 
 
 def _title(panel: dict, number: int) -> str:
@@ -121,8 +124,8 @@ def _value(where: str, document: dict, name: str) -> tuple[float, float | None, 
     return float(value), None, None
 
 
-def draw(spec: dict, panels: Sequence[Sequence[list[Point]]]) -> Figure:
-    """The figure: a panel each, a colour and a marker a line."""
+def draw(spec: dict, panels: Sequence[Sequence[list[Point]]], chances: Sequence[float | None] = ()) -> Figure:
+    """The figure: a panel each, a colour and a marker a line; `chances` are the panels' levels of chance."""
     from matplotlib.figure import Figure
 
     from dpstudy.tables.lettering import legend_columns
@@ -139,6 +142,7 @@ def draw(spec: dict, panels: Sequence[Sequence[list[Point]]]) -> Figure:
         ]
         _axes(ax, panel, [point.x for points in lines for point in points])
         ax.set_title(_title(panel, number), loc="left")
+    draw_chance(dict(zip(axes, chances, strict=False)))
     for unused in axes[len(panels) :]:
         unused.set_visible(False)
     labels = [line["label"] for line in spec["series"]]

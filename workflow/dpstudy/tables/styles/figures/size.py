@@ -14,6 +14,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import values_by_cell
+from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_cell
 from dpstudy.tables.keys import LINE, NAMES, mapping, several
 from dpstudy.tables.palette import colours, dashes, marker
@@ -61,7 +62,8 @@ def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
         for line, found in zip(spec["lines"], points, strict=True)
         for point in found
     )
-    return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes))
+    cells = (cell_path(line | {"dataset": dataset}) for line in spec["lines"] for dataset in spec["datasets"])
+    return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes, chance_level(metric, cells, results)))
 
 
 def _label(line: dict) -> str:
@@ -84,8 +86,10 @@ def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, re
     return found
 
 
-def draw(spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]]) -> Figure:
-    """The figure: one panel, n on a logarithmic axis with a tick for each size."""
+def draw(
+    spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]], chance: float | None = None
+) -> Figure:
+    """The figure: one panel, n on a logarithmic axis with a tick for each size; `chance`: its level."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullLocator
 
@@ -99,6 +103,7 @@ def draw(spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]
         keywords |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
         n, mean, std = ([getattr(point, key) for point in found] for key in ("n", "mean", "std"))
         panel.errorbar(n, mean, std, label=_label(line), capsize=2, elinewidth=0.7, **keywords)
+    draw_chance({panel: chance})
     sizes = sorted({point.n for found in points for point in found})
     panel.set_xscale("log")
     panel.set_xticks(sizes, [_size(n) for n in sizes])
@@ -144,7 +149,7 @@ STYLE = FigureStyle(
     needs=("datasets", "lines"),
     check=_check,
     cells=_cells,
-    documents=lambda spec, study: {"ledgers": _cells(spec, study)},
+    documents=lambda spec, study: dict.fromkeys(("ledgers", "metrics"), _cells(spec, study)),
     draw=draw_sizes,
     caption=lambda spec, axes, numbers: measured(
         spec,
