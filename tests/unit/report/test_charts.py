@@ -86,6 +86,10 @@ def test_lines_at_one_epsilon_do_not_hide_each_other(study):
     (panel,) = describe_chart("f", {"dataset": "mnist"}, study.results)["panels"]
     at = [line.points[-1].x for line in panel.lines]
     assert len(set(at)) == len(at) and max(at) - min(at) < 30
+    one = describe_chart("f", {"dataset": "mnist", "features": ["pixels"], "entries": ["ls"]}, study.results)["panels"][
+        0
+    ]
+    assert [point.x for point in one.lines[0].points] == [x for x, _ in one.x_ticks], "a single line has no need to"
 
 
 def test_a_single_epsilon_and_a_single_value_can_be_drawn(study):

@@ -1,5 +1,6 @@
 """Accuracy against epsilon as drawings that the page can show the numbers of, point by point."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.report.tables import privacy_of
+from dpstudy.tables.bars import asides, bar
 from dpstudy.tables.chance import in_view
 from dpstudy.tables.layout import cell_at
 from dpstudy.tables.numbers import decimals, interval_text
@@ -91,7 +93,7 @@ def describe_chart(name: str, spec: dict, results: Results) -> dict:
         own = [line for line in series if line.dataset == dataset]
         scale = _Scale(own, intervals, chances.get(dataset))
         drawing = _Drawing(scale, intervals, values, results, metric)
-        aside = [(place - (len(own) - 1) / 2) * min(_ASIDE, 3 * _ASIDE / len(own)) for place in range(len(own))]
+        aside = asides(len(own), _ASIDE, scale.narrowest)
         looks = [_looks(line, styles) for line in own]
         lines = [drawing.line(*each) for each in zip(own, looks, aside, strict=True)]
         panels.append(Panel(dataset, scale.x_ticks, scale.y_ticks, scale.gap, scale.chance, tuple(lines)))
@@ -120,6 +122,8 @@ class _Scale:
             self._x["inf"] = end - inset if finite else (_LEFT + end) / 2
         self.gap = right + 4 if "inf" in epsilons and finite else None
         marked = marked_epsilons(series)
+        places = sorted(x for e, x in self._x.items() if e in marked)
+        self.narrowest = min((second - first for first, second in itertools.pairwise(places)), default=float(WIDTH))
         self.x_ticks = tuple((x, "∞" if e == "inf" else e) for e, x in self._x.items() if e in marked)
         ends = [value for line in series for value in _extent(line, intervals)]
         low, high = min(ends), max(ends)
@@ -185,7 +189,8 @@ class _Drawing:
     def _point(self, line: Series, epsilon: str, mean: float, std: float | None, seeds: int, aside: float) -> Point:
         key = (line.dataset, line.features, line.entry, epsilon)
         ends = self.intervals.get(cell_name(*key))
-        bar = ends or ((mean - std, mean + std) if std else None)
+        around = bar(mean, std, ends)
+        drawn = around and (self.scale.y(mean - around[0]), self.scale.y(mean + around[1]))
         digits = decimals(std, self.metric)
         shown = f"{mean:.{digits}f}" + (f" ± {std:.{digits}f}" if std and seeds != 1 else "")
         privacy = ""
@@ -196,4 +201,4 @@ class _Drawing:
         told += [f"95 %: {numbers[2]}"] if ends else []
         told += [privacy] if privacy and epsilon != "inf" else []
         where = self.scale.x(epsilon) + aside, self.scale.y(mean)
-        return Point(*where, bar and tuple(self.scale.y(end) for end in bar), "\n".join(told), numbers)
+        return Point(*where, drawn, "\n".join(told), numbers)

@@ -1,6 +1,7 @@
 """Accuracy against the number of records: what is drawn is what summaries and ledgers hold."""
 
 import csv
+import math
 
 import pytest
 
@@ -55,6 +56,19 @@ def test_each_line_has_the_cells_of_its_data_sets_by_size(files, tmp_path):
     assert (last["dataset"], last["epsilon"], last["certified_epsilon"], last["seeds"]) == ("whole", "3", "2.99", "2")
     assert float(last["delta"]) == 1e-5
     assert float(last["mean"]) == pytest.approx(63) and float(last["std"]) == pytest.approx(2**0.5)
+
+
+def test_bars_are_intervals_where_cells_have_some(files, tmp_path):
+    path = files[2]["whole/pixels/cnn/eps=3"]
+    content = read_json(path)
+    for row in content["seeds"]:
+        row |= {"top1_low": row["top1"] - 2, "top1_high": row["top1"] + 3}
+    write_json(path, content)
+    _, rows = build(files, tmp_path)
+    *without, last = [(row["low"], row["high"]) for row in rows]
+    spread = 12.706205 * 2**0.5 / 2**0.5  # Student's t with one degree of freedom, two seeds
+    assert set(without) == {("", "")}
+    assert [float(end) for end in last] == pytest.approx([63 - math.hypot(2, spread), 63 + math.hypot(3, spread)])
 
 
 def test_a_second_build_gives_the_same_bytes(files, tmp_path):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name
+from dpstudy.tables.bars import INTERVALS, bar, lengths
 from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_any, check_column
 from dpstudy.tables.keys import COLUMN, EPSILONS, TEXT, row_schema
@@ -102,15 +103,12 @@ def _draw_points(panel: Axes, scores: list[Score], groups: list[str], shift: flo
     number = [each for each in epsilons if each != "inf"].index(epsilon) if epsilon != "inf" else 0
     filled: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
     style = _OPEN if epsilon == "inf" else filled | {"markeredgecolor": "white"}
-    points = [(groups.index(s.group) + shift, s.mean, s.low, s.high) for s in scores if s.mean is not None]
-    x, means = [point[0] for point in points], [point[1] for point in points]
-    bars = [  # no bar where there is no interval; one that ends at the mean is as long as nothing
-        [max(0.0, mean - low) if low is not None else 0.0 for _, mean, low, _ in points],
-        [max(0.0, high - mean) if high is not None else 0.0 for _, mean, _, high in points],
-    ]
-    known = any(low is not None for _, _, low, _ in points)
+    told = [score for score in scores if score.mean is not None]
+    x, means = [groups.index(score.group) + shift for score in told], [score.mean for score in told]
+    ends = ((s.mean, None if s.low is None or s.high is None else (s.low, s.high)) for s in told)
+    bars = lengths(bar(mean or 0.0, None, both) for mean, both in ends)
     keywords: dict[str, Any] = {"linestyle": "none", "capsize": 1.5, "elinewidth": 0.7, "markeredgewidth": 0.6}
-    panel.errorbar(x, means, bars if known else None, label=_name(epsilon), **keywords, **style)
+    panel.errorbar(x, means, bars, label=_name(epsilon), **keywords, **style)
 
 
 def _check(place: str, spec: dict, study: Study) -> None:
@@ -120,7 +118,7 @@ def _check(place: str, spec: dict, study: Study) -> None:
 
 def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
     metric, by = metric_of(spec.get("metric", "top1")).label, spec["column"].replace("_", " ")
-    detail = "mean over seeds, bars are 95 % intervals over seeds and test records where there are any"
+    detail = f"mean over seeds, {INTERVALS}; no bar where there is none"
     return (
         f"{metric} on the test split by {by}; {detail}.{figure_remarks(spec, axes)}",
         f"{metric} by {by}; {numbers}.",

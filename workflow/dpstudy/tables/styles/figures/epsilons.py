@@ -12,6 +12,7 @@ from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.schema.messages import check_known
+from dpstudy.tables.bars import BARS, bar, factors, lengths
 from dpstudy.tables.chance import draw_chance
 from dpstudy.tables.checks import check_cited, check_published
 from dpstudy.tables.keys import CITED, COUNTERPARTS, EPSILONS, GROUPS, NAMES, PUBLISHED, TEXT
@@ -42,7 +43,8 @@ def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
     intervals = {} if gains else intervals_of(series, results, metric)
     chances = {} if gains else chances_of(series, results, metric)
     rows = (
-        (line.label, line.dataset, line.features, line.entry, epsilon, metric, *rest, *_ends(line, epsilon, intervals))
+        (line.label, line.dataset, line.features, line.entry, epsilon, metric)
+        + (*rest, *(_interval(line, epsilon, intervals) or (None, None)))
         for line in series
         for epsilon, *rest in line.points
     )
@@ -50,8 +52,8 @@ def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
     return Drawn(CSV_HEADER, rows, figure)
 
 
-def _ends(line: Series, epsilon: str, intervals: Intervals) -> tuple[float | None, float | None]:
-    return intervals.get(cell_name(line.dataset, line.features, line.entry, epsilon), (None, None))
+def _interval(line: Series, epsilon: str, intervals: Intervals) -> tuple[float, float] | None:
+    return intervals.get(cell_name(line.dataset, line.features, line.entry, epsilon))
 
 
 def _axis(metric: str, spec: dict) -> str:
@@ -147,7 +149,7 @@ def draw(
     panels = figure.subplots(rows, columns, squeeze=False).flatten()
     styles = line_styles(series, axes)
     for i, (panel, dataset) in enumerate(zip(panels, datasets, strict=False)):
-        _draw_panel(panel, [line for line in series if line.dataset == dataset], styles, intervals)
+        _draw_panel(panel, [line for line in series if line.dataset == dataset], styles, intervals, columns)
         if len(datasets) > 1:  # narrow: the labels of 0.05 and 0.1 would touch
             panel.tick_params(axis="x", labelsize=6.5, labelrotation=60)
         _finish(panel, measure if i % columns == 0 else None, dataset if len(datasets) > 1 else title)
@@ -167,9 +169,13 @@ def draw(
     return figure
 
 
-def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str], dict], intervals: Intervals) -> None:
+def _draw_panel(
+    panel: Axes, series: list[Series], styles: dict[tuple[str, str], dict], intervals: Intervals, columns: int
+) -> None:
     positions = _positions(sorted({point[0] for line in series for point in line.points}, key=float))
-    for line in series:
+    marked_there = marked_epsilons(series)
+    aside = factors(len(series), [x for epsilon, x in positions.items() if epsilon in marked_there], columns)
+    for line, factor in zip(series, aside, strict=True):
         if line.published:
             of_kind = beside(line, styles)
             keywords = {"color": of_kind.get("color", "0.25"), "marker": of_kind.get("marker", "o"), "zorder": 4}
@@ -181,21 +187,11 @@ def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str],
         label = "_published" if line.published and not line.cited else line.label
         for part in (finite, unbounded):  # two strokes: no line runs across the break of the axis
             if part:
-                x, y = [positions[point[0]] for point in part], [point[1] for point in part]
-                bars = [_bar(line, point, intervals) for point in part]
-                spread = list(zip(*(bar or (0.0, 0.0) for bar in bars), strict=True)) if any(bars) else None
-                panel.errorbar(x, y, spread, label=label, capsize=2, elinewidth=0.7, capthick=0.7, **keywords)
+                x, y = [factor * positions[point[0]] for point in part], [point[1] for point in part]
+                spread = [bar(mean, std, _interval(line, e, intervals)) for e, mean, std, _ in part]
+                panel.errorbar(x, y, lengths(spread), label=label, capsize=2, elinewidth=0.7, capthick=0.7, **keywords)
                 label = "_in the legend already"
-    _mark_epsilons(panel, positions, marked_epsilons(series))
-
-
-def _bar(line: Series, point: tuple, intervals: Intervals) -> tuple[float, float] | None:
-    """How far a point's bar goes below and above it; None: it has none."""
-    epsilon, mean, std, _ = point
-    low, high = _ends(line, epsilon, intervals)
-    if low is not None and high is not None:
-        return max(0.0, mean - low), max(0.0, high - mean)
-    return None if std is None else (std, std)
+    _mark_epsilons(panel, positions, marked_there)
 
 
 def _positions(epsilons: list[str]) -> dict[str, float]:
@@ -214,6 +210,8 @@ def _mark_epsilons(panel: Axes, positions: dict[str, float], marked: set[str]) -
     ticks = {("∞" if epsilon == "inf" else epsilon): x for epsilon, x in positions.items() if epsilon in marked}
     panel.set_xticks(list(ticks.values()), list(ticks))
     panel.xaxis.set_minor_locator(NullLocator())
+    if len(positions) == 1:
+        panel.set_xlim(0.5 * sum(positions.values()), 2 * sum(positions.values()))
     if "inf" in positions and len(positions) > 1:
         between = (positions["inf"] * sorted(positions.values())[-2]) ** 0.5
         panel.axvline(between, color="0.75", linewidth=0.6, linestyle=(0, (4, 3)))
@@ -263,12 +261,9 @@ def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
     metric = metric_of(spec.get("metric", "top1")).label
     kinds, entries = (enumerated(spec.get(axis, axes[axis])) for axis in ("features", "entries"))
     more = cited_remark(spec) + figure_remarks(spec, axes)
-    spread = "one standard deviation over seeds"
-    bars = (
-        spread if "gain_over" in spec else f"95 % intervals over seeds and test records; where there is none, {spread}"
-    )
+    bars = "bars are one standard deviation over seeds" if "gain_over" in spec else BARS
     return (
-        f"{metric} against the target ε; mean over seeds. Bars: {bars}.{more}",
+        f"{metric} against the target ε; mean over seeds, {bars}.{more}",
         f"{metric} against the privacy budget epsilon for {entries} on {kinds}; {numbers}.",
     )
 

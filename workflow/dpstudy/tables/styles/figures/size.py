@@ -1,7 +1,7 @@
 """Accuracy against the number of training records (tramer2021, Figure 4), as PDF, PNG and CSV.
 
-A line is one method entry on one feature set, a point one data set: the mean over seeds with bars of one standard
-deviation. n and the certified epsilon are the ledgers'.
+A line is one method entry on one feature set, a point one data set: the mean over seeds with its bar (`bars.py`).
+n and the certified epsilon are the ledgers'.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import values_by_cell
+from dpstudy.tables.bars import BARS, bar, factors, lengths
 from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_cell
+from dpstudy.tables.intervals import joined
 from dpstudy.tables.keys import LINE, NAMES, mapping, several
 from dpstudy.tables.palette import colours, dashes, marker
 from dpstudy.tables.remarks import measured
@@ -29,14 +31,15 @@ if TYPE_CHECKING:
 
 CSV_HEADER = (
     *("line", "dataset", "features", "entry", "epsilon", "n", "delta", "certified_epsilon"),
-    *("metric", "mean", "std", "seeds"),
+    *("metric", "mean", "std", "seeds", "low", "high"),
 )
 _WIDTH, _HEIGHT = 6.3, 3.1
 
 
 @dataclass(frozen=True)
 class Point:
-    """One cell: its data set, public n, delta and certified epsilon (None: none), and the metric over its seeds."""
+    """One cell: its data set, public n, delta and certified epsilon (None: none), and the metric over its seeds, with
+    its interval."""
 
     dataset: str
     n: int
@@ -45,6 +48,7 @@ class Point:
     mean: float
     std: float
     seeds: int
+    interval: tuple[float, float] | None
 
 
 def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
@@ -58,7 +62,7 @@ def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
     points = [_points(f"figure {name}", spec, line, metric, values, results) for line in spec["lines"]]
     rows = (
         (_label(line), point.dataset, line["features"], line["entry"], line["epsilon"], point.n, point.delta)
-        + (point.certified, metric, point.mean, point.std, point.seeds)
+        + (point.certified, metric, point.mean, point.std, point.seeds, *(point.interval or (None, None)))
         for line, found in zip(spec["lines"], points, strict=True)
         for point in found
     )
@@ -78,7 +82,9 @@ def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, re
         if cell not in values:
             raise StudyError(f"{where}: the cell {cell} has no {metric!r}")
         ledger, (mean, _, std) = results.ledger(cell), mean_median_std(values[cell])
-        found.append(Point(dataset, ledger["n"], ledger["delta"], ledger["epsilon"], mean, std, len(values[cell])))
+        interval = joined(values[cell], results.interval(cell, metric), metric)
+        public = dataset, ledger["n"], ledger["delta"], ledger["epsilon"]
+        found.append(Point(*public, mean, std, len(values[cell]), interval))
     found.sort(key=lambda point: point.n)
     for one, other in zip(found, found[1:], strict=False):
         if one.n == other.n:
@@ -98,16 +104,20 @@ def draw(
     metric, own = spec.get("metric", "top1"), colours([line["entry"] for line in spec["lines"]], axes)
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     panel = figure.subplots()
-    for line, found, colour, dash in zip(spec["lines"], points, own, dashes(own), strict=True):
+    sizes = sorted({point.n for found in points for point in found})
+    aside = factors(len(points), sizes)
+    for line, found, colour, dash, factor in zip(spec["lines"], points, own, dashes(own), aside, strict=True):
         keywords = marker(line["features"], axes["features"]) | {"color": colour, "linestyle": dash}
         keywords |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
-        n, mean, std = ([getattr(point, key) for point in found] for key in ("n", "mean", "std"))
-        panel.errorbar(n, mean, std, label=_label(line), capsize=2, elinewidth=0.7, **keywords)
+        n, mean = [factor * point.n for point in found], [point.mean for point in found]
+        spread = lengths(bar(point.mean, point.std, point.interval) for point in found)
+        panel.errorbar(n, mean, spread, label=_label(line), capsize=2, elinewidth=0.7, **keywords)
     draw_chance({panel: chance})
-    sizes = sorted({point.n for found in points for point in found})
     panel.set_xscale("log")
     panel.set_xticks(sizes, [_size(n) for n in sizes])
     panel.xaxis.set_minor_locator(NullLocator())
+    if len(sizes) == 1:
+        panel.set_xlim(sizes[0] / 2, sizes[0] * 2)
     panel.grid(axis="y", color="0.9", linewidth=0.5)
     panel.set_axisbelow(True)
     panel.set_xlabel("training records n")
@@ -156,6 +166,6 @@ STYLE = FigureStyle(
         axes,
         numbers,
         "against the number of training records",
-        "mean over seeds, bars are one standard deviation",
+        f"mean over seeds, {BARS}",
     ),
 )
