@@ -81,7 +81,8 @@ class Metric:
         Args:
             scores: (n, m) a score per record and class; the larger, the likelier.
             labels: (n,) class indices, or (n, m) zeros and ones.
-            counted: of an area, the labels (places in `against_rest`) that the mean is over; None: all.
+            counted: the labels (of an area, places in `against_rest`; by class, numbers of classes) that a mean is
+                over; None: all.
         """
         import numpy as np
 
@@ -110,6 +111,8 @@ class Metric:
         elif self.by_class:
             for label in np.unique(labels):
                 within = labels == label
+                if counted is not None and int(label) not in counted:
+                    continue
                 yield self._of_records(scores[within], labels[within], weights[:, within]), None, within
         else:
             yield self._of_records(scores, labels, weights), None, None

@@ -103,10 +103,10 @@ def _draw_points(panel: Axes, scores: list[Score], groups: list[str], shift: flo
     number = [each for each in epsilons if each != "inf"].index(epsilon) if epsilon != "inf" else 0
     filled: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
     style = _OPEN if epsilon == "inf" else filled | {"markeredgecolor": "white"}
-    told = [score for score in scores if score.mean is not None]
-    x, means = [groups.index(score.group) + shift for score in told], [score.mean for score in told]
-    ends = ((s.mean, None if s.low is None or s.high is None else (s.low, s.high)) for s in told)
-    bars = lengths(bar(mean or 0.0, None, both) for mean, both in ends)
+    told = [(score, score.mean) for score in scores if score.mean is not None]
+    x, means = [groups.index(score.group) + shift for score, _ in told], [mean for _, mean in told]
+    ends = [None if s.low is None or s.high is None else (s.low, s.high) for s, _ in told]
+    bars = lengths(bar(mean, None, both) for mean, both in zip(means, ends, strict=True))
     keywords: dict[str, Any] = {"linestyle": "none", "capsize": 1.5, "elinewidth": 0.7, "markeredgewidth": 0.6}
     panel.errorbar(x, means, bars, label=_name(epsilon), **keywords, **style)
 
