@@ -14,6 +14,7 @@ from dpstudy.report.groups import describe_groups
 from dpstudy.report.ledgers import describe_ledgers
 from dpstudy.report.runs import RuleRun, read_runs
 from dpstudy.report.tables import describe_table
+from dpstudy.tables.labels import labels_of
 from dpstudy.tables.names import enumerated
 from dpstudy.tables.palette import COLOURS, COLOURS_ON_DARK
 from dpstudy.tables.results import Results
@@ -114,7 +115,7 @@ def build_report(
         tables=[describe_table(n, spec, results) for n, spec in tables.items() if not table_style(spec).judges],
         figures=[describe_figure(name, spec, results, figure_paths) for name, spec in figures.items()],
         colours=list(zip(COLOURS, COLOURS_ON_DARK, strict=True)),
-        groups=describe_groups(results),
+        groups=describe_groups(results, labels_of(tables)),
         claims=[describe_verdict(found) for found in claims],
         ledgers=ledgers,
         secure=any(cell["secure"] for group in ledgers for cell in group["cells"]),

@@ -131,11 +131,13 @@ class TableStyle(Style):
         table: (name, spec, results) -> the table.
         shown: the same, of accuracies for the report, which prints texts (the first sheet) where this is None.
         judges: whether it judges the claims of its `paper`, which have a section of their own in the report.
+        names: whether the labels of its rows are names of methods, which figures then use too.
     """
 
     table: Callable[[str, dict, Results], Printed]
     shown: Callable[[str, dict, Results], Table] | None = None
     judges: bool = False
+    names: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

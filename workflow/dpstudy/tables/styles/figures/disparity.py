@@ -15,7 +15,7 @@ from dpstudy.tables.bars import INTERVALS, bar, lengths
 from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_any, check_column
 from dpstudy.tables.keys import COLUMN, EPSILONS, TEXT, row_schema
-from dpstudy.tables.names import marked
+from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.palette import COLOURS, MARKERS
 from dpstudy.tables.remarks import figure_remarks
 from dpstudy.tables.style import Drawn, FigureStyle, Study, crossed_cells
@@ -77,9 +77,8 @@ def draw(
         panel.set_xlabel(spec["column"].replace("_", " "))
         if i % columns == 0:
             panel.set_ylabel(metric_of(metric).label)
-        label = row.get("label", f"{row['entry']}, {row['features']}")
         letters = int(_WIDTH / columns / _LETTER)  # a longer title would run out of the figure
-        panel.set_title(textwrap.fill(marked(label, row["entry"], axes), letters), loc="left")
+        panel.set_title(textwrap.fill(marked(line_label(row), row["entry"], axes), letters), loc="left")
     draw_chance(dict.fromkeys(panels[: len(drawn)], chance))
     for panel in panels[len(drawn) :]:
         panel.set_axis_off()

@@ -14,8 +14,8 @@ from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.schema.messages import check_known
 from dpstudy.tables.bars import BARS, bar, factors, lengths
 from dpstudy.tables.chance import draw_chance
-from dpstudy.tables.checks import check_cited, check_published
-from dpstudy.tables.keys import CITED, COUNTERPARTS, EPSILONS, GROUPS, NAMES, PUBLISHED, TEXT
+from dpstudy.tables.checks import check_cited, check_labels, check_published
+from dpstudy.tables.keys import CITED, COUNTERPARTS, EPSILONS, GROUPS, LABELS, NAMES, PUBLISHED, TEXT
 from dpstudy.tables.names import check_names, enumerated, marked
 from dpstudy.tables.published import combine, lookup
 from dpstudy.tables.remarks import cited_remark, figure_remarks
@@ -93,9 +93,9 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
             for entry in entries:
                 runs = {e: _values(values, dataset, features, entry, e, spec.get("gain_over")) for e in epsilons}
                 points = tuple((e, *mean_median_std(v)[::2], len(v)) for e, v in runs.items() if v)
-                label = kind if "groups" in spec and len(entries) == 1 else f"{entry}, {kind}"
                 if points:
-                    label = marked(label, entry, axes)
+                    alone = "groups" in spec and len(entries) == 1
+                    label = marked(kind if alone else _label(spec, features, entry, kind), entry, axes)
                     ours.append(Series(label, kind, dataset, features, entry, points))
             published += _published(combine(spec, dataset, group), kind, dataset, epsilons, metric)
     if not ours:
@@ -104,6 +104,12 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
         found = _published(combine(spec, spec["dataset"], row), row["label"], spec["dataset"], epsilons, metric)
         published += [replace(line, label=row["label"], cited=True) for line in found]
     return ours + published
+
+
+def _label(spec: dict, features: str, entry: str, kind: str) -> str:
+    labels = spec.get("labels", {})
+    whole = {} if "groups" in spec else labels  # groups have labels of features
+    return whole.get(f"{features}/{entry}", f"{labels.get(entry, entry)}, {kind}")
 
 
 def _values(
@@ -243,6 +249,7 @@ def _check(place: str, spec: dict, study: Study) -> None:
         check_known(f"{place}.gain_over", spec["gain_over"], study.config["features"], "feature set")
         if {"published", "counterparts", "cited"} & spec.keys():
             raise StudyError(f"{place}.gain_over: published values are no gains; leave one of the two out")
+    check_labels(place, spec, study)
     check_cited(place, spec, study)
     check_published(place, spec, study)
 
@@ -275,6 +282,7 @@ STYLE = FigureStyle(
         "features": NAMES,
         "groups": GROUPS | {"description": "Instead of features: with labels and published values."},
         "entries": NAMES,
+        "labels": LABELS,
         "epsilons": EPSILONS,
         "published": PUBLISHED,
         "counterparts": COUNTERPARTS,

@@ -6,7 +6,7 @@ from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.tables.checks import check_any, check_column
 from dpstudy.tables.keys import COLUMN, row_schema
-from dpstudy.tables.names import marked
+from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.numbers import usual_decimals
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
@@ -36,7 +36,7 @@ def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Shee
         block: list[tuple[str, ...]] = []
         for group in groups:
             size = next((str(score.n) for score in mine if score.group == group and score.n is not None), "")
-            label = marked(row.get("label", row["entry"]), row["entry"], axes) if not block else ""
+            label = marked(line_label(row), row["entry"], axes) if not block else ""
             shown = [values.get(((*mine[0].place[:3], epsilon), group)) for epsilon in epsilons]
             block.append((label, _NAMES.get(group, group), size, *_texts(shown, digits)))
         blocks.append(tuple(block))
@@ -98,4 +98,5 @@ STYLE = TableStyle(
     needs=("rows", "column"),
     check=_check,
     table=_table,
+    names=True,
 )
