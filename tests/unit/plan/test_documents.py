@@ -132,6 +132,15 @@ def test_the_report_shows_every_ledger_and_audit(study):
     assert documents.files_of_report(study)["ledgers"][0] == f"results/cells/{LS[0]}/ledger.json"
 
 
+def test_captions_of_figures_tell_of_the_cells_that_they_draw(study):
+    drawn = documents.cells_of_figures(study)
+    assert drawn == {"curves": SGDS[:1], "near": [], "sizes": LS[:1]}
+    assert names(documents.names_of_paper(study)) == {"ledgers": [LS[0], SGDS[0]], "splits": DIGITS}
+    assert documents.files_of_paper(study)["ledgers"][0] == f"results/cells/{LS[0]}/ledger.json"
+    bare = study | {"tables": {}}
+    assert documents.names_of_report(bare)["splits"] == DIGITS
+
+
 def test_claims_without_a_table_read_nothing(study):
     assert (
         names(documents.names_of_claims(study, "de2022")) == {} and documents.summary_of_claims(study, "de2022") == []

@@ -76,10 +76,10 @@ class Panel:
 def describe_chart(name: str, spec: dict, results: Results) -> dict:
     """A figure of accuracy against epsilon.
 
-    Bars are the intervals of `intervals.joined` where a cell has some, else one standard deviation over seeds.
+    Bars are those of `bars.bar`.
 
     Returns:
-        {"metric", "bars" (what they are), "panels" ([Panel]), "legend" ([Line], each label once)}.
+        {"metric", "panels" ([Panel]), "legend" ([Line], each label once)}.
     """
     metric, collect = spec.get("metric", "top1"), figure_style(spec).series
     series: Sequence[Series] = collect(name, spec, results.axes, results.summary) if collect else []
@@ -98,8 +98,7 @@ def describe_chart(name: str, spec: dict, results: Results) -> dict:
         lines = [drawing.line(*each) for each in zip(own, looks, aside, strict=True)]
         panels.append(Panel(dataset, scale.x_ticks, scale.y_ticks, scale.gap, scale.chance, tuple(lines)))
     legend = {line.label: line for panel in panels for line in panel.lines if line.points}
-    known = "95 % intervals over seeds and test records" if intervals else "one standard deviation over seeds"
-    return {"metric": metric_of(metric).label, "bars": known, "panels": panels, "legend": list(legend.values())}
+    return {"metric": metric_of(metric).label, "panels": panels, "legend": list(legend.values())}
 
 
 class _Scale:

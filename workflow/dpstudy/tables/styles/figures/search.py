@@ -204,4 +204,5 @@ STYLE = FigureStyle(
     documents=lambda spec, study: dict.fromkeys(("trials", "metrics"), searched(spec)),
     draw=draw_searches,
     caption=_caption,
+    scores=False,
 )

@@ -5,12 +5,14 @@ from dpstudy.evaluation.judge import FEWEST, LABEL
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.tables.checks import check_any, check_column
+from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import COLUMN, row_schema
 from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.numbers import usual_decimals
+from dpstudy.tables.remarks import spec_remarks
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells
+from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells, scored_documents
 from dpstudy.tables.subgroups import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
 
 _NAMES = {WHOLE: "all", GAP: "best less worst"}
@@ -52,6 +54,7 @@ def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Shee
     )
     if any(score.mean is None for score in scores):
         notes += ("–: too few of the group's records bear a label, or too few do not.",)
+    notes += (*facts_of((cell_name(*score.place) for score in scores), results), *spec_remarks(spec, axes))
     return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)
 
 
@@ -97,6 +100,7 @@ STYLE = TableStyle(
     keys={"rows": row_schema("features", "entry", "label"), "column": COLUMN},
     needs=("rows", "column"),
     check=_check,
+    documents=lambda spec, study: scored_documents(crossed_cells(spec, study), study),
     table=_table,
     names=True,
 )
