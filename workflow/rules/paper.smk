@@ -21,7 +21,7 @@ rule write_paper:
     conda:
         ENVIRONMENT
     resources:
-        mem_mb=peak(resources.table),
+        mem_mb=peak(resources.by_size(200, 8)),
         runtime=grown(10),
     params:
         library=library_hash(documents.paper_code(STUDY)),

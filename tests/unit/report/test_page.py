@@ -123,8 +123,8 @@ def test_below_a_figure_stand_its_bars_once_and_the_facts_of_its_cells(study):
     assert caption == (
         "Accuracy on MNIST: top-1 accuracy (%) against the target ε; mean over seeds, bars are 95 % intervals over "
         "seeds and test records (of a single seed: over these alone), where there is none one standard deviation over "
-        "seeds. mnist: n = 60,000 records to learn from; ε at δ = 1e-5 is about adding or removing one record (accountant: "
-        "pld); 3 seeds."
+        "seeds. mnist: n = 60,000 records to learn from; ε at δ = 1e-5 is about adding or removing one record "
+        "(accountant: pld); 3 seeds."
     )
 
 

@@ -127,7 +127,7 @@ def draw(
         panel.grid(axis="y", color="0.9", linewidth=0.5)
         panel.set_axisbelow(True)
         panel.set_xlabel(X_LABELS[x])
-        if i % columns == 0:
+        if i % columns == 0 or not spec.get("share_y", False):
             panel.set_ylabel(metric_of(metric).label)
         panel.set_title(title, loc="left")
     draw_chance(dict(zip(panels, chances, strict=False)))

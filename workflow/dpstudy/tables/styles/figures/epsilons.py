@@ -154,11 +154,11 @@ def draw(
     figure = Figure(figsize=(_WIDTH, _HEIGHT if rows == 1 else _PANEL_HEIGHT * rows), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).flatten()
     styles = line_styles(series, axes)
-    for i, (panel, dataset) in enumerate(zip(panels, datasets, strict=False)):
+    for panel, dataset in zip(panels, datasets, strict=False):
         _draw_panel(panel, [line for line in series if line.dataset == dataset], styles, intervals, columns)
         if len(datasets) > 1:  # narrow: the labels of 0.05 and 0.1 would touch
             panel.tick_params(axis="x", labelsize=6.5, labelrotation=60)
-        _finish(panel, measure if i % columns == 0 else None, dataset if len(datasets) > 1 else title)
+        _finish(panel, measure, dataset if len(datasets) > 1 else title)
     draw_chance({panel: chances.get(dataset) for panel, dataset in zip(panels, datasets, strict=False)})
     for panel in panels[len(datasets) :]:
         panel.set_axis_off()
@@ -229,13 +229,12 @@ def _mark_epsilons(panel: Axes, positions: dict[str, float], marked: set[str]) -
             )
 
 
-def _finish(panel: Axes, measure: str | None, title: str) -> None:
+def _finish(panel: Axes, measure: str, title: str) -> None:
     panel.margins(x=0.04)
     panel.grid(axis="y", color="0.9", linewidth=0.5)
     panel.set_axisbelow(True)
     panel.set_xlabel("privacy budget ε")
-    if measure:
-        panel.set_ylabel(measure)
+    panel.set_ylabel(measure)
     if title:
         panel.set_title(title, loc="left")
 

@@ -155,7 +155,7 @@ def draw(spec: dict, views: list[View], names: Mapping[str, Sequence[str]], chan
         panel.grid(axis="y", color="0.9", linewidth=0.5)
         panel.set_axisbelow(True)
         panel.set_title(options.get("title", options["by"].replace("_", " ")), loc="left")
-        if number % columns == 0:
+        if number % columns == 0 or not spec.get("share_y", False):
             panel.set_ylabel(f"{metric_of(spec.get('metric', 'top1')).label}\non the validation split")
     draw_chance(dict.fromkeys(axes[: len(panels)], chance))
     for panel in axes[len(panels) :]:
