@@ -30,6 +30,11 @@ def test_the_first_table_with_a_label_names_an_entry_and_only_labels_of_methods_
 def test_a_label_that_two_have_tells_neither():
     again = {"other": {"rows": [ROW | {"features": "scatternet", "label": "Least squares"}]}}
     assert "pixels/ls" not in labels_of(TABLES | again) and "scatternet/ls" not in labels_of(TABLES | again)
+    both = {
+        "one": {"rows": [ROW | {"label": "LS"}]},
+        "two": TABLES["grouped"] | {"rows": [{"entry": "ls", "label": "LS"}]},
+    }
+    assert labels_of(both) == {"pixels/ls": "LS", "ls": "LS"}, "the same entry by itself and on a feature set"
 
 
 def filled(figure):

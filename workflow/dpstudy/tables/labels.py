@@ -8,7 +8,7 @@ from dpstudy.tables.styles import USUAL, table_style
 
 def labels_of(tables: Mapping[str, Mapping]) -> dict[str, str]:
     """ "FEATURES/ENTRY" -> its label, and of tables whose rows stand in every group of features "ENTRY" -> its label:
-    that of the first table which has one. A label that two of these have tells them apart by nothing, and is left out.
+    that of the first table which has one. A label that two of a kind have tells them apart by nothing, and is left out.
 
     Args:
         tables: the config's.
@@ -19,8 +19,8 @@ def labels_of(tables: Mapping[str, Mapping]) -> dict[str, str]:
         for row in (row for row in spec.get("rows", []) if {"label", *kind} <= row.keys()):
             key = "/".join(row[part] for part in kind)
             found.setdefault(key, row["label"] if "epochs" not in row else f"{row['label']}, epochs: {row['epochs']}")
-    counts = Counter(found.values())
-    return {key: label for key, label in found.items() if counts[label] == 1}
+    counts = Counter(("/" in key, label) for key, label in found.items())
+    return {key: label for key, label in found.items() if counts["/" in key, label] == 1}
 
 
 def fill_labels(config: dict) -> None:
