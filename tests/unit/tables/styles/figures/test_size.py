@@ -71,6 +71,12 @@ def test_bars_are_intervals_where_cells_have_some(files, tmp_path):
     assert [float(end) for end in last] == pytest.approx([63 - math.hypot(2, spread), 63 + math.hypot(3, spread)])
 
 
+def test_what_is_claimed_and_not_proved_is_marked(files, tmp_path, monkeypatch):
+    monkeypatch.setitem(AXES, "claimed", ["cnn"])
+    _, rows = build(files, tmp_path)
+    assert {row["line"] for row in rows} == {"ScatterNet + linear", "cnn, pixels (ε claimed)"}
+
+
 def test_a_second_build_gives_the_same_bytes(files, tmp_path):
     assert build(files, tmp_path, "a")[0] == build(files, tmp_path, "b")[0]
 

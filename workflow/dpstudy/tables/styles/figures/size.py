@@ -19,7 +19,7 @@ from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_cell
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.keys import LINE, NAMES, mapping, several
-from dpstudy.tables.names import line_label
+from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.palette import colours, dashes, marker
 from dpstudy.tables.remarks import measured
 from dpstudy.tables.selecting import cell_path
@@ -62,13 +62,26 @@ def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
     values = values_by_cell(results.summary, metric)
     points = [_points(f"figure {name}", spec, line, metric, values, results) for line in spec["lines"]]
     rows = (
-        (line_label(line), point.dataset, line["features"], line["entry"], line["epsilon"], point.n, point.delta)
+        (
+            _label(line, results.axes),
+            point.dataset,
+            line["features"],
+            line["entry"],
+            line["epsilon"],
+            point.n,
+            point.delta,
+        )
         + (point.certified, metric, point.mean, point.std, point.seeds, *(point.interval or (None, None)))
         for line, found in zip(spec["lines"], points, strict=True)
         for point in found
     )
     cells = (cell_path(line | {"dataset": dataset}) for line in spec["lines"] for dataset in spec["datasets"])
     return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes, chance_level(metric, cells, results)))
+
+
+def _label(line: dict, axes: Mapping[str, Sequence[str]]) -> str:
+    label = line_label(line)
+    return label if line["epsilon"] == "inf" else marked(label, line["entry"], axes)
 
 
 def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, results: Results) -> list[Point]:
@@ -108,7 +121,7 @@ def draw(
         keywords |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
         n, mean = [factor * point.n for point in found], [point.mean for point in found]
         spread = lengths(bar(point.mean, point.std, point.interval) for point in found)
-        panel.errorbar(n, mean, spread, label=line_label(line), capsize=2, elinewidth=0.7, **keywords)
+        panel.errorbar(n, mean, spread, label=_label(line, axes), capsize=2, elinewidth=0.7, **keywords)
     draw_chance({panel: chance})
     panel.set_xscale("log")
     panel.set_xticks(sizes, [_size(n) for n in sizes])
