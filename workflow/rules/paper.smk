@@ -8,6 +8,8 @@ localrules:
 
 rule write_paper:
     input:
+        unpack(ask(documents.files_of_paper)),
+        summary=paths.SUMMARY,
         template=code.paper_template(),
         code=documents.paper_code(STUDY),
     output:
@@ -19,11 +21,13 @@ rule write_paper:
     conda:
         ENVIRONMENT
     resources:
-        mem_mb=peak(200),
+        mem_mb=peak(resources.by_size(200, 8)),
         runtime=grown(10),
     params:
         library=library_hash(documents.paper_code(STUDY)),
         paper=ask(targets.paper),
+        cells=ask(documents.cells_of_figures),
+        documents=ask(documents.names_of_paper),
     script:
         "../scripts/write_paper.py"
 

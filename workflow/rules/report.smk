@@ -54,6 +54,7 @@ rule build_report:
     params:
         library=library_hash(documents.report_code(STUDY)),
         report=ask(targets.report),
+        cells=ask(documents.cells_of_figures),
         documents=ask(documents.names_of_report),
     script:
         "../scripts/build_report.py"

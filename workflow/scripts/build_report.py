@@ -36,6 +36,7 @@ if __name__ == "__main__":
                 told["public_tests"],
                 {name: one for path in files.certificates for name, one in read_json(path)["cells"].items()},
             ),
+            cells=snakemake.params.cells,
             question=told["question"],
             claims=[read_json(path) for path in files.claims],
         )

@@ -3,16 +3,18 @@
 from this_workflow import job
 
 from dpstudy.tables.paper import write_paper
+from dpstudy.tables.results import Results
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        paper = snakemake.params.paper
+        paper, params = snakemake.params.paper, snakemake.params
+        results = Results.open(paper["axes"], snakemake.input.summary, params.documents, snakemake.input)
         write_paper(
             paper["study"],
             paper["question"],
-            paper["axes"],
+            results,
             paper["tables"],
             paper["figures"],
+            params.cells,
             snakemake.output[0],
-            private_tests=paper["private_tests"],
         )

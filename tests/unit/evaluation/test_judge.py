@@ -145,6 +145,36 @@ def test_groups_are_compared_on_the_labels_that_all_of_them_have():
     assert found["sex=F"]["auc"] == pytest.approx(np.mean(areas))
 
 
+def test_the_whole_split_is_told_on_the_labels_that_its_groups_are_compared_on():
+    """Where all labels are, the metrics of the split say it already."""
+    scores, labels, columns = rows(400, several=True)
+    scores[:, 1] = np.random.default_rng(5).standard_normal(400)
+    options = OPTIONS | {"metrics": ["auc"], "intervals": 50}
+    assert "sex=" not in judge(scores, labels, CLASSES, options, columns)["groups"]
+    labels[columns["sex"] == "F", 1] = 0
+    found = judge(scores, labels, CLASSES, options, columns)["groups"]["sex="]
+    areas = [roc_auc_score(labels[:, place], scores[:, place]) for place in (0, 2)]
+    assert found["n"] == 400 and found["auc"] == pytest.approx(np.mean(areas))
+    assert found["auc_low"] < found["auc"] < found["auc_high"]
+    assert evaluate(scores, labels, ["auc"], CLASSES)["auc"] < found["auc"] - 0.05, "the label that women lack"
+
+
+def test_a_mean_over_classes_is_over_those_that_all_groups_have():
+    """A class that is hard and that one group lacks would make the other look worse served."""
+    scores, labels, columns = rows(400)
+    labels[columns["sex"] == "F"] %= 2
+    scores = scores - 9 * (labels == 2)[:, None] * np.eye(3)[2]  # the third class is always mistaken
+    options = OPTIONS | {"metrics": ["top1", "balanced_accuracy"]}
+    found = judge(scores, labels, CLASSES, options, columns)["groups"]
+    right = scores.argmax(1) == labels
+    for name, mask in (("sex=F", columns["sex"] == "F"), ("sex=M", columns["sex"] == "M"), ("sex=", labels >= 0)):
+        shares = [100 * right[mask & (labels == label)].mean() for label in (0, 1)]
+        assert found[name]["balanced_accuracy"] == pytest.approx(np.mean(shares))
+    assert "top1" not in found["sex="], "which is of no labels: that of the split"
+    whole = evaluate(scores, labels, ["balanced_accuracy"], CLASSES)["balanced_accuracy"]
+    assert found["sex="]["balanced_accuracy"] > whole + 10
+
+
 def test_the_size_of_a_group_is_told_by_persons_where_they_are_known():
     scores, labels, columns = rows()
     one = np.where(columns["sex"] == "F", "p0", [f"p{row}" for row in range(120)])

@@ -77,7 +77,7 @@ def files(study, found):
         ("tables", "claims", {"ledgers": LS + SGDS, "metrics": LS + SGDS, "curves": SGDS, "audits": LS[:1]}),
         ("figures", "curves", {"metrics": SGDS[:1], "curves": SGDS[:1]}),
         ("figures", "near", {"features": ["digits/pixels"]}),
-        ("figures", "sizes", {"ledgers": LS[:1]}),
+        ("figures", "sizes", {"ledgers": LS[:1], "metrics": LS[:1]}),
     ],
 )
 def test_a_table_or_figure_reads_what_its_style_says_and_the_study_makes(study, kind, name, expected):
@@ -130,6 +130,15 @@ def test_the_report_shows_every_ledger_and_audit(study):
     found = documents.names_of_report(study)
     assert found["ledgers"] == found["metrics"] and len(found["ledgers"]) == 6 and found["audits"] == LS[:1]
     assert documents.files_of_report(study)["ledgers"][0] == f"results/cells/{LS[0]}/ledger.json"
+
+
+def test_captions_of_figures_tell_of_the_cells_that_they_draw(study):
+    drawn = documents.cells_of_figures(study)
+    assert drawn == {"curves": SGDS[:1], "near": [], "sizes": LS[:1]}
+    assert names(documents.names_of_paper(study)) == {"ledgers": [LS[0], SGDS[0]], "splits": DIGITS}
+    assert documents.files_of_paper(study)["ledgers"][0] == f"results/cells/{LS[0]}/ledger.json"
+    bare = study | {"tables": {}}
+    assert documents.names_of_report(bare)["splits"] == DIGITS
 
 
 def test_claims_without_a_table_read_nothing(study):

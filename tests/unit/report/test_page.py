@@ -117,6 +117,17 @@ def test_a_figure_of_another_style_is_its_picture(study):
     assert base64.b64decode(image["src"].partition(",")[2]) == b"picture" and image["alt"].startswith("Training: top-1")
 
 
+def test_below_a_figure_stand_its_bars_once_and_the_facts_of_its_cells(study):
+    text = build(study, cells={"accuracy": list(study.metrics)})
+    (caption,) = re.findall("<figcaption>(.*)</figcaption>", text)
+    assert caption == (
+        "Accuracy on MNIST: top-1 accuracy (%) against the target ε; mean over seeds, bars are 95 % intervals over "
+        "seeds and test records (of a single seed: over these alone), where there is none one standard deviation over "
+        "seeds. mnist: n = 60,000 records to learn from; ε at δ = 1e-5 is about adding or removing one record "
+        "(accountant: pld); 3 seeds."
+    )
+
+
 def test_what_a_user_writes_is_escaped(study):
     text = build(study)
     assert "&lt;b&gt;bold&lt;/b&gt; &amp; everything" in text and "<b>" not in text

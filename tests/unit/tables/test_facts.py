@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
-from dpstudy.core.files import write_json
+import pytest
+
+from dpstudy.core.files import read_json, write_json
 from dpstudy.tables.accuracies import notes
-from dpstudy.tables.facts import facts
+from dpstudy.tables.facts import facts, facts_of
 from dpstudy.tables.layout import lay_out
 from dpstudy.tables.markup import escape
+from dpstudy.tables.styles import table_style
 from dpstudy.tables.styles.tables.best import STYLE as BEST
 from dpstudy.tables.styles.tables.grouped import notes as grouped_notes
 
@@ -43,3 +46,47 @@ def test_persons_other_adjacencies_and_several_numbers_are_named(study, tmp_path
     )
     alone = facts([("mnist", cells[2], 1)], replace(study.results, splits={}), [])
     assert alone == ("mnist: n = 90 persons to learn from; no ε is claimed; 1 seed.",)
+
+
+def test_cells_by_name_have_the_seeds_of_the_summary_and_those_that_are_not_there_say_nothing(study):
+    cells = ["mnist/pixels/ls/eps=1.2", "mnist/pixels/ls/eps=0.5", "mnist/pixels/dp-sgd/eps=inf"]
+    assert facts_of(cells, study.results) == (f"{FACTS}3 seeds.",)
+    assert facts_of(cells[1:2], study.results) == ()
+
+
+ROWS = [{"features": "pixels", "entry": "dp-sgd", "epsilon": "2"}]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"style": "disparity", "column": "sex", "rows": ROWS},
+        {"style": "side_by_side", "dataset": "mnist", "columns": [{"features": "pixels"}], "rows": ROWS},
+        {
+            "style": "ceiling",
+            "paper": "mehta2023",
+            "controls": [{"features": "pixels", "entry": "dp-sgd", "independent": "ls"}],
+        },
+    ],
+)
+def test_tables_of_text_tell_them_of_their_scores_too(study, spec):
+    for path in study.metrics.values():
+        content = read_json(path)
+        for row in content["seeds"]:
+            row["groups"] = {"sex=F": {"n": 60, "top1": 50.0}}
+        write_json(path, content)
+    *_, last = table_style(spec).table("t", spec, study.results).sheets
+    assert f"{FACTS}3 seeds." in last.notes
+
+
+def test_a_table_by_group_tells_what_nobody_paid_for(study):
+    study.axes = study.axes | {"searched": ["dp-sgd", "ls"], "private_tests": ["mnist"]}
+    for path in study.metrics.values():
+        content = read_json(path)
+        for row in content["seeds"]:
+            row["groups"] = {"sex=F": {"n": 60, "top1": 50.0}}
+        write_json(path, content)
+    spec = {"style": "disparity", "column": "sex", "rows": ROWS}
+    notes = table_style(spec).table("t", spec, study.results).sheets[0].notes
+    assert "The hyper-parameters of dp-sgd were searched on validation records" in notes[-2]
+    assert notes[-1] == "Scores on mnist are statistics of private test records, which no ledger accounts for."

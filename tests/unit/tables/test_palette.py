@@ -43,7 +43,7 @@ def test_an_entry_has_one_colour_in_every_style_of_figure(study):
     assert found["a"][1] != found["c"][1], "lines of one entry differ in dashes"
 
     spec = {"lines": [{"features": "scatternet", "entry": entry, "epsilon": "1"} for entry in ("dp-sgd", "ls")]}
-    points = [[sizes.Point("mnist", n, 1e-5, 1.0, 90.0, 1.0, 2) for n in (100, 200)]] * 2
+    points = [[sizes.Point("mnist", n, 1e-5, 1.0, 90.0, 1.0, 2, None) for n in (100, 200)]] * 2
     found = looks(sizes.draw(spec, points, AXES))
     assert [look[0] for look in found.values()] == [COLOURS[1], COLOURS[0]]
     assert {look[2] for look in found.values()} == {"s"}, "the marker is that of the features"

@@ -10,6 +10,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.tables import pdflatex
 from dpstudy.tables.build import build_table
 from dpstudy.tables.paper import write_paper
+from dpstudy.tables.results import Results
 
 LATEX = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 AXES = {"datasets": ["mnist"], "features": ["pixels"], "entries": ["ls"], "epsilons": ["1"]}
@@ -24,7 +25,18 @@ FIGURES = {
 def write(folder, tables=(), figures=None, **more):
     path = folder / "tables" / "all.tex"
     path.parent.mkdir(exist_ok=True)
-    write_paper("tiny_study", more.pop("question", QUESTION), AXES, tables, figures or {}, path, **more)
+    axes = AXES | {"private_tests": more.pop("private_tests", [])}
+    results = more.pop("results", Results(axes, []))
+    write_paper(
+        "tiny_study",
+        more.pop("question", QUESTION),
+        results,
+        tables,
+        figures or {},
+        more.pop("cells", {}),
+        path,
+        **more,
+    )
     return path.read_text()
 
 
@@ -45,6 +57,15 @@ def test_tables_and_figures_stand_in_the_order_of_the_config(tmp_path):
     assert [text.index(place) for place in places] == sorted(text.index(place) for place in places)
     assert r"\caption{Top-1 accuracy (\%) against" in text, "a caption without title begins as a sentence does"
     assert text == write(tmp_path, ["z", "a_1"], FIGURES)
+
+
+def test_below_a_figure_stand_the_facts_of_what_it_draws(study):
+    cells = {"accuracy": ["mnist/pixels/ls/eps=1.2", "mnist/pixels/ls/eps=inf"], "search": ["mnist/pixels/ls/eps=2"]}
+    figures = {"accuracy": {}, "search": {"style": "search"}, "other": {}}
+    text = write(study.folder, figures=figures, cells=cells, results=study.results)
+    told = r"mnist: n = 60,000 records to learn from; $\varepsilon$ at $\delta$ = 1e-5 is about adding or removing one"
+    assert text.count(told) == 1, "a search has no scores on the test split, and the last draws nothing"
+    assert text.index(told) < text.index("(accountant: pld); 3 seeds.}") < text.index("fig:accuracy")
 
 
 def test_what_is_not_for_publication_is_left_out_or_said(tmp_path):

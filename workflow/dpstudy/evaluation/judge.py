@@ -15,7 +15,7 @@ from dpstudy.evaluation.metric import Metric, against_rest
 from dpstudy.evaluation.metrics import metric_of, ordered
 
 LABEL = "label"  # the column that single labels stand under
-FEWEST = 3  # persons that bear a label, and as many that do not, for its area to count in a group
+FEWEST = 3  # persons that bear a label, and for an area as many that do not, for it to count in a group
 
 
 def judge(
@@ -40,7 +40,9 @@ def judge(
         name (such as "sex=F", or "label=Effusion") -> {"n", metric, {metric}_low, {metric}_high}; n counts the group's
         records, of a label those that bear it. The groups of a column are compared on the same labels: an area is the
         mean over those that `FEWEST` persons of each group bear and as many do not (of each group that has such
-        labels). A metric that is not defined on a group is left out of it.
+        labels), a mean over classes that over those which `FEWEST` persons of each have. Where that leaves out labels
+        of the split, the group without a name ("sex=") has the metric of the whole split on the same labels. A metric
+        that is not defined on a group is left out of it.
     """
     scores, labels = np.asarray(scores, np.float64), np.asarray(labels)
     count = options.get("intervals", 0)
@@ -55,11 +57,17 @@ def judge(
     sizes = options["smallest_group"], options["small_groups"]
     for column, values in (columns or {}).items():
         masks = members({column: values}, *sizes, subjects)
-        shared = _shared_labels(list(masks.values()), split)
-        for name, mask in masks.items():
-            groups[name] = {"n": int(mask.sum())}
-            for metric, kind in named.items():
+        whole: dict[str, float] = {}
+        for metric, kind in named.items():
+            bearers = _bearers(kind, split)
+            shared = _shared_labels(kind, bearers, list(masks.values()), split) if bearers else None
+            for name, mask in masks.items():
+                groups.setdefault(name, {"n": int(mask.sum())})
                 groups[name] |= split.of(mask).entry(metric, kind, shared)
+            if shared and len(shared) < len(bearers):
+                whole |= split.entry(metric, kind, shared)
+        if whole:
+            groups[f"{column}="] = {"n": len(labels)} | whole
     if options.get("per_label"):
         groups |= _labels(split, named, options["smallest_group"])
     return found | ({"groups": groups} if groups else {})
@@ -114,14 +122,24 @@ def _labels(split: _Split, metrics: Mapping[str, Metric], smallest: int) -> dict
     return found
 
 
-def _shared_labels(masks: list[np.ndarray], split: _Split) -> set[int]:
-    """The labels that groups can be compared on, as places in `against_rest`."""
-    bearers = [member for _, member in against_rest(split.scores, split.labels, split.classes)]
+def _bearers(metric: Metric, split: _Split) -> dict[int, np.ndarray]:
+    """The labels that a metric is the mean over (as of `Metric.weighted`): who bears each; empty for another metric."""
+    if metric.area is not None:
+        pairs = against_rest(split.scores, split.labels, split.classes)
+        return {place: member for place, (_, member) in enumerate(pairs) if member.any() and not member.all()}
+    return {int(label): split.labels == label for label in np.unique(split.labels)} if metric.by_class else {}
+
+
+def _shared_labels(
+    metric: Metric, bearers: Mapping[int, np.ndarray], masks: list[np.ndarray], split: _Split
+) -> set[int]:
+    """Those of a metric's labels that groups can be compared on."""
 
     def told(member: np.ndarray, mask: np.ndarray) -> bool:
-        return min(split.size(member & mask), split.size(~member & mask)) >= FEWEST
+        others = split.size(~member & mask) if metric.area is not None else FEWEST
+        return min(split.size(member & mask), others) >= FEWEST
 
-    enough = [{place for place, member in enumerate(bearers) if told(member, mask)} for mask in masks]
+    enough = [{place for place, member in bearers.items() if told(member, mask)} for mask in masks]
     return set.intersection(*(own for own in enough if own)) if any(enough) else set()
 
 

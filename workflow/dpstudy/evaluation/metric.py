@@ -37,6 +37,7 @@ class Metric:
         independent: (value, persons that bear a label, persons that do not) -> how many independent records of a share
             would leave as much open as an `area` of these does; None: what samples tell.
         more_than: so many classes leave nothing to measure.
+        chance: number of classes -> what guessing evenly at random has on average; None: nobody knows.
         ceiling: whether the noise of a cell sets it a ceiling (`dpstudy.tables.ceiling`).
         on_training: whether it is of the training records, measured where these are (`on_training.py`).
         hub: its name on the Hugging Face Hub, for model cards; "" for none.
@@ -53,6 +54,7 @@ class Metric:
     by_class: bool = False
     independent: Callable[[float, int, int], float] | None = None
     more_than: int = 0
+    chance: Callable[[int], float] | None = None
     ceiling: bool = False
     on_training: bool = False
     hub: str = ""
@@ -79,7 +81,8 @@ class Metric:
         Args:
             scores: (n, m) a score per record and class; the larger, the likelier.
             labels: (n,) class indices, or (n, m) zeros and ones.
-            counted: of an area, the labels (places in `against_rest`) that the mean is over; None: all.
+            counted: the labels (of an area, places in `against_rest`; by class, numbers of classes) that a mean is
+                over; None: all.
         """
         import numpy as np
 
@@ -108,6 +111,8 @@ class Metric:
         elif self.by_class:
             for label in np.unique(labels):
                 within = labels == label
+                if counted is not None and int(label) not in counted:
+                    continue
                 yield self._of_records(scores[within], labels[within], weights[:, within]), None, within
         else:
             yield self._of_records(scores, labels, weights), None, None

@@ -100,10 +100,37 @@ def files_of_figure(study: dict, figure: str) -> Files:
     return files_of(study, names_of_figure(study, figure))
 
 
+def cells_of_figures(study: dict) -> dict[str, list[str]]:
+    """Figure -> the cells that it draws something of, in the study's order."""
+    laid_out, found = _study(study), {}
+    for name, spec in study["figures"].items():
+        drawn = set(style_of("figures", spec).cells(spec, laid_out))
+        found[name] = [cell for cell in laid_out.cells if cell in drawn]
+    return found
+
+
+def names_of_paper(study: dict) -> Names:
+    """Whose documents captions of figures tell something of: the ledgers and test splits of what they draw."""
+    drawn = {cell for cells in cells_of_figures(study).values() for cell in cells}
+    datasets = {_study(study).cells[cell].dataset for cell in drawn}
+    asked = {"ledgers": drawn, "splits": datasets}
+    return {document: _ordered(study, document, asked.get(document, set())) for document in KINDS}
+
+
+def files_of_paper(study: dict) -> Files:
+    """Their files."""
+    return files_of(study, names_of_paper(study))
+
+
 def names_of_report(study: dict) -> Names:
-    """Whose documents the report shows: those of all tables, and ledgers, metrics and audits of all cells."""
+    """Whose documents the report shows: those of all tables, test splits of figures, and ledgers, metrics and audits of
+    all cells."""
     cells = list(_study(study).cells)
-    return names_of(study, "tables", study["tables"]) | {
+    found = names_of(study, "tables", study["tables"])
+    drawn = names_of_paper(study)["splits"]
+    splits = {dataset for dataset, _ in (*found["splits"], *drawn)}
+    return found | {
+        "splits": _ordered(study, "splits", splits),
         "ledgers": cells,
         "metrics": cells,
         "audits": list(audits(study)),

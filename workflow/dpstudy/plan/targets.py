@@ -249,5 +249,4 @@ def paper(study: dict) -> dict:
         "axes": axes(study),
         "tables": list(study["tables"]),
         "figures": study["figures"],
-        "private_tests": private_tests(study),
     }

@@ -1,5 +1,6 @@
 """Accuracy against epsilon as drawings that the page can show the numbers of, point by point."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,11 +8,13 @@ from dataclasses import dataclass
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.report.tables import privacy_of
+from dpstudy.tables.bars import asides, bar
+from dpstudy.tables.chance import in_view
 from dpstudy.tables.layout import cell_at
 from dpstudy.tables.numbers import decimals, interval_text
 from dpstudy.tables.palette import COLOURS
 from dpstudy.tables.results import Results
-from dpstudy.tables.series import Series, beside, intervals_of, line_styles, marked_epsilons
+from dpstudy.tables.series import Series, beside, chances_of, intervals_of, line_styles, marked_epsilons
 from dpstudy.tables.styles import figure_style
 
 WIDTH, HEIGHT = 560, 330
@@ -59,46 +62,49 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One data set: ticks as (position, text), where the axis breaks before ∞ (or None), and lines."""
+    """One data set: ticks as (position, text), where the axis breaks before ∞ and where chance lies (or None), and
+    lines."""
 
     title: str
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
     gap: float | None
+    chance: float | None
     lines: tuple[Line, ...]
 
 
 def describe_chart(name: str, spec: dict, results: Results) -> dict:
     """A figure of accuracy against epsilon.
 
-    Bars are the intervals of `intervals.joined` where a cell has some, else one standard deviation over seeds.
+    Bars are those of `bars.bar`.
 
     Returns:
-        {"metric", "bars" (what they are), "panels" ([Panel]), "legend" ([Line], each label once)}.
+        {"metric", "panels" ([Panel]), "legend" ([Line], each label once)}.
     """
     metric, collect = spec.get("metric", "top1"), figure_style(spec).series
     series: Sequence[Series] = collect(name, spec, results.axes, results.summary) if collect else []
     values = values_by_cell(results.summary, metric)
     styles = line_styles(series, results.axes)
-    intervals = intervals_of(series, results, metric) if "gain_over" not in spec else {}
+    gains = "gain_over" in spec
+    intervals = {} if gains else intervals_of(series, results, metric)
+    chances = {} if gains else chances_of(series, results, metric)
     panels = []
     for dataset in dict.fromkeys(line.dataset for line in series):
         own = [line for line in series if line.dataset == dataset]
-        scale = _Scale(own, intervals)
+        scale = _Scale(own, intervals, chances.get(dataset))
         drawing = _Drawing(scale, intervals, values, results, metric)
-        aside = [(place - (len(own) - 1) / 2) * min(_ASIDE, 3 * _ASIDE / len(own)) for place in range(len(own))]
+        aside = asides(len(own), _ASIDE, scale.narrowest)
         looks = [_looks(line, styles) for line in own]
         lines = [drawing.line(*each) for each in zip(own, looks, aside, strict=True)]
-        panels.append(Panel(dataset, scale.x_ticks, scale.y_ticks, scale.gap, tuple(lines)))
+        panels.append(Panel(dataset, scale.x_ticks, scale.y_ticks, scale.gap, scale.chance, tuple(lines)))
     legend = {line.label: line for panel in panels for line in panel.lines if line.points}
-    known = "95 % intervals over seeds and test records" if intervals else "one standard deviation over seeds"
-    return {"metric": metric_of(metric).label, "bars": known, "panels": panels, "legend": list(legend.values())}
+    return {"metric": metric_of(metric).label, "panels": panels, "legend": list(legend.values())}
 
 
 class _Scale:
     """Where epsilons and values stand in a panel."""
 
-    def __init__(self, series: Sequence[Series], intervals: Mapping):
+    def __init__(self, series: Sequence[Series], intervals: Mapping, chance: float | None):
         epsilons = sorted({point[0] for line in series for point in line.points}, key=float)
         finite = [float(epsilon) for epsilon in epsilons if epsilon != "inf"]
         first, last = (min(finite), max(finite)) if finite else (1.0, 1.0)
@@ -115,14 +121,19 @@ class _Scale:
             self._x["inf"] = end - inset if finite else (_LEFT + end) / 2
         self.gap = right + 4 if "inf" in epsilons and finite else None
         marked = marked_epsilons(series)
+        places = sorted(x for e, x in self._x.items() if e in marked)
+        self.narrowest = min((second - first for first, second in itertools.pairwise(places)), default=float(WIDTH))
         self.x_ticks = tuple((x, "∞" if e == "inf" else e) for e, x in self._x.items() if e in marked)
         ends = [value for line in series for value in _extent(line, intervals)]
         low, high = min(ends), max(ends)
+        seen = chance if chance is not None and in_view(chance, low, high) else None
+        low, high = (low, high) if seen is None else (min(low, seen), max(high, seen))
         step = _step(high - low or 1.0)
         self._low, self._high = step * math.floor(low / step), step * math.ceil(high / step)
         if self._low == self._high:
             self._high += step
         count = round((self._high - self._low) / step)
+        self.chance = None if seen is None else self.y(seen)
         ticks = [self._low + step * number for number in range(count + 1)]
         self.y_ticks = tuple((self.y(tick), f"{tick:.10g}".replace("-", "−")) for tick in ticks)
 
@@ -177,7 +188,8 @@ class _Drawing:
     def _point(self, line: Series, epsilon: str, mean: float, std: float | None, seeds: int, aside: float) -> Point:
         key = (line.dataset, line.features, line.entry, epsilon)
         ends = self.intervals.get(cell_name(*key))
-        bar = ends or ((mean - std, mean + std) if std else None)
+        around = bar(mean, std, ends)
+        drawn = around and (self.scale.y(mean - around[0]), self.scale.y(mean + around[1]))
         digits = decimals(std, self.metric)
         shown = f"{mean:.{digits}f}" + (f" ± {std:.{digits}f}" if std and seeds != 1 else "")
         privacy = ""
@@ -188,4 +200,4 @@ class _Drawing:
         told += [f"95 %: {numbers[2]}"] if ends else []
         told += [privacy] if privacy and epsilon != "inf" else []
         where = self.scale.x(epsilon) + aside, self.scale.y(mean)
-        return Point(*where, bar and tuple(self.scale.y(end) for end in bar), "\n".join(told), numbers)
+        return Point(*where, drawn, "\n".join(told), numbers)

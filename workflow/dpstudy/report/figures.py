@@ -2,17 +2,19 @@
 
 import base64
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.report.charts import describe_chart
-from dpstudy.tables.remarks import figure_remarks
+from dpstudy.tables.captions import figure_caption
 from dpstudy.tables.results import Results
 from dpstudy.tables.styles import figure_style
 
 
-def describe_figure(name: str, spec: dict, results: Results, paths: Mapping[str, str | os.PathLike]) -> dict:
+def describe_figure(
+    name: str, spec: dict, results: Results, paths: Mapping[str, str | os.PathLike], cells: Iterable[str] = ()
+) -> dict:
     """A figure of the config.
 
     Args:
@@ -20,6 +22,7 @@ def describe_figure(name: str, spec: dict, results: Results, paths: Mapping[str,
         spec: its value there.
         results: of the study.
         paths: figure name -> path of its PNG.
+        cells: those that it draws something of.
 
     Returns:
         {"name", "caption", "alt", "chart", "png"}: the picture as base64, or of accuracy against epsilon the chart;
@@ -28,17 +31,14 @@ def describe_figure(name: str, spec: dict, results: Results, paths: Mapping[str,
     Raises:
         StudyError: its PNG is missing.
     """
-    axes, title, style = results.axes, spec.get("title") or name, figure_style(spec)
-    if style.series is not None:
-        chart = describe_chart(name, spec, results)
-        caption = f"{title}: {chart['metric']} against the target ε; mean over seeds, bars are {chart['bars']}."
-        caption += figure_remarks(spec, axes)
-        alt = f"{title}: {style.caption(spec, axes, 'the numbers stand below')[1]}"
-        return {"name": name, "caption": caption, "alt": alt, "chart": chart, "png": None}
+    drawn, title = figure_style(spec).series is not None, spec.get("title") or name
+    numbers = "the numbers stand below" if drawn else f"the numbers stand in results/figures/{name}.csv"
+    caption, alt = (f"{title}: {text}" for text in figure_caption(spec, cells, results, numbers))
+    told = {"name": name, "caption": caption, "alt": alt}
+    if drawn:
+        return told | {"chart": describe_chart(name, spec, results), "png": None}
     try:
         content = Path(paths[name]).read_bytes()
     except (KeyError, FileNotFoundError):
         raise StudyError(f"figure {name}: its PNG is missing; run snakemake again to remake it") from None
-    caption, alt = style.caption(spec, axes, f"the numbers stand in results/figures/{name}.csv")
-    png = base64.b64encode(content).decode("ascii")
-    return {"name": name, "caption": f"{title}: {caption}", "alt": f"{title}: {alt}", "chart": None, "png": png}
+    return told | {"chart": None, "png": base64.b64encode(content).decode("ascii")}

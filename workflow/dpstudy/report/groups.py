@@ -2,18 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
+from types import MappingProxyType
 
 from dpstudy.core.files import read_json
 from dpstudy.evaluation.metrics import metric_of, ordered
-from dpstudy.tables.names import marked
+from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.numbers import decimals
 from dpstudy.tables.results import Results
 from dpstudy.tables.subgroups import GAP, WHOLE, Score, lay_disparities
 
 
-def describe_groups(results: Results) -> list[dict]:
+def describe_groups(results: Results, labels: Mapping[str, str] = MappingProxyType({})) -> list[dict]:
     """A table for each data set and each column that its test records are grouped by, of the first metric that has
     groups.
+
+    Args:
+        results: of the study.
+        labels: what its tables call its methods (`labels_of`).
 
     Returns:
         Dictionaries {"dataset", "column", "metric", "epsilons", "rows"}; a row has "label" and a cell for each epsilon,
@@ -34,7 +39,9 @@ def describe_groups(results: Results) -> list[dict]:
             own = [score for score in scores if score.place[1:3] == (pair["features"], pair["entry"])]
             cells = [_cell([score for score in own if score.place[3] == epsilon], metric) for epsilon in epsilons]
             if any(cells):
-                label = marked(f"{pair['entry']}, {pair['features']}", pair["entry"], results.axes)
+                label = marked(
+                    labels.get("{features}/{entry}".format_map(pair), line_label(pair)), pair["entry"], results.axes
+                )
                 rows.append({"label": label, "cells": cells})
         named = {"dataset": dataset, "column": column.replace("_", " "), "metric": metric_of(metric).label}
         if rows:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from dpstudy.core.files import atomic, read_json
 from dpstudy.report.claims import describe_verdict
@@ -14,6 +15,7 @@ from dpstudy.report.groups import describe_groups
 from dpstudy.report.ledgers import describe_ledgers
 from dpstudy.report.runs import RuleRun, read_runs
 from dpstudy.report.tables import describe_table
+from dpstudy.tables.labels import labels_of
 from dpstudy.tables.names import enumerated
 from dpstudy.tables.palette import COLOURS, COLOURS_ON_DARK
 from dpstudy.tables.results import Results
@@ -76,6 +78,7 @@ def build_report(
     *,
     making: Making,
     privacy: Privacy | None = None,
+    cells: Mapping[str, Sequence[str]] = MappingProxyType({}),
     question: str = "",
     claims: Sequence[dict] = (),
 ) -> None:
@@ -89,6 +92,7 @@ def build_report(
         html_path: what is written.
         making: how it was made.
         privacy: what is said of privacy.
+        cells: figure -> the cells that it draws something of.
         question: what the study asks, a sentence.
         claims: what `judge_paper` found, paper by paper.
 
@@ -112,9 +116,9 @@ def build_report(
         question=question or _question(axes),
         seeds=len({row["seed"] for row in results.summary}),
         tables=[describe_table(n, spec, results) for n, spec in tables.items() if not table_style(spec).judges],
-        figures=[describe_figure(name, spec, results, figure_paths) for name, spec in figures.items()],
+        figures=[describe_figure(n, spec, results, figure_paths, cells.get(n, ())) for n, spec in figures.items()],
         colours=list(zip(COLOURS, COLOURS_ON_DARK, strict=True)),
-        groups=describe_groups(results),
+        groups=describe_groups(results, labels_of(tables)),
         claims=[describe_verdict(found) for found in claims],
         ledgers=ledgers,
         secure=any(cell["secure"] for group in ledgers for cell in group["cells"]),

@@ -194,6 +194,19 @@ def check_cited(where: str, spec: dict, study: Study) -> None:
             raise StudyError(f"{where}.epsilons: {epsilon!r} is not the study's, and nothing cited is printed at it")
 
 
+def check_labels(place: str, spec: Mapping, study: Study) -> None:
+    """Labels are of entries, or of entries on feature sets, that the study has.
+
+    Raises:
+        StudyError: the one that is not.
+    """
+    for key in spec.get("labels", {}):
+        features, _, entry = key.rpartition("/")
+        check_known(f"{place}.labels", entry, study.config["methods"], "method entry")
+        if features:
+            check_known(f"{place}.labels", features, study.config["features"], "feature set")
+
+
 def check_label(where: str, row: Mapping, others: Sequence[Mapping], what: str) -> None:
     """What is cited has a label that no row or line (`what`) before it has.
 

@@ -3,7 +3,9 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from dpstudy.core.files import read_json
+from dpstudy.evaluation.summary import cell_name
 from dpstudy.privacy.printed import upper_bound
+from dpstudy.tables.names import private_tests
 from dpstudy.tables.results import Results
 
 _ADJACENCIES = {
@@ -11,21 +13,31 @@ _ADJACENCIES = {
     "replace-one": "replacing one {}",
     "zero-out": "leaving the place of one {} empty",
 }
+_AXES = ("dataset", "features", "entry", "epsilon")
 _UNITS = {"record": "record", "subject": "person"}
 
 
-def facts(cells: Iterable[tuple[str, str, int]], results: Results, private_tests: Collection[str]) -> tuple[str, ...]:
+def facts_of(cells: Iterable[str], results: Results) -> tuple[str, ...]:
+    """The same of cells by name, in their order; of those that the summary has, with the seeds that it has."""
+    seeds: dict[str, set[int]] = {name: set() for name in cells}
+    for row in results.summary:
+        seeds.get(cell_name(*(row[axis] for axis in _AXES)), set()).add(row["seed"])
+    found = [(name.partition("/")[0], name, len(own)) for name, own in seeds.items() if own]
+    return facts(found, results, private_tests((dataset for dataset, *_ in found), results.axes))
+
+
+def facts(cells: Iterable[tuple[str, str, int]], results: Results, private: Collection[str]) -> tuple[str, ...]:
     """A sentence for each data set.
 
     Args:
         cells: (data set, cell, seeds) of those that a table prints.
         results: with their ledgers, and the manifests of the data sets' test splits.
-        private_tests: the data sets whose test records are private: how many they are is a statistic of them.
+        private: the data sets whose test records are private: how many they are is a statistic of them.
     """
     by_dataset: dict[str, list[tuple[dict, int]]] = {}
     for dataset, cell, seeds in cells:
         by_dataset.setdefault(dataset, []).append((results.ledger(cell), seeds))
-    return tuple(_sentence(name, found, results, name in private_tests) for name, found in by_dataset.items())
+    return tuple(_sentence(name, found, results, name in private) for name, found in by_dataset.items())
 
 
 def _sentence(dataset: str, found: Sequence[tuple[dict, int]], results: Results, private: bool) -> str:

@@ -55,6 +55,11 @@ SEARCHES = several(
 )
 PAPER = {"enum": ["mehta2023", "tramer2021", "de2022", "anon_smoothing"]}
 COLUMN = TEXT | {"description": "what test records are grouped by: one of the data set's group columns, or label"}
+LABELS = {
+    "type": "object",
+    "additionalProperties": TEXT,
+    "description": "Entry, or features/entry: what the legend calls it; where absent, what the tables do.",
+}
 LINE = {"features": TEXT, "entry": TEXT, "epsilon": EPSILON, "label": TEXT}  # of a figure, cell by cell
 _ROW: dict[str, dict] = {
     "dataset": TEXT,

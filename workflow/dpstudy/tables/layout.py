@@ -14,7 +14,7 @@ from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.facts import facts
 from dpstudy.tables.intervals import joined
-from dpstudy.tables.names import check_names, datasets_of, private_tests
+from dpstudy.tables.names import check_names, datasets_of, line_label, private_tests
 from dpstudy.tables.numbers import decimals, usual_decimals
 from dpstudy.tables.published import Published, combine, lookup
 from dpstudy.tables.results import Results
@@ -205,7 +205,7 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
             cell_at((dataset, features, entry, epsilon), values, results, where, metric, statistic)
             for epsilon in epsilons
         )
-        label = row.get("label", entry if group else f"{entry}, {features}")
+        label = line_label(row) if not group else row.get("label", entry)
         rows.append(
             Row(
                 dataset, features, entry, label, cells, group.get("label", group.get("features", "")), row.get("epochs")

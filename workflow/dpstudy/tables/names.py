@@ -23,6 +23,16 @@ def marked(label: str, entry: str, axes: Mapping[str, Sequence[str]]) -> str:
     return f"{label} (certifies more than ε)" if entry in axes.get("beyond", ()) else label
 
 
+def line_label(row: Mapping) -> str:
+    """What tables and figures call a method entry on a feature set: its `label`, which `labels.fill_labels` gives it in
+    figures as tables have it, else the study's names.
+
+    >>> line_label({"entry": "ls", "features": "pixels"}), line_label({"entry": "ls", "label": "Least squares"})
+    ('ls, pixels', 'Least squares')
+    """
+    return row["label"] if "label" in row else f"{row['entry']}, {row['features']}"
+
+
 def check_names(where: str, what: str, names: Iterable[str], known: Collection[str]) -> None:
     """Refuse a name that the study does not have.
 

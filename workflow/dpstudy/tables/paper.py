@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dpstudy.core.files import atomic
+from dpstudy.tables.captions import figure_caption
 from dpstudy.tables.markup import escape
 from dpstudy.tables.names import enumerated
+from dpstudy.tables.results import Results
 from dpstudy.tables.styles import figure_style
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -15,12 +17,11 @@ TEMPLATES = Path(__file__).with_name("templates")
 def write_paper(
     study: str,
     question: str,
-    axes: Mapping[str, Sequence[str]],
+    results: Results,
     tables: Sequence[str],
     figures: Mapping[str, Mapping],
+    cells: Mapping[str, Sequence[str]],
     path: str | os.PathLike,
-    *,
-    private_tests: Sequence[str] = (),
 ) -> None:
     """Write the document: its title and question, then tables and figures in config order.
 
@@ -29,11 +30,11 @@ def write_paper(
     Args:
         study: its name.
         question: what it asks, a sentence; "" for none.
-        axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
+        results: of the study: the ledgers of the cells that figures draw, and the manifests of their test splits.
         tables: names of the tables, TABLE.tex beside the document.
         figures: the config's `figures`, ../figures/FIGURE.pdf.
+        cells: figure -> the cells that it draws something of.
         path: what is written.
-        private_tests: the data sets whose test split holds private records.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -53,9 +54,9 @@ def write_paper(
     text = environment.get_template("paper.tex.j2").render(
         study=study,
         question=question,
-        cautions=_cautions(private_tests),
+        cautions=_cautions(results.axes.get("private_tests", ())),
         tables=tables,
-        figures=[_figure(name, spec, axes) for name, spec in figures.items()],
+        figures=[_figure(name, spec, cells.get(name, ()), results) for name, spec in figures.items()],
     )
     with atomic(path) as temporary:
         Path(temporary).write_text(text, encoding="utf-8")
@@ -70,14 +71,13 @@ def _cautions(private_tests: Sequence[str]) -> list[str]:
     ]
 
 
-def _figure(name: str, spec: Mapping, axes: Mapping) -> dict:
-    style = figure_style(spec)
-    if not style.publishable:
+def _figure(name: str, spec: Mapping, cells: Sequence[str], results: Results) -> dict:
+    if not figure_style(spec).publishable:
         sentence = (
             f"The figure {name} is left out: it is drawn from private records without noise, and is not for "
             f"publication. It stands in results/figures/{name}.pdf."
         )
         return {"name": name, "drawn": False, "caption": sentence}
-    caption, _ = style.caption(spec, axes, "")
+    caption, _ = figure_caption(spec, cells, results, "")
     caption = f"{spec['title']}: {caption}" if spec.get("title") else caption[0].upper() + caption[1:]
     return {"name": name, "drawn": True, "caption": caption}

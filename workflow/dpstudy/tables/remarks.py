@@ -49,10 +49,15 @@ def _said(rows: list[Row], true_of: Callable[[Cell], bool], sentence: str) -> st
 
 
 def figure_remarks(spec: Mapping, axes: Mapping) -> str:
-    """The same of a figure, each sentence with a space before it; or "".
+    """`spec_remarks`, each sentence with a space before it; or ""."""
+    return "".join(f" {sentence}" for sentence in spec_remarks(spec, axes))
+
+
+def spec_remarks(spec: Mapping, axes: Mapping) -> list[str]:
+    """The same of a figure, or of a table whose cells are not laid out by epsilon.
 
     Args:
-        spec: the figure's value in the config.
+        spec: its value in the config.
         axes: the study's names; `searched` (none where absent): the entries whose search nobody pays for;
             `private_tests`: the data sets whose test split holds private records.
     """
@@ -63,7 +68,7 @@ def figure_remarks(spec: Mapping, axes: Mapping) -> str:
         f"The hyper-parameters of {', '.join(searched)} were {_UNPAID}." if searched else "",
         private_scores(private_tests(datasets, axes)),
     ]
-    return "".join(f" {sentence}" for sentence in found if sentence)
+    return [sentence for sentence in found if sentence]
 
 
 def cited_remark(spec: Mapping) -> str:

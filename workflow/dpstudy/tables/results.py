@@ -84,6 +84,14 @@ class Results:
         metrics = self._document(self.metrics, cell, "metrics.json")
         return cell_ceiling(self.ledger(cell), metrics["classes"], label_norm(metrics))
 
+    def classes(self, cell: str) -> int:
+        """How many classes, or labels, a cell's models tell apart.
+
+        Raises:
+            StudyError: the cell has no metrics.json.
+        """
+        return self._document(self.metrics, cell, "metrics.json")["classes"]
+
     def interval(self, cell: str, metric: str) -> tuple[float, float] | None:
         """The mean ends of a cell's intervals over test records; None where it has none.
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dpstudy.evaluation.summary import cell_name, values_by_cell
+from dpstudy.tables.chance import chance_level
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.palette import COLOURS, MARKERS, colours, marker
 from dpstudy.tables.results import Results
@@ -60,6 +61,19 @@ def beside(line: Series, styles: Mapping[tuple[str, str], Mapping]) -> Mapping:
 def marked_epsilons(series: Sequence[Series]) -> set[str]:
     """The epsilons that an axis names: our own, and infinity; others that a paper prints lie between, and are many."""
     return {point[0] for line in series for point in line.points if not line.cited or point[0] == "inf"}
+
+
+def chances_of(series: Sequence[Series], results: Results, metric: str) -> dict[str, float | None]:
+    """Data set -> the level of chance of its cells (`chance_level`).
+
+    Raises:
+        StudyError: a cell has no metrics.json.
+    """
+    cells: dict[str, list[str]] = {}
+    for line in (line for line in series if not line.published):
+        names = (cell_name(line.dataset, line.features, line.entry, epsilon) for epsilon, *_ in line.points)
+        cells.setdefault(line.dataset, []).extend(names)
+    return {dataset: chance_level(metric, own, results) for dataset, own in cells.items()}
 
 
 def intervals_of(series: Sequence[Series], results: Results, metric: str) -> dict[str, tuple[float, float]]:

@@ -6,6 +6,7 @@ from dpstudy.schema.spelling import as_numbers
 from dpstudy.schema.validating import validate
 from dpstudy.tables.checks import check_selected
 from dpstudy.tables.keys import COMMON, rules
+from dpstudy.tables.labels import fill_labels
 from dpstudy.tables.style import Study, Style
 from dpstudy.tables.styles import names, style_of
 
@@ -13,7 +14,7 @@ KINDS = ("tables", "figures")
 
 
 def fill_specs(config: dict) -> None:
-    """Hold every spec of a config against the keys of its style, and fill in their defaults.
+    """Hold every spec of a config against the keys of its style, and fill in their defaults, labels of lines too.
 
     Raises:
         StudyError: the mistakes: the key, what is wrong with it, what is allowed.
@@ -24,6 +25,7 @@ def fill_specs(config: dict) -> None:
             with mistakes.kept():
                 _fill(kind, spec, f"{kind}.{name}")
     mistakes.tell()
+    fill_labels(config)
 
 
 def _fill(kind: str, spec: dict, place: str) -> None:

@@ -78,8 +78,13 @@ def crossed_cells(spec: Mapping, study: Study) -> list[str]:
 def audited_documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
     """Their ledgers and metrics, what attacks on them found, and what their data sets' splits hold."""
     cells = crossed_cells(spec, study)
+    return scored_documents(cells, study) | {"audits": cells}
+
+
+def scored_documents(cells: list[str], study: Study) -> dict[str, list[str]]:
+    """The ledgers and metrics of cells, and what their data sets' splits hold."""
     datasets = list(dict.fromkeys(study.cells[cell].dataset for cell in cells))
-    return dict.fromkeys(("ledgers", "metrics", "audits"), cells) | {"splits": datasets}
+    return {"ledgers": cells, "metrics": cells, "splits": datasets}
 
 
 def nothing(spec: Mapping, study: Study) -> list[str]:
@@ -131,11 +136,13 @@ class TableStyle(Style):
         table: (name, spec, results) -> the table.
         shown: the same, of accuracies for the report, which prints texts (the first sheet) where this is None.
         judges: whether it judges the claims of its `paper`, which have a section of their own in the report.
+        names: whether the labels of its rows are names of methods, which figures then use too.
     """
 
     table: Callable[[str, dict, Results], Printed]
     shown: Callable[[str, dict, Results], Table] | None = None
     judges: bool = False
+    names: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,10 +155,12 @@ class FigureStyle(Style):
             study's names, `numbers` says where its numbers stand.
         series: (name, spec, axes, summary) -> its lines over epsilon, which the report then draws itself; None: there
             are none, and it shows the picture.
+        scores: whether what it draws are scores of cells on the test split, whose facts then stand in its caption.
         publishable: whether it may stand in a document that is passed on.
     """
 
     draw: Callable[[str, dict, Results], Drawn]
     caption: Callable[[Mapping, Mapping, str], tuple[str, str]]
     series: Callable[..., list] | None = None
+    scores: bool = True
     publishable: bool = True

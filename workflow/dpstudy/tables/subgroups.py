@@ -23,7 +23,8 @@ class Score:
     """A metric on one group in one cell: mean and standard deviation over seeds, and the interval of the mean.
 
     `mean` and `std` are None where the group has too few records with, or without, a label for the metric.
-    `group`: WHOLE for the whole split; GAP for how far the best group is above the worst, in each seed.
+    `group`: WHOLE for the whole split, on the labels that its groups are compared on; GAP for how far the best group
+    is above the worst, in each seed.
     """
 
     place: tuple[str, str, str, str]
@@ -79,7 +80,8 @@ def _of_cell(place: tuple[str, str, str, str], seeds: list[dict], column: str, m
     ]
     if not groups[0] or metric not in seeds[0]:
         return
-    yield _score(place, WHOLE, None, seeds, metric)
+    whole = [own.pop(WHOLE, {}) for own in groups]
+    yield _score(place, WHOLE, None, whole if metric in whole[0] else seeds, metric)
     told = [name for name, entry in groups[0].items() if metric in entry]
     for name, entry in groups[0].items():
         if name in told:

@@ -51,6 +51,23 @@ def test_a_model_that_errs_nowhere_has_the_most_and_random_scores_less(name):
     assert 0 <= drawn <= most and metric.merit(perfect) > metric.merit(drawn), "its direction is as it says"
 
 
+@pytest.mark.parametrize("name", [name for name in ON_TEST if metric_of(name).chance])
+@pytest.mark.parametrize("m", [2, 10])
+def test_scores_at_random_have_what_chance_says(name, m):
+    """Also where classes are not balanced."""
+    metric, random = metric_of(name), np.random.default_rng(0)
+    labels, classes = random.choice(m, 20_000, p=np.arange(1, m + 1) / (m * (m + 1) / 2)), [str(n) for n in range(m)]
+    if not metric.suits(labels, classes):
+        pytest.skip("such labels leave nothing to measure")
+    value = metric.value(random.random((20_000, m)), labels, classes)
+    assert value == pytest.approx(metric.chance(m), abs=0.02 * (100 if metric.percent else 1))
+
+
+def test_chance_is_known_where_it_depends_on_nothing_but_the_classes():
+    known = {name: metric_of(name).chance(20) for name in names() if metric_of(name).chance}
+    assert known == {"top1": 5, "top5": 25, "balanced_accuracy": 5, "auc": 0.5, "train_top1": 5}
+
+
 def test_the_order_is_that_of_every_output_and_nothing_else_is_a_metric():
     published = ["top1", "top5", "balanced_accuracy", "auc", "average_precision", "train_top1"]
     assert ordered(["seed", "top1_low", *reversed(published)]) == published

@@ -29,5 +29,6 @@ METRIC = Metric(
     area=weighted.auc,
     independent=_independent,
     point=_point,
+    chance=lambda classes: 0.5,
     hub="roc_auc",
 )

@@ -8,6 +8,7 @@ METRIC = Metric(
     label="top-1 accuracy (%)",
     percent=True,
     right=among(1),
+    chance=lambda classes: 100 / classes,
     ceiling=True,
     hub="accuracy",
 )

@@ -3,4 +3,10 @@ nobody of their own (`dpstudy.evaluation.on_training` measures it)."""
 
 from dpstudy.evaluation.metric import Metric
 
-METRIC = Metric(order=6, label="training top-1 accuracy (%)", percent=True, on_training=True)
+METRIC = Metric(
+    order=6,
+    label="training top-1 accuracy (%)",
+    percent=True,
+    on_training=True,
+    chance=lambda classes: 100 / classes,
+)

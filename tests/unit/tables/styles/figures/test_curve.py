@@ -39,7 +39,7 @@ def files(tmp_path):
         names = ("seed", "step", "epsilon_spent", "split", "metric", "value")
         folder.mkdir(parents=True)
         write_table(folder / "curve.parquet", pa.table(dict(zip(names, zip(*rows, strict=True), strict=True))))
-        (folder / "metrics.json").write_text(json.dumps({"hyperparameters": {"sampling_rate": 0.25}}))
+        (folder / "metrics.json").write_text(json.dumps({"classes": 10, "hyperparameters": {"sampling_rate": 0.25}}))
         cell = f"mnist/pixels/{entry}/eps=3"
         curves[cell], metrics[cell] = folder / "curve.parquet", folder / "metrics.json"
     return Results(AXES, [], metrics=metrics, curves=curves)

@@ -7,13 +7,15 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_json
-from dpstudy.evaluation.summary import read_summary
+from dpstudy.evaluation.summary import read_summary, write_summary
+from dpstudy.report.charts import describe_chart
+from dpstudy.tables.bars import factors
 from dpstudy.tables.build import build_figure
 from dpstudy.tables.drawing import RC
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.palette import COLOURS
 from dpstudy.tables.series import Series, intervals_of
-from dpstudy.tables.styles.figures.epsilons import collect, draw
+from dpstudy.tables.styles.figures.epsilons import collect, draw, draw_epsilons
 
 SPEC = {
     "dataset": "mnist",
@@ -74,6 +76,43 @@ def test_bars_are_the_intervals_that_tables_print_and_with_none_the_spread_of_se
     assert drawn[1.2] == pytest.approx((low, high))
     std = statistics.stdev((-0.2, 0.0, 0.5))
     assert drawn[2.0][1] - drawn[2.0][0] == pytest.approx(2 * std)
+
+
+def single_seed(study, *ends):
+    """The study with one seed a cell, and intervals over test records from so far below to so far above it."""
+    cells = []
+    for name, path in study.metrics.items():
+        content = read_json(path)
+        (row,) = content["seeds"] = content["seeds"][:1]
+        row |= dict(zip(("top1_low", "top1_high"), (row["top1"] + end for end in ends), strict=False))
+        write_json(path, content)
+        cells.append(dict(zip(("dataset", "features", "entry", "epsilon"), name.split("/"), strict=True)))
+        cells[-1] |= {"epsilon": name.rpartition("=")[2], "metrics": path}
+    write_summary(cells, study.summary, study.folder / "summary.parquet")
+
+
+@pytest.mark.parametrize("ends", [(-3, 1), ()])
+def test_of_a_single_seed_bars_are_the_interval_of_the_test_records_and_without_one_there_is_none(study, ends):
+    single_seed(study, *ends)
+    figure = draw_epsilons("f", {"dataset": "mnist"}, study.results).figure
+    (panel,) = figure.axes
+    for one in panel.containers:
+        (drawn,) = one.lines[2] if one.has_yerr else [None]
+        assert (drawn is not None) == bool(ends)
+        for segment, mean in zip(drawn.get_segments() if ends else [], one.lines[0].get_ydata(), strict=False):
+            assert list(segment[:, 1]) == pytest.approx([mean - 3, mean + 1])
+    chart = describe_chart("f", {"dataset": "mnist"}, study.results)
+    assert {point.bar is None for line in chart["legend"] for point in line.points} == {not ends}
+
+
+def test_lines_stand_aside_by_as_much_at_every_epsilon_of_the_logarithmic_axis(study):
+    (panel,) = draw_epsilons("f", {"dataset": "mnist"}, study.results).figure.axes
+    found = {one.get_label(): list(one.lines[0].get_xdata()) for one in panel.containers if "," in one.get_label()}
+    first, last = found["dp-sgd, pixels"], found["dp-sgd, scatternet"]
+    ratios = [one / other for one, other in zip(last, first, strict=True)]
+    assert ratios == pytest.approx([ratios[0]] * 3) and 1.01 < ratios[0] < 1.1
+    middle = [one * other for one, other in zip(found["ls, pixels"], last[1:], strict=True)]
+    assert middle == pytest.approx([1.2**2, 2**2]) and panel.get_xticks()[:3] == pytest.approx([0.5, 1.2, 2])
 
 
 def test_lines_come_in_config_order(study):
@@ -173,7 +212,9 @@ def test_cited_numbers_are_grey_lines_of_their_own_and_stand_between_the_ticks(p
     handles = dict(zip(*reversed(drawn.get_legend_handles_labels()), strict=True))
     looks = [handles[label].lines[0] for label in found]
     assert {line.get_color() for line in looks} == {COLOURS[-1]} and len({line.get_marker() for line in looks}) == 2
-    assert list(looks[0].get_xdata()) == [1.93, 4.21] and list(looks[0].get_ydata()) == [58.6, 66.2]
+    aside = factors(4, [0.01, 1.0])[2]  # two lines of ours stand before it
+    assert list(looks[0].get_xdata()) == pytest.approx([1.93 * aside, 4.21 * aside]) and 1 < aside < 1.05
+    assert list(looks[0].get_ydata()) == [58.6, 66.2]
     assert [text.get_text() for text in drawn.get_xticklabels()] == ["0.01", "1"]  # where cells are
 
 

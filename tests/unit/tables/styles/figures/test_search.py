@@ -11,6 +11,7 @@ import pytest
 
 import dpstudy
 from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
 from dpstudy.tables.build import build_figure
 from dpstudy.tables.results import Results
 from dpstudy.tuning.trials import Trial, write_trials
@@ -67,9 +68,17 @@ def trials(tmp_path):
     return paths
 
 
+def metrics_of(trials):
+    """Cell -> a metrics.json beside its trials."""
+    paths = {cell: path.with_suffix(".json") for cell, path in trials.items()}
+    for path in paths.values():
+        write_json(path, {"classes": 10})
+    return paths
+
+
 def build(trials, folder, name="f", **changes):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_figure(name, SPEC | changes, Results(AXES, [], trials=trials), *paths)
+    build_figure(name, SPEC | changes, Results(AXES, [], trials=trials, metrics=metrics_of(trials)), *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 
@@ -124,8 +133,8 @@ def test_the_script_draws_a_figure_of_searches(trials, study, tmp_path, monkeypa
     snakemake = SimpleNamespace(
         log=[str(tmp_path / "log")],
         wildcards=SimpleNamespace(figure="f"),
-        input=Inputs(summary=study.summary, trials=list(trials.values())),
-        params=SimpleNamespace(spec=SPEC, axes=AXES, documents={"trials": list(trials)}),
+        input=Inputs(summary=study.summary, trials=list(trials.values()), metrics=list(metrics_of(trials).values())),
+        params=SimpleNamespace(spec=SPEC, axes=AXES, documents=dict.fromkeys(("trials", "metrics"), list(trials))),
         output=SimpleNamespace(**outputs),
     )
     monkeypatch.syspath_prepend(SCRIPT.parent)

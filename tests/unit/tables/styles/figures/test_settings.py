@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import write_json
+from dpstudy.core.files import read_json, write_json
 from dpstudy.tables.build import build_figure
 from dpstudy.tables.palette import COLOURS, MARKERS
 from dpstudy.tables.results import Results
@@ -31,7 +31,7 @@ def metrics(tmp_path):
     def cell(entry, accuracy, **settings):
         path = tmp_path / entry / "metrics.json"
         seeds = [{"seed": s, "split": "test", "top1": accuracy + d, "train_top1": 99.0} for s, d in enumerate((-1, 1))]
-        write_json(path, {"seeds": seeds, "hyperparameters": settings})
+        write_json(path, {"classes": 10, "seeds": seeds, "hyperparameters": settings})
         found[f"cifar10/images/{entry}/eps=8"] = path
 
     for number, (entry, (batch, steps, rate)) in enumerate(BATCHES.items()):
@@ -93,6 +93,26 @@ def test_the_legend_names_each_line_by_its_own_look(metrics):
     (legend,) = draw(spec, panels).legends
     looks = [(line.get_color(), line.get_marker()) for line in legend.get_lines()]
     assert looks == [(COLOURS[0], MARKERS[0]), (COLOURS[1], MARKERS[1])]
+
+
+def test_of_a_single_seed_the_bar_is_the_interval_of_the_test_records(metrics, tmp_path):
+    for path in metrics.values():
+        seed = {"seed": 0, "split": "test", "top1": 60.0, "top1_low": 57.0, "top1_high": 64.0}
+        write_json(path, read_json(path) | {"seeds": [seed]})
+    _, rows = build(metrics, tmp_path, panels=PANELS[:2])
+    assert [(row["y"], row["low"], row["high"]) for row in rows[2:4]] == [("top1", "57.0", "64.0"), ("steps", "", "")]
+
+
+def test_points_of_two_lines_stand_aside_and_those_of_one_at_their_place(metrics):
+    def drawn(*series):
+        panels = [[_points("f", PANELS[0], line, metrics) for line in series]]
+        axis = draw(SPEC | {"series": series, "panels": PANELS[:1]}, panels).axes[0]
+        return [list(line.get_xdata()) for line in axis.get_lines() if len(line.get_xdata()) == 3][::3]
+
+    assert drawn(SERIES[0])[0] == [256, 1024, 4096]
+    first, second = drawn(SERIES[0], SERIES[0] | {"label": "again"})
+    assert [one * other for one, other in zip(first, second, strict=True)] == pytest.approx([256**2, 1024**2, 4096**2])
+    assert 1.01 < second[0] / first[0] < 1.1
 
 
 def test_a_second_build_gives_the_same_bytes(metrics, tmp_path):

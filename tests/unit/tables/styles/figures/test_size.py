@@ -1,6 +1,7 @@
 """Accuracy against the number of records: what is drawn is what summaries and ledgers hold."""
 
 import csv
+import math
 
 import pytest
 
@@ -21,8 +22,8 @@ SPEC = {"style": "size", "title": "CIFAR-10", "datasets": list(SIZES), "lines": 
 
 @pytest.fixture
 def files(tmp_path):
-    """(summary, ledgers) of three data sets and two entries, at two epsilons, over two seeds."""
-    cells, ledgers = [], {}
+    """(summary, ledgers, metrics) of three data sets and two entries, at two epsilons, over two seeds."""
+    cells, ledgers, metrics = [], {}, {}
     for dataset, n in SIZES.items():
         for line in LINES:
             for epsilon in ("1", "3"):
@@ -32,15 +33,16 @@ def files(tmp_path):
                 seeds = [{"seed": s, "split": "test", "top1": mean + d} for s, d in enumerate((-1, 1))]
                 write_json(path / "metrics.json", cell | {"method": "m", "classes": 10, "seeds": seeds, "made_by": {}})
                 write_json(path / "ledger.json", {"n": n, "delta": 0.5 / n, "epsilon": 2.99})
-                ledgers[f"{dataset}/{line['features']}/{line['entry']}/eps={epsilon}"] = path / "ledger.json"
+                name = f"{dataset}/{line['features']}/{line['entry']}/eps={epsilon}"
+                ledgers[name], metrics[name] = path / "ledger.json", path / "metrics.json"
                 cells.append(cell | {"metrics": path / "metrics.json"})
     write_summary(cells, tmp_path / "summary.csv", tmp_path / "summary.parquet")
-    return tmp_path / "summary.parquet", ledgers
+    return tmp_path / "summary.parquet", ledgers, metrics
 
 
 def build(files, folder, name="f", **changes):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
-    build_figure(name, SPEC | changes, Results.read(AXES, files[0], ledgers=files[1]), *paths)
+    build_figure(name, SPEC | changes, Results.read(AXES, files[0], ledgers=files[1], metrics=files[2]), *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 
@@ -54,6 +56,25 @@ def test_each_line_has_the_cells_of_its_data_sets_by_size(files, tmp_path):
     assert (last["dataset"], last["epsilon"], last["certified_epsilon"], last["seeds"]) == ("whole", "3", "2.99", "2")
     assert float(last["delta"]) == 1e-5
     assert float(last["mean"]) == pytest.approx(63) and float(last["std"]) == pytest.approx(2**0.5)
+
+
+def test_bars_are_intervals_where_cells_have_some(files, tmp_path):
+    path = files[2]["whole/pixels/cnn/eps=3"]
+    content = read_json(path)
+    for row in content["seeds"]:
+        row |= {"top1_low": row["top1"] - 2, "top1_high": row["top1"] + 3}
+    write_json(path, content)
+    _, rows = build(files, tmp_path)
+    *without, last = [(row["low"], row["high"]) for row in rows]
+    spread = 12.706205 * 2**0.5 / 2**0.5  # Student's t with one degree of freedom, two seeds
+    assert set(without) == {("", "")}
+    assert [float(end) for end in last] == pytest.approx([63 - math.hypot(2, spread), 63 + math.hypot(3, spread)])
+
+
+def test_what_is_claimed_and_not_proved_is_marked(files, tmp_path, monkeypatch):
+    monkeypatch.setitem(AXES, "claimed", ["cnn"])
+    _, rows = build(files, tmp_path)
+    assert {row["line"] for row in rows} == {"ScatterNet + linear", "cnn, pixels (ε claimed)"}
 
 
 def test_a_second_build_gives_the_same_bytes(files, tmp_path):

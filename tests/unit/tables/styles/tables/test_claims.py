@@ -69,6 +69,10 @@ def _ledger(entry, epochs, epsilon):
     return {
         "n": 5000,
         "guarantee": "proved" if proved else "none",
+        "unit": "record",
+        "adjacency": "add-remove-one",
+        "delta": 1e-5,
+        "accountant": "pld",
         "epsilon": float(epsilon) if proved else None,
         "events": [event] if epsilon != "inf" else [],
     }

@@ -79,6 +79,50 @@ def test_what_is_claimed_and_not_proved_is_marked(grouped):
     assert not any("claimed" in label or "certifies" in label for label in plain)
 
 
+def test_the_row_of_all_is_about_the_labels_of_its_groups(grouped):
+    for path in grouped.metrics.values():
+        content = read_json(path)
+        for row in content["seeds"]:
+            row["groups"]["sex="] = {"n": 100, "top1": 12.0, "top1_low": 11.0, "top1_high": 13.0}
+        write_json(path, content)
+    scores = lay_disparities("t", SPEC, grouped.results)
+    assert [score.group for score in scores[:4]] == ["", "F", "M", "gap"] and len(scores) == 16
+    assert {score.mean for score in scores if score.group == ""} == {12.0} and scores[0].low == pytest.approx(11)
+
+
+@pytest.mark.parametrize(
+    ("metric", "told"),
+    [
+        ("top1", ""),
+        ("auc", "labels: those that 3 records of each group (persons, where they are known) bear and as many do not."),
+        ("balanced_accuracy", "labels: those that 3 records of each group (persons, where they are known) bear."),
+    ],
+)
+def test_a_table_says_on_which_labels_groups_are_compared(grouped, metric, told):
+    for path in grouped.metrics.values():
+        content = read_json(path)
+        for row in content["seeds"]:
+            row[metric] = 0.5
+            for entry in row["groups"].values():
+                entry[metric] = 0.5
+        write_json(path, content)
+    notes = " ".join(STYLE.table("t", SPEC | {"metric": metric}, grouped.results).sheets[0].notes)
+    assert ("Groups, and all together, are compared on the same" in notes) == bool(told) and told in notes
+
+
+def test_labels_without_a_row_that_count_in_all_are_told(grouped):
+    for path in grouped.metrics.values():
+        content = read_json(path)
+        for row in content["seeds"]:
+            row["groups"] = {f"label={name}": {"n": 9, "top1": row["top1"]} for name in "abc"} | {"label=d": {"n": 5}}
+        write_json(path, content)
+    notes = STYLE.table("t", SPEC | {"column": "label"}, grouped.results).sheets[0].notes
+    assert notes[1] == "All: on every label that test records bear; 7 of 10 have too few for a row."
+    for path in grouped.metrics.values():
+        write_json(path, read_json(path) | {"classes": 3})
+    assert "All:" not in " ".join(STYLE.table("t", SPEC | {"column": "label"}, grouped.results).sheets[0].notes)
+
+
 def test_groups_that_a_metric_cannot_compare_are_named_all_the_same(grouped):
     """Small test sets have such groups: a study does not fail for them."""
     for path in grouped.metrics.values():
@@ -88,7 +132,7 @@ def test_groups_that_a_metric_cannot_compare_are_named_all_the_same(grouped):
         write_json(path, content)
     (sheet,) = [STYLE.table("t", SPEC, grouped.results).sheets[0]]
     assert [row[1:4] for row in sheet.blocks[0]][1:] == [("F", "60", "–"), ("M", "40", "–")]
-    assert "too few" in sheet.notes[-1]
+    assert "too few" in sheet.notes[-2] and sheet.notes[-1].endswith("(accountant: pld); 3 seeds.")
     paths = [grouped.folder / f"empty.{kind}" for kind in ("pdf", "png", "csv")]
     build_figure("f", SPEC, grouped.results, *paths)
     assert "sex,F,60,top1,,,,,3" in paths[2].read_text()

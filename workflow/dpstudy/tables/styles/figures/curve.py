@@ -17,6 +17,7 @@ from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of, names
 from dpstudy.schema.messages import check_known
 from dpstudy.schema.methods import method_schema
+from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_cell, check_label
 from dpstudy.tables.keys import CITED, LINE, TEXT, mapping, several
 from dpstudy.tables.palette import COLOURS, MARKERS, colours, dashes
@@ -70,7 +71,8 @@ def draw_curves(name: str, spec: dict, results: Results) -> Drawn:
         for curve in curves
         for step, where, *rest in curve.points
     )
-    return Drawn(CSV_HEADER, rows, draw(curves, spec, results.axes))
+    chances = [chance_level(metric, map(cell_path, panel["lines"]), results) for panel in spec["panels"]]
+    return Drawn(CSV_HEADER, rows, draw(curves, spec, results.axes, chances))
 
 
 def _read(where: str, panel: str, line: dict, x: str, metric: str, results: Results) -> Curve:
@@ -103,8 +105,11 @@ def _cited(panel: str, row: dict, metric: str) -> Curve:
     return Curve(panel, row["label"], dict.fromkeys(("dataset", "features", "entry", "epsilon"), ""), points)
 
 
-def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> Figure:
-    """The figure: one legend for all panels, in which a label looks the same, coloured as its first line's entry is."""
+def draw(
+    curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]], chances: Sequence[float | None] = ()
+) -> Figure:
+    """The figure: one legend for all panels, in which a label looks the same, coloured as its first line's entry is;
+    `chances` are the panels' levels of chance."""
     from matplotlib.figure import Figure
 
     from dpstudy.tables.lettering import legend_columns
@@ -122,9 +127,10 @@ def draw(curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]]) -> 
         panel.grid(axis="y", color="0.9", linewidth=0.5)
         panel.set_axisbelow(True)
         panel.set_xlabel(X_LABELS[x])
-        if i % columns == 0:
+        if i % columns == 0 or not spec.get("share_y", False):
             panel.set_ylabel(metric_of(metric).label)
         panel.set_title(title, loc="left")
+    draw_chance(dict(zip(panels, chances, strict=False)))
     for panel in panels[len(titles) :]:
         panel.set_axis_off()
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}

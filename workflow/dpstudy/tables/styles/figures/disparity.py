@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpstudy.evaluation.metrics import metric_of
+from dpstudy.evaluation.summary import cell_name
+from dpstudy.tables.bars import INTERVALS, bar, lengths
+from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_any, check_column
 from dpstudy.tables.keys import COLUMN, EPSILONS, TEXT, row_schema
-from dpstudy.tables.names import marked
+from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.palette import COLOURS, MARKERS
 from dpstudy.tables.remarks import figure_remarks
 from dpstudy.tables.style import Drawn, FigureStyle, Study, crossed_cells
@@ -35,11 +38,15 @@ def draw_disparities(name: str, spec: dict, results: Results) -> Drawn:
     """Draw what a spec names, a panel a row. Raises: as `lay_disparities`."""
     metric = spec.get("metric", "top1")
     scores = lay_disparities(name, spec, results, "figure")
-    return Drawn(CSV_HEADER, csv_rows(scores, spec["column"], metric), draw(spec, scores, results.axes, metric))
+    chance = chance_level(metric, {cell_name(*score.place) for score in scores}, results)
+    figure = draw(spec, scores, results.axes, metric, chance)
+    return Drawn(CSV_HEADER, csv_rows(scores, spec["column"], metric), figure)
 
 
-def draw(spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric: str) -> Figure:
-    """The figure. `axes` are the study's: each epsilon keeps its colour in every figure."""
+def draw(
+    spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric: str, chance: float | None = None
+) -> Figure:
+    """The figure. `axes` are the study's: each epsilon keeps its colour in every figure; `chance`: its level."""
     from matplotlib.figure import Figure
 
     epsilons = axes["epsilons"]
@@ -70,9 +77,9 @@ def draw(spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric:
         panel.set_xlabel(spec["column"].replace("_", " "))
         if i % columns == 0:
             panel.set_ylabel(metric_of(metric).label)
-        label = row.get("label", f"{row['entry']}, {row['features']}")
         letters = int(_WIDTH / columns / _LETTER)  # a longer title would run out of the figure
-        panel.set_title(textwrap.fill(marked(label, row["entry"], axes), letters), loc="left")
+        panel.set_title(textwrap.fill(marked(line_label(row), row["entry"], axes), letters), loc="left")
+    draw_chance(dict.fromkeys(panels[: len(drawn)], chance))
     for panel in panels[len(drawn) :]:
         panel.set_axis_off()
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
@@ -95,15 +102,12 @@ def _draw_points(panel: Axes, scores: list[Score], groups: list[str], shift: flo
     number = [each for each in epsilons if each != "inf"].index(epsilon) if epsilon != "inf" else 0
     filled: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
     style = _OPEN if epsilon == "inf" else filled | {"markeredgecolor": "white"}
-    points = [(groups.index(s.group) + shift, s.mean, s.low, s.high) for s in scores if s.mean is not None]
-    x, means = [point[0] for point in points], [point[1] for point in points]
-    bars = [  # no bar where there is no interval; one that ends at the mean is as long as nothing
-        [max(0.0, mean - low) if low is not None else 0.0 for _, mean, low, _ in points],
-        [max(0.0, high - mean) if high is not None else 0.0 for _, mean, _, high in points],
-    ]
-    known = any(low is not None for _, _, low, _ in points)
+    told = [(score, score.mean) for score in scores if score.mean is not None]
+    x, means = [groups.index(score.group) + shift for score, _ in told], [mean for _, mean in told]
+    ends = [None if s.low is None or s.high is None else (s.low, s.high) for s, _ in told]
+    bars = lengths(bar(mean, None, both) for mean, both in zip(means, ends, strict=True))
     keywords: dict[str, Any] = {"linestyle": "none", "capsize": 1.5, "elinewidth": 0.7, "markeredgewidth": 0.6}
-    panel.errorbar(x, means, bars if known else None, label=_name(epsilon), **keywords, **style)
+    panel.errorbar(x, means, bars, label=_name(epsilon), **keywords, **style)
 
 
 def _check(place: str, spec: dict, study: Study) -> None:
@@ -113,7 +117,7 @@ def _check(place: str, spec: dict, study: Study) -> None:
 
 def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
     metric, by = metric_of(spec.get("metric", "top1")).label, spec["column"].replace("_", " ")
-    detail = "mean over seeds, bars are 95 % intervals over seeds and test records where there are any"
+    detail = f"mean over seeds, {INTERVALS}; no bar where there is none"
     return (
         f"{metric} on the test split by {by}; {detail}.{figure_remarks(spec, axes)}",
         f"{metric} by {by}; {numbers}.",

@@ -12,13 +12,15 @@ from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.schema.messages import check_known
-from dpstudy.tables.checks import check_cited, check_published
-from dpstudy.tables.keys import CITED, COUNTERPARTS, EPSILONS, GROUPS, NAMES, PUBLISHED, TEXT
+from dpstudy.tables.bars import BARS, bar, factors, lengths
+from dpstudy.tables.chance import draw_chance
+from dpstudy.tables.checks import check_cited, check_labels, check_published
+from dpstudy.tables.keys import CITED, COUNTERPARTS, EPSILONS, GROUPS, LABELS, NAMES, PUBLISHED, TEXT
 from dpstudy.tables.names import check_names, enumerated, marked
 from dpstudy.tables.published import combine, lookup
 from dpstudy.tables.remarks import cited_remark, figure_remarks
 from dpstudy.tables.selecting import crossed, like
-from dpstudy.tables.series import Series, beside, intervals_of, line_styles, marked_epsilons
+from dpstudy.tables.series import Series, beside, chances_of, intervals_of, line_styles, marked_epsilons
 from dpstudy.tables.style import Drawn, FigureStyle, Study
 
 if TYPE_CHECKING:
@@ -37,18 +39,21 @@ def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
     """Draw what a spec names. Raises: as `collect`."""
     metric = spec.get("metric", "top1")
     series = collect(name, spec, results.axes, results.summary)
-    intervals = intervals_of(series, results, metric) if "gain_over" not in spec else {}
+    gains = "gain_over" in spec
+    intervals = {} if gains else intervals_of(series, results, metric)
+    chances = {} if gains else chances_of(series, results, metric)
     rows = (
-        (line.label, line.dataset, line.features, line.entry, epsilon, metric, *rest, *_ends(line, epsilon, intervals))
+        (line.label, line.dataset, line.features, line.entry, epsilon, metric)
+        + (*rest, *(_interval(line, epsilon, intervals) or (None, None)))
         for line in series
         for epsilon, *rest in line.points
     )
-    figure = draw(series, results.axes, _axis(metric, spec), spec.get("title", ""), intervals)
+    figure = draw(series, results.axes, _axis(metric, spec), spec.get("title", ""), intervals, chances)
     return Drawn(CSV_HEADER, rows, figure)
 
 
-def _ends(line: Series, epsilon: str, intervals: Intervals) -> tuple[float | None, float | None]:
-    return intervals.get(cell_name(line.dataset, line.features, line.entry, epsilon), (None, None))
+def _interval(line: Series, epsilon: str, intervals: Intervals) -> tuple[float, float] | None:
+    return intervals.get(cell_name(line.dataset, line.features, line.entry, epsilon))
 
 
 def _axis(metric: str, spec: dict) -> str:
@@ -88,9 +93,9 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
             for entry in entries:
                 runs = {e: _values(values, dataset, features, entry, e, spec.get("gain_over")) for e in epsilons}
                 points = tuple((e, *mean_median_std(v)[::2], len(v)) for e, v in runs.items() if v)
-                label = kind if "groups" in spec and len(entries) == 1 else f"{entry}, {kind}"
                 if points:
-                    label = marked(label, entry, axes)
+                    alone = "groups" in spec and len(entries) == 1
+                    label = marked(kind if alone else _label(spec, features, entry, kind), entry, axes)
                     ours.append(Series(label, kind, dataset, features, entry, points))
             published += _published(combine(spec, dataset, group), kind, dataset, epsilons, metric)
     if not ours:
@@ -99,6 +104,12 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
         found = _published(combine(spec, spec["dataset"], row), row["label"], spec["dataset"], epsilons, metric)
         published += [replace(line, label=row["label"], cited=True) for line in found]
     return ours + published
+
+
+def _label(spec: dict, features: str, entry: str, kind: str) -> str:
+    labels = spec.get("labels", {})
+    whole = {} if "groups" in spec else labels  # groups have labels of features
+    return whole.get(f"{features}/{entry}", f"{labels.get(entry, entry)}, {kind}")
 
 
 def _values(
@@ -128,9 +139,10 @@ def draw(
     measure: str,
     title: str,
     intervals: Intervals = MappingProxyType({}),
+    chances: Mapping[str, float | None] = MappingProxyType({}),
 ) -> Figure:
     """What is measured, one panel per data set, on a logarithmic axis that breaks before epsilon = inf. Bars are the
-    cells' intervals, or one standard deviation of what has none."""
+    cells' intervals, or one standard deviation of what has none; `chances` are data sets' levels of chance."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -142,11 +154,12 @@ def draw(
     figure = Figure(figsize=(_WIDTH, _HEIGHT if rows == 1 else _PANEL_HEIGHT * rows), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).flatten()
     styles = line_styles(series, axes)
-    for i, (panel, dataset) in enumerate(zip(panels, datasets, strict=False)):
-        _draw_panel(panel, [line for line in series if line.dataset == dataset], styles, intervals)
+    for panel, dataset in zip(panels, datasets, strict=False):
+        _draw_panel(panel, [line for line in series if line.dataset == dataset], styles, intervals, columns)
         if len(datasets) > 1:  # narrow: the labels of 0.05 and 0.1 would touch
             panel.tick_params(axis="x", labelsize=6.5, labelrotation=60)
-        _finish(panel, measure if i % columns == 0 else None, dataset if len(datasets) > 1 else title)
+        _finish(panel, measure, dataset if len(datasets) > 1 else title)
+    draw_chance({panel: chances.get(dataset) for panel, dataset in zip(panels, datasets, strict=False)})
     for panel in panels[len(datasets) :]:
         panel.set_axis_off()
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
@@ -162,9 +175,13 @@ def draw(
     return figure
 
 
-def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str], dict], intervals: Intervals) -> None:
+def _draw_panel(
+    panel: Axes, series: list[Series], styles: dict[tuple[str, str], dict], intervals: Intervals, columns: int
+) -> None:
     positions = _positions(sorted({point[0] for line in series for point in line.points}, key=float))
-    for line in series:
+    marked_there = marked_epsilons(series)
+    aside = factors(len(series), [x for epsilon, x in positions.items() if epsilon in marked_there], columns)
+    for line, factor in zip(series, aside, strict=True):
         if line.published:
             of_kind = beside(line, styles)
             keywords = {"color": of_kind.get("color", "0.25"), "marker": of_kind.get("marker", "o"), "zorder": 4}
@@ -176,21 +193,11 @@ def _draw_panel(panel: Axes, series: list[Series], styles: dict[tuple[str, str],
         label = "_published" if line.published and not line.cited else line.label
         for part in (finite, unbounded):  # two strokes: no line runs across the break of the axis
             if part:
-                x, y = [positions[point[0]] for point in part], [point[1] for point in part]
-                bars = [_bar(line, point, intervals) for point in part]
-                spread = list(zip(*(bar or (0.0, 0.0) for bar in bars), strict=True)) if any(bars) else None
-                panel.errorbar(x, y, spread, label=label, capsize=2, elinewidth=0.7, capthick=0.7, **keywords)
+                x, y = [factor * positions[point[0]] for point in part], [point[1] for point in part]
+                spread = [bar(mean, std, _interval(line, e, intervals)) for e, mean, std, _ in part]
+                panel.errorbar(x, y, lengths(spread), label=label, capsize=2, elinewidth=0.7, capthick=0.7, **keywords)
                 label = "_in the legend already"
-    _mark_epsilons(panel, positions, marked_epsilons(series))
-
-
-def _bar(line: Series, point: tuple, intervals: Intervals) -> tuple[float, float] | None:
-    """How far a point's bar goes below and above it; None: it has none."""
-    epsilon, mean, std, _ = point
-    low, high = _ends(line, epsilon, intervals)
-    if low is not None and high is not None:
-        return max(0.0, mean - low), max(0.0, high - mean)
-    return None if std is None else (std, std)
+    _mark_epsilons(panel, positions, marked_there)
 
 
 def _positions(epsilons: list[str]) -> dict[str, float]:
@@ -209,6 +216,8 @@ def _mark_epsilons(panel: Axes, positions: dict[str, float], marked: set[str]) -
     ticks = {("∞" if epsilon == "inf" else epsilon): x for epsilon, x in positions.items() if epsilon in marked}
     panel.set_xticks(list(ticks.values()), list(ticks))
     panel.xaxis.set_minor_locator(NullLocator())
+    if len(positions) == 1:
+        panel.set_xlim(0.5 * sum(positions.values()), 2 * sum(positions.values()))
     if "inf" in positions and len(positions) > 1:
         between = (positions["inf"] * sorted(positions.values())[-2]) ** 0.5
         panel.axvline(between, color="0.75", linewidth=0.6, linestyle=(0, (4, 3)))
@@ -220,13 +229,12 @@ def _mark_epsilons(panel: Axes, positions: dict[str, float], marked: set[str]) -
             )
 
 
-def _finish(panel: Axes, measure: str | None, title: str) -> None:
+def _finish(panel: Axes, measure: str, title: str) -> None:
     panel.margins(x=0.04)
     panel.grid(axis="y", color="0.9", linewidth=0.5)
     panel.set_axisbelow(True)
     panel.set_xlabel("privacy budget ε")
-    if measure:
-        panel.set_ylabel(measure)
+    panel.set_ylabel(measure)
     if title:
         panel.set_title(title, loc="left")
 
@@ -240,6 +248,7 @@ def _check(place: str, spec: dict, study: Study) -> None:
         check_known(f"{place}.gain_over", spec["gain_over"], study.config["features"], "feature set")
         if {"published", "counterparts", "cited"} & spec.keys():
             raise StudyError(f"{place}.gain_over: published values are no gains; leave one of the two out")
+    check_labels(place, spec, study)
     check_cited(place, spec, study)
     check_published(place, spec, study)
 
@@ -258,12 +267,9 @@ def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
     metric = metric_of(spec.get("metric", "top1")).label
     kinds, entries = (enumerated(spec.get(axis, axes[axis])) for axis in ("features", "entries"))
     more = cited_remark(spec) + figure_remarks(spec, axes)
-    spread = "one standard deviation over seeds"
-    bars = (
-        spread if "gain_over" in spec else f"95 % intervals over seeds and test records; where there is none, {spread}"
-    )
+    bars = "bars are one standard deviation over seeds" if "gain_over" in spec else BARS
     return (
-        f"{metric} against the target ε; mean over seeds. Bars: {bars}.{more}",
+        f"{metric} against the target ε; mean over seeds, {bars}.{more}",
         f"{metric} against the privacy budget epsilon for {entries} on {kinds}; {numbers}.",
     )
 
@@ -275,6 +281,7 @@ STYLE = FigureStyle(
         "features": NAMES,
         "groups": GROUPS | {"description": "Instead of features: with labels and published values."},
         "entries": NAMES,
+        "labels": LABELS,
         "epsilons": EPSILONS,
         "published": PUBLISHED,
         "counterparts": COUNTERPARTS,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.metrics import metric_of
+from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_searches
 from dpstudy.tables.keys import SEARCHES, TEXT, mapping, several
 from dpstudy.tables.numbers import significant
@@ -82,7 +83,8 @@ def draw_searches(name: str, spec: dict, results: Results) -> Drawn:
     for number, panel in enumerate(spec["panels"]):
         if not any(point.values for view in views if view.panel == number for point in view.points):
             raise StudyError(f"figure {name}: no trial that succeeded has a value of {panel['by']!r}")
-    return Drawn(CSV_HEADER, _rows(spec["panels"], views), draw(spec, views, results.axes))
+    chance = chance_level(spec.get("metric", "top1"), searched(spec), results)
+    return Drawn(CSV_HEADER, _rows(spec["panels"], views), draw(spec, views, results.axes, chance))
 
 
 def _rows(panels: list[dict], views: list[View]):
@@ -132,8 +134,8 @@ def _colours(searches: list[dict], names: Mapping[str, Sequence[str]]) -> dict[i
     return {id(search): colour for search, colour in zip(searches, colours(entries, names), strict=True)}
 
 
-def draw(spec: dict, views: list[View], names: Mapping[str, Sequence[str]]) -> Figure:
-    """The figure: a panel each; a colour a search, the maximum as a line and the median dashed."""
+def draw(spec: dict, views: list[View], names: Mapping[str, Sequence[str]], chance: float | None = None) -> Figure:
+    """The figure: a panel each; a colour a search, the maximum as a line and the median dashed; `chance`: its level."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -153,8 +155,9 @@ def draw(spec: dict, views: list[View], names: Mapping[str, Sequence[str]]) -> F
         panel.grid(axis="y", color="0.9", linewidth=0.5)
         panel.set_axisbelow(True)
         panel.set_title(options.get("title", options["by"].replace("_", " ")), loc="left")
-        if number % columns == 0:
+        if number % columns == 0 or not spec.get("share_y", False):
             panel.set_ylabel(f"{metric_of(spec.get('metric', 'top1')).label}\non the validation split")
+    draw_chance(dict.fromkeys(axes[: len(panels)], chance))
     for panel in axes[len(panels) :]:
         panel.set_axis_off()
     handles = [Line2D([], [], color=own[id(search)], label=search["label"]) for search in spec["searches"]]
@@ -198,7 +201,8 @@ STYLE = FigureStyle(
     needs=("searches", "panels"),
     check=_check,
     cells=lambda spec, study: searched(spec),
-    documents=lambda spec, study: {"trials": searched(spec)},
+    documents=lambda spec, study: dict.fromkeys(("trials", "metrics"), searched(spec)),
     draw=draw_searches,
     caption=_caption,
+    scores=False,
 )

@@ -2,7 +2,7 @@
 (de2022, Figures 2 to 4, 6, 7, 10 and 11), as PDF, PNG and CSV.
 
 A line is made of cells of one epsilon. What is asked of a cell stands in its metrics.json: a metric, as mean over seeds
-with bars of one standard deviation, or a hyper-parameter as it was used, chosen by a search or not.
+with its bar (`bars.py`), or a hyper-parameter as it was used, chosen by a search or not.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
-from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
 from dpstudy.evaluation.metrics import metric_of, names
+from dpstudy.tables.bars import BARS, bar, factors, lengths
+from dpstudy.tables.chance import chance_level, draw_chance
+from dpstudy.tables.intervals import joined
 from dpstudy.tables.keys import EPSILON, NAMES, TEXT, mapping, several
 from dpstudy.tables.palette import COLOURS, MARKERS
 from dpstudy.tables.remarks import measured
@@ -42,6 +45,8 @@ CSV_HEADER = (
     "y_value",
     "std",
     "seeds",
+    "low",
+    "high",
 )
 COPIES, EPOCHS = "copies", "epochs"  # not hyper-parameters of their own
 _CALLED = {  # what an axis calls a hyper-parameter
@@ -58,7 +63,7 @@ _WIDTH, _PANEL_HEIGHT, _COLUMNS, _TICKS = 6.3, 2.3, 2, 8
 
 @dataclass(frozen=True)
 class Point:
-    """One cell in one panel; `std` and `seeds` are None where y is a setting."""
+    """One cell in one panel; `std`, `seeds` and `interval` are None where y is a setting."""
 
     features: str
     entry: str
@@ -66,6 +71,7 @@ class Point:
     y: float
     std: float | None
     seeds: int | None
+    interval: tuple[float, float] | None
 
 
 def draw_settings(name: str, spec: dict, results: Results) -> Drawn:
@@ -78,12 +84,14 @@ def draw_settings(name: str, spec: dict, results: Results) -> Drawn:
     panels = [[_points(where, panel, line, results.metrics) for line in spec["series"]] for panel in spec["panels"]]
     rows = (
         (_title(panel, number), line["label"], line["dataset"], point.features, point.entry, line["epsilon"])
-        + (panel["x"], point.x, panel["y"], point.y, point.std, point.seeds)
+        + (panel["x"], point.x, panel["y"], point.y, point.std, point.seeds, *(point.interval or (None, None)))
         for number, (panel, lines) in enumerate(zip(spec["panels"], panels, strict=True))
         for line, points in zip(spec["series"], lines, strict=True)
         for point in points
     )
-    return Drawn(CSV_HEADER, rows, draw(spec, panels))
+    cells = [cell_path(line | part) for line in spec["series"] for part in _parts(line)]
+    chances = [chance_level(one["y"], cells, results) if one["y"] in names() else None for one in spec["panels"]]
+    return Drawn(CSV_HEADER, rows, draw(spec, panels, chances))
 
 
 def _title(panel: dict, number: int) -> str:
@@ -101,28 +109,28 @@ def _points(where: str, panel: dict, line: dict, metrics: Mapping[str, str | os.
     return sorted(found, key=lambda point: point.x)
 
 
-def _value(where: str, document: dict, name: str) -> tuple[float, float | None, int | None]:
-    """(value, standard deviation, seeds) of a metric, or (value, None, None) of a setting."""
+def _value(where: str, document: dict, name: str) -> tuple[float, float | None, int | None, tuple[float, float] | None]:
+    """(value, standard deviation, seeds, interval) of a metric, or (value, None, None, None) of a setting."""
     if name in names():
         values = [row[name] for row in document["seeds"] if name in row]
         if not values:
             raise StudyError(f"{where} has no {name!r}; name it in evaluation.metrics")
         mean, _, std = mean_median_std(values)
-        return mean, std, len(values)
+        return mean, std, len(values), joined(values, mean_interval(document["seeds"], name), name)
     settings = document["hyperparameters"]
     if name == COPIES:
-        return float((settings.get("augmentation") or {}).get("multiplicity", 0)), None, None
+        return float((settings.get("augmentation") or {}).get("multiplicity", 0)), None, None, None
     if name == EPOCHS and "steps" in settings:
-        return settings["steps"] * settings.get("sampling_rate", 1.0), None, None
+        return settings["steps"] * settings.get("sampling_rate", 1.0), None, None, None
     value = settings.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         numbers = ", ".join(key for key, one in settings.items() if type(one) in (int, float))
         raise StudyError(f"{where} has no number {name!r}; it has {numbers}, {COPIES} and the metrics")
-    return float(value), None, None
+    return float(value), None, None, None
 
 
-def draw(spec: dict, panels: Sequence[Sequence[list[Point]]]) -> Figure:
-    """The figure: a panel each, a colour and a marker a line."""
+def draw(spec: dict, panels: Sequence[Sequence[list[Point]]], chances: Sequence[float | None] = ()) -> Figure:
+    """The figure: a panel each, a colour and a marker a line; `chances` are the panels' levels of chance."""
     from matplotlib.figure import Figure
 
     from dpstudy.tables.lettering import legend_columns
@@ -133,12 +141,15 @@ def draw(spec: dict, panels: Sequence[Sequence[list[Point]]]) -> Figure:
     axes = list(figure.subplots(rows, columns, squeeze=False).flat)
     handles: list[Line2D] = []
     for number, (panel, lines, ax) in enumerate(zip(spec["panels"], panels, axes, strict=False)):
+        values = [point.x for points in lines for point in points]
+        aside = factors(len(lines), {_place(x, values) for x in values}, columns)
         handles = [  # the same in every panel
-            _line(ax, points, COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)])
-            for place, points in enumerate(lines)
+            _line(ax, points, values, factor, COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)])
+            for place, (points, factor) in enumerate(zip(lines, aside, strict=True))
         ]
-        _axes(ax, panel, [point.x for points in lines for point in points])
+        _axes(ax, panel, values)
         ax.set_title(_title(panel, number), loc="left")
+    draw_chance(dict(zip(axes, chances, strict=False)))
     for unused in axes[len(panels) :]:
         unused.set_visible(False)
     labels = [line["label"] for line in spec["series"]]
@@ -148,18 +159,21 @@ def draw(spec: dict, panels: Sequence[Sequence[list[Point]]]) -> Figure:
     return figure
 
 
-def _line(ax: Axes, points: Sequence[Point], colour: str, marker: str) -> Line2D:
+def _line(
+    ax: Axes, points: Sequence[Point], values: Sequence[float], factor: float, colour: str, marker: str
+) -> Line2D:
     look: dict[str, Any] = {"color": colour, "marker": marker, "markeredgecolor": "white", "markeredgewidth": 0.5}
-    x, y = [_place(point.x, points) for point in points], [point.y for point in points]
+    x, y = [factor * _place(point.x, values) for point in points], [point.y for point in points]
     (drawn,) = ax.plot(x, y, **look)
-    if any(point.std for point in points):
-        ax.errorbar(x, y, [point.std or 0.0 for point in points], fmt="none", ecolor=colour, elinewidth=0.7, capsize=2)
+    spread = lengths(bar(point.y, point.std, point.interval) for point in points)
+    if spread is not None:
+        ax.errorbar(x, y, spread, fmt="none", ecolor=colour, elinewidth=0.7, capsize=2)
     return drawn
 
 
-def _place(x: float, points: Sequence[Point]) -> float:
+def _place(x: float, values: Sequence[float]) -> float:
     """Where x stands on a logarithmic axis: no copies stand half as far as the least."""
-    return x if x > 0 else min((point.x for point in points if point.x > 0), default=1.0) / 2
+    return x if x > 0 else min((value for value in values if value > 0), default=1.0) / 2
 
 
 def _axes(ax: Axes, panel: dict, values: Sequence[float]) -> None:
@@ -168,12 +182,13 @@ def _axes(ax: Axes, panel: dict, values: Sequence[float]) -> None:
     ax.set_xscale("log")
     distinct = sorted(set(values))
     if len(distinct) <= _TICKS:
-        least = min((value for value in distinct if value > 0), default=1.0)
-        ticks = [value if value > 0 else least / 2 for value in distinct]
+        ticks = [_place(value, distinct) for value in distinct]
         ax.set_xticks(ticks, [f"{value:g}" if value > 0 else "none" for value in distinct])
         ax.xaxis.set_minor_locator(NullLocator())
     else:
         _decades(ax.xaxis)
+    if len(distinct) == 1:
+        ax.set_xlim(_place(distinct[0], distinct) / 2, _place(distinct[0], distinct) * 2)
     ax.set_xlabel(_CALLED.get(panel["x"], panel["x"].replace("_", " ")))
     if panel["y"] in names():
         ax.set_ylabel(metric_of(panel["y"]).label)
@@ -264,6 +279,6 @@ STYLE = FigureStyle(
         axes,
         numbers,
         "or the chosen setting against what each cell was given",
-        "mean over seeds, bars are one standard deviation; a setting that was searched is that of the best trial",
+        f"mean over seeds, {BARS}; a setting that was searched is that of the best trial",
     ),
 )

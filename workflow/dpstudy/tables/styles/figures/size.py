@@ -1,7 +1,7 @@
 """Accuracy against the number of training records (tramer2021, Figure 4), as PDF, PNG and CSV.
 
-A line is one method entry on one feature set, a point one data set: the mean over seeds with bars of one standard
-deviation. n and the certified epsilon are the ledgers'.
+A line is one method entry on one feature set, a point one data set: the mean over seeds with its bar (`bars.py`).
+n and the certified epsilon are the ledgers'.
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import values_by_cell
+from dpstudy.tables.bars import BARS, bar, factors, lengths
+from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_cell
+from dpstudy.tables.intervals import joined
 from dpstudy.tables.keys import LINE, NAMES, mapping, several
+from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.palette import colours, dashes, marker
 from dpstudy.tables.remarks import measured
 from dpstudy.tables.selecting import cell_path
@@ -28,14 +32,15 @@ if TYPE_CHECKING:
 
 CSV_HEADER = (
     *("line", "dataset", "features", "entry", "epsilon", "n", "delta", "certified_epsilon"),
-    *("metric", "mean", "std", "seeds"),
+    *("metric", "mean", "std", "seeds", "low", "high"),
 )
 _WIDTH, _HEIGHT = 6.3, 3.1
 
 
 @dataclass(frozen=True)
 class Point:
-    """One cell: its data set, public n, delta and certified epsilon (None: none), and the metric over its seeds."""
+    """One cell: its data set, public n, delta and certified epsilon (None: none), and the metric over its seeds, with
+    its interval."""
 
     dataset: str
     n: int
@@ -44,6 +49,7 @@ class Point:
     mean: float
     std: float
     seeds: int
+    interval: tuple[float, float] | None
 
 
 def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
@@ -56,16 +62,26 @@ def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
     values = values_by_cell(results.summary, metric)
     points = [_points(f"figure {name}", spec, line, metric, values, results) for line in spec["lines"]]
     rows = (
-        (_label(line), point.dataset, line["features"], line["entry"], line["epsilon"], point.n, point.delta)
-        + (point.certified, metric, point.mean, point.std, point.seeds)
+        (
+            _label(line, results.axes),
+            point.dataset,
+            line["features"],
+            line["entry"],
+            line["epsilon"],
+            point.n,
+            point.delta,
+        )
+        + (point.certified, metric, point.mean, point.std, point.seeds, *(point.interval or (None, None)))
         for line, found in zip(spec["lines"], points, strict=True)
         for point in found
     )
-    return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes))
+    cells = (cell_path(line | {"dataset": dataset}) for line in spec["lines"] for dataset in spec["datasets"])
+    return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes, chance_level(metric, cells, results)))
 
 
-def _label(line: dict) -> str:
-    return line.get("label", f"{line['entry']}, {line['features']}")
+def _label(line: dict, axes: Mapping[str, Sequence[str]]) -> str:
+    label = line_label(line)
+    return label if line["epsilon"] == "inf" else marked(label, line["entry"], axes)
 
 
 def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, results: Results) -> list[Point]:
@@ -76,7 +92,9 @@ def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, re
         if cell not in values:
             raise StudyError(f"{where}: the cell {cell} has no {metric!r}")
         ledger, (mean, _, std) = results.ledger(cell), mean_median_std(values[cell])
-        found.append(Point(dataset, ledger["n"], ledger["delta"], ledger["epsilon"], mean, std, len(values[cell])))
+        interval = joined(values[cell], results.interval(cell, metric), metric)
+        public = dataset, ledger["n"], ledger["delta"], ledger["epsilon"]
+        found.append(Point(*public, mean, std, len(values[cell]), interval))
     found.sort(key=lambda point: point.n)
     for one, other in zip(found, found[1:], strict=False):
         if one.n == other.n:
@@ -84,8 +102,10 @@ def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, re
     return found
 
 
-def draw(spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]]) -> Figure:
-    """The figure: one panel, n on a logarithmic axis with a tick for each size."""
+def draw(
+    spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]], chance: float | None = None
+) -> Figure:
+    """The figure: one panel, n on a logarithmic axis with a tick for each size; `chance`: its level."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullLocator
 
@@ -94,15 +114,20 @@ def draw(spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]
     metric, own = spec.get("metric", "top1"), colours([line["entry"] for line in spec["lines"]], axes)
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     panel = figure.subplots()
-    for line, found, colour, dash in zip(spec["lines"], points, own, dashes(own), strict=True):
+    sizes = sorted({point.n for found in points for point in found})
+    aside = factors(len(points), sizes)
+    for line, found, colour, dash, factor in zip(spec["lines"], points, own, dashes(own), aside, strict=True):
         keywords = marker(line["features"], axes["features"]) | {"color": colour, "linestyle": dash}
         keywords |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
-        n, mean, std = ([getattr(point, key) for point in found] for key in ("n", "mean", "std"))
-        panel.errorbar(n, mean, std, label=_label(line), capsize=2, elinewidth=0.7, **keywords)
-    sizes = sorted({point.n for found in points for point in found})
+        n, mean = [factor * point.n for point in found], [point.mean for point in found]
+        spread = lengths(bar(point.mean, point.std, point.interval) for point in found)
+        panel.errorbar(n, mean, spread, label=_label(line, axes), capsize=2, elinewidth=0.7, **keywords)
+    draw_chance({panel: chance})
     panel.set_xscale("log")
     panel.set_xticks(sizes, [_size(n) for n in sizes])
     panel.xaxis.set_minor_locator(NullLocator())
+    if len(sizes) == 1:
+        panel.set_xlim(sizes[0] / 2, sizes[0] * 2)
     panel.grid(axis="y", color="0.9", linewidth=0.5)
     panel.set_axisbelow(True)
     panel.set_xlabel("training records n")
@@ -144,13 +169,13 @@ STYLE = FigureStyle(
     needs=("datasets", "lines"),
     check=_check,
     cells=_cells,
-    documents=lambda spec, study: {"ledgers": _cells(spec, study)},
+    documents=lambda spec, study: dict.fromkeys(("ledgers", "metrics"), _cells(spec, study)),
     draw=draw_sizes,
     caption=lambda spec, axes, numbers: measured(
         spec,
         axes,
         numbers,
         "against the number of training records",
-        "mean over seeds, bars are one standard deviation",
+        f"mean over seeds, {BARS}",
     ),
 )

@@ -169,4 +169,5 @@ STYLE = TableStyle(
     check=_check,
     documents=audited_documents,
     table=_table,
+    names=True,
 )

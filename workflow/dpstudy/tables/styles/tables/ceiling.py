@@ -11,13 +11,14 @@ from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.ceiling import published_ceiling
 from dpstudy.tables.claims.finding import number
 from dpstudy.tables.claims.gather import PRIVATE_SETS, printed_grid
+from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import PAPER, TEXT, mapping
 from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.selecting import like
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle
+from dpstudy.tables.style import Printed, Study, TableStyle, scored_documents
 
 CSV_HEADER = (
     *("kind", "dataset", "features", "method", "epochs", "epsilon", "accuracy", "std", "seeds", "ceiling", "above"),
@@ -66,7 +67,7 @@ class Control:
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
     printed, controls = lay_printed(spec["paper"]), lay_controls(name, spec, results)
-    sheets = (_printed_sheet(name, spec, printed), *((_control_sheet(name, controls),) if controls else ()))
+    sheets = (_printed_sheet(name, spec, printed), *((_control_sheet(name, controls, results),) if controls else ()))
     return Printed(CSV_HEADER, (*map(_printed_row, printed), *map(_control_row, controls)), sheets, long=True)
 
 
@@ -175,7 +176,7 @@ def _text(cell: PrintedCell) -> str:
     return "–" if cell.accuracy is None else f"{cell.accuracy:.1f}" + "*" * cell.above
 
 
-def _control_sheet(name: str, controls: list[Control]) -> Sheet:
+def _control_sheet(name: str, controls: list[Control], results: Results) -> Sheet:
     epsilons = sorted({control.epsilon for control in controls}, key=float)
     blocks: dict[tuple[str, str, str, str], dict[str, Control]] = {}
     for control in controls:
@@ -195,6 +196,14 @@ def _control_sheet(name: str, controls: list[Control]) -> Sheet:
         "Means over seeds; * above the ceiling by more than two standard errors.",
         "The first line of each block adds one noise to every class, which cancels in the largest score and has no "
         "guarantee; the second is the same method, with the same noise level, drawn for each class.",
+        *facts_of(
+            (
+                cell_name(one.dataset, one.features, entry, one.epsilon)
+                for one in controls
+                for entry in (one.entry, one.independent_entry)
+            ),
+            results,
+        ),
     )
     caption = "Noise shared over classes, the same noise drawn independently, and the ceiling."
     return Sheet(
@@ -236,5 +245,6 @@ STYLE = TableStyle(
     needs=("paper",),
     check=_check,
     cells=_cells,
+    documents=lambda spec, study: scored_documents(_cells(spec, study), study),
     table=_table,
 )

@@ -1,17 +1,18 @@
 """How evenly a model serves subgroups: a metric on each group of the test split, and the gap between best and worst."""
 
-from collections.abc import Mapping
-
 from dpstudy.evaluation.intervals import FEWEST as PERSONS
 from dpstudy.evaluation.judge import FEWEST, LABEL
 from dpstudy.evaluation.metrics import metric_of
+from dpstudy.evaluation.summary import cell_name
 from dpstudy.tables.checks import check_any, check_column
+from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import COLUMN, row_schema
-from dpstudy.tables.names import marked
+from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.numbers import usual_decimals
+from dpstudy.tables.remarks import spec_remarks
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells
+from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells, scored_documents
 from dpstudy.tables.subgroups import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
 
 _NAMES = {WHOLE: "all", GAP: "best less worst"}
@@ -20,11 +21,11 @@ _NAMES = {WHOLE: "all", GAP: "best less worst"}
 def _table(name: str, spec: dict, results: Results) -> Printed:
     scores = lay_disparities(name, spec, results)
     rows = csv_rows(scores, spec["column"], spec.get("metric", "top1"))
-    return Printed(CSV_HEADER, rows, (_sheet(name, spec, scores, results.axes),))
+    return Printed(CSV_HEADER, rows, (_sheet(name, spec, scores, results),))
 
 
-def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
-    metric = spec.get("metric", "top1")
+def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Sheet:
+    metric, axes = spec.get("metric", "top1"), results.axes
     epsilons = list(dict.fromkeys(score.place[3] for score in scores))
     values = {(score.place, score.group): score for score in scores}
     digits = usual_decimals((score.std for score in scores), metric)
@@ -37,7 +38,7 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
         block: list[tuple[str, ...]] = []
         for group in groups:
             size = next((str(score.n) for score in mine if score.group == group and score.n is not None), "")
-            label = marked(row.get("label", row["entry"]), row["entry"], axes) if not block else ""
+            label = marked(line_label(row), row["entry"], axes) if not block else ""
             shown = [values.get(((*mine[0].place[:3], epsilon), group)) for epsilon in epsilons]
             block.append((label, _NAMES.get(group, group), size, *_texts(shown, digits)))
         blocks.append(tuple(block))
@@ -49,15 +50,32 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
         f"{what} on the test split, without noise that would protect its records: means over seeds, with "
         f"95 % intervals over seeds and test records (persons, where they are known) together, where at least "
         f"{PERSONS} of these are on each side. n: {counted}.",
+        *_labels_told(metric, spec["column"], scores, results),
     )
-    if metric_of(metric).area and spec["column"] != LABEL:
-        notes += (
-            f"Groups are compared on the same labels: those that {FEWEST} records of each (persons, where they "
-            "are known) bear and as many do not; all: on every label.",
-        )
     if any(score.mean is None for score in scores):
         notes += ("–: too few of the group's records bear a label, or too few do not.",)
+    notes += (*facts_of((cell_name(*score.place) for score in scores), results), *spec_remarks(spec, axes))
     return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)
+
+
+def _labels_told(metric: str, column: str, scores: list[Score], results: Results) -> list[str]:
+    """Which labels the row of all test records is about."""
+    kind, groups = metric_of(metric), {s.group for s in scores if s.group not in (WHOLE, GAP) and s.mean is not None}
+    if column == LABEL:
+        classes = results.classes(cell_name(*scores[0].place))
+        few = classes - len(groups)
+        return (
+            [f"All: on every label that test records bear; {few} of {classes} have too few for a row."] if few else []
+        )
+    if not kind.area and not kind.by_class:
+        return []
+    if not groups:
+        return ["All: on every label."]
+    borne = "bear and as many do not" if kind.area else "bear"
+    return [
+        f"Groups, and all together, are compared on the same labels: those that {FEWEST} records of each group "
+        f"(persons, where they are known) {borne}."
+    ]
 
 
 def _texts(scores: list[Score | None], digits: int) -> list[str]:
@@ -82,5 +100,7 @@ STYLE = TableStyle(
     keys={"rows": row_schema("features", "entry", "label"), "column": COLUMN},
     needs=("rows", "column"),
     check=_check,
+    documents=lambda spec, study: scored_documents(crossed_cells(spec, study), study),
     table=_table,
+    names=True,
 )

@@ -198,4 +198,5 @@ STYLE = TableStyle(
     documents=audited_documents,
     table=_table,
     shown=lay_out,
+    names=True,
 )

@@ -117,4 +117,5 @@ STYLE = TableStyle(
     documents=audited_documents,
     table=_table,
     shown=lay_out,
+    names=True,
 )

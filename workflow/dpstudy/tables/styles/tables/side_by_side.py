@@ -5,6 +5,7 @@ from dpstudy.evaluation.summary import values_by_cell
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.accuracies import CSV_HEADER, MEANINGS, csv_row, notes
 from dpstudy.tables.checks import check_any, check_published
+from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import PUBLISHED, TEXT, mapping, row_schema, several
 from dpstudy.tables.layout import Cell, Row, Table, cell_at
 from dpstudy.tables.names import check_names, private_tests
@@ -56,8 +57,9 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
     if all(cell.ours is None for row in rows for cell in row.cells):
         raise StudyError(f"{where}: the study has none of its cells, or {metric!r} in none of them")
     private = private_tests([dataset], results.axes)
+    told = facts_of((cell.name for row in rows for cell in row.cells), results)
     heads = tuple(column.get("label", column["features"]) for column in spec["columns"])
-    return Table(name, spec.get("caption", ""), metric, statistic, (), tuple(rows), private, heads)
+    return Table(name, spec.get("caption", ""), metric, statistic, (), tuple(rows), private, heads, told)
 
 
 def _sheet(table: Table) -> Sheet:

@@ -1,0 +1,53 @@
+"""Bars of points in figures, and how far the points of several lines stand aside so that none hides another."""
+
+import itertools
+import math
+from collections.abc import Iterable
+
+INTERVALS = "bars are 95 % intervals over seeds and test records (of a single seed: over these alone)"
+BARS = f"{INTERVALS}, where there is none one standard deviation over seeds"
+_STEPS = 3  # lines stand aside by so many steps at most, all together
+_SHARE = 0.012  # of an axis, a step
+
+
+def bar(mean: float, std: float | None, ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    """How far a point's bar goes below and above it: to the ends of its interval, else one standard deviation. None: it
+    has no bar, for a single seed tells no deviation, and not that there is none.
+
+    >>> bar(90.0, 0.5, (88.0, 91.0)), bar(90.0, 0.5, None), bar(90.0, 0.0, None)
+    ((2.0, 1.0), (0.5, 0.5), None)
+    """
+    if ends is not None:
+        return max(0.0, mean - ends[0]), max(0.0, ends[1] - mean)
+    return (std, std) if std else None
+
+
+def lengths(bars: Iterable[tuple[float, float] | None]) -> list[tuple[float, ...]] | None:
+    """Bars as Matplotlib takes them, (2, n), no bar as a length that is not a number; None where no point has one."""
+    known = list(bars)
+    return list(zip(*(one or (math.nan, math.nan) for one in known), strict=True)) if any(known) else None
+
+
+def asides(count: int, step: float, gap: float) -> list[float]:
+    """How far each of `count` lines stands aside, around 0: a `step` apart, but fewer where they are many or where that
+    is much of the `gap` to the next place of the axis.
+
+    >>> asides(2, 6.0, 100.0), asides(3, 6.0, 6.0)
+    ([-3.0, 3.0], [-1.0, 0.0, 1.0])
+    """
+    each = min(step, _STEPS * step / count, gap / 2 / count) if count else 0.0
+    return [each * (number - (count - 1) / 2) for number in range(count)]
+
+
+def factors(count: int, positions: Iterable[float], columns: int = 1) -> list[float]:
+    """The same on a logarithmic axis: what the positions of each line are multiplied by.
+
+    Args:
+        count: of lines.
+        positions: positive; where points may stand.
+        columns: how many panels lie side by side: a step is a larger share of a narrow one.
+    """
+    logs = sorted({math.log(position) for position in positions})
+    span = (logs[-1] - logs[0] if logs else 0.0) or 1.0
+    gap = min((second - first for first, second in itertools.pairwise(logs)), default=span)
+    return [math.exp(aside) for aside in asides(count, _SHARE * columns * span, gap)]

@@ -1,0 +1,46 @@
+"""What the tables of a study call its methods, so that figures and the report call them the same."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from dpstudy.tables.styles import USUAL, table_style
+
+
+def labels_of(tables: Mapping[str, Mapping]) -> dict[str, str]:
+    """ "FEATURES/ENTRY" -> its label, and of tables whose rows stand in every group of features "ENTRY" -> its label:
+    that of the first table which has one. A label that two of a kind have tells them apart by nothing, and is left out.
+
+    Args:
+        tables: the config's.
+    """
+    found: dict[str, str] = {}
+    for spec in (spec for spec in tables.values() if table_style(spec).names):
+        kind = ("entry",) if "groups" in spec else ("features", "entry")
+        for row in (row for row in spec.get("rows", []) if {"label", *kind} <= row.keys()):
+            key = "/".join(row[part] for part in kind)
+            found.setdefault(key, row["label"] if "epochs" not in row else f"{row['label']}, epochs: {row['epochs']}")
+    counts = Counter(("/" in key, label) for key, label in found.items())
+    return {key: label for key, label in found.items() if counts["/" in key, label] == 1}
+
+
+def fill_labels(config: dict) -> None:
+    """Give the lines of figures the labels of tables where they have none; those of accuracy against epsilon, which
+    name no lines, all that their `labels` do not have."""
+    labels = labels_of(config["tables"])
+    for spec in config["figures"].values():
+        if spec.get("style", USUAL["figures"]) == USUAL["figures"]:
+            entries = spec.get("entries", list(config["methods"]))
+            told = {key: label for key, label in labels.items() if key.rpartition("/")[2] in entries}
+            if told:
+                spec["labels"] = told | spec.get("labels", {})
+        for line in _lines(spec):
+            key = f"{line['features']}/{line['entry']}"
+            if key in labels:
+                line.setdefault("label", labels[key])
+
+
+def _lines(spec: Mapping) -> Iterator[dict]:
+    for part in (spec, *(panel for panel in spec.get("panels", []))):
+        for line in (*part.get("lines", []), *part.get("rows", [])):
+            if "features" in line and "entry" in line:
+                yield line
