@@ -1,5 +1,6 @@
 # make study   set up .venv and run the study in config.yaml
 # make test    does the installation work, and what a change could break     make test-all   every test
+# TORCH=cpu: with study and test, a set-up without CUDA, 1.5 GB instead of 6
 # make status  which cells are done, stale or missing (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
 # make release CELL=DATASET/FEATURES/ENTRY/eps=E   what may be published of a cell (docs/own-data.md; STUDY=FILE as above)
@@ -14,6 +15,7 @@
 
 PYTHON ?= python3
 CORES ?= all
+TORCH ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STUDY ?=
@@ -78,17 +80,18 @@ house: $(VENV)/dev.stamp  # layers and circles, lines of code, paths that are wr
 	@$(BIN)/python -m tests.house
 
 $(VENV)/study.stamp: envs/requirements.txt pyproject.toml
-	@workflow/setup.sh $(PYTHON) $(VENV) envs/requirements.txt
+	@workflow/setup.sh $(PYTHON) $(VENV) envs/requirements.txt $(TORCH)
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/study.stamp envs/requirements-dev.txt
-	@workflow/setup.sh $(PYTHON) $(VENV) envs/requirements-dev.txt
+	@workflow/setup.sh $(PYTHON) $(VENV) envs/requirements-dev.txt $(TORCH)
 	@touch $@
 
-lock:
-	cd envs && for name in requirements requirements-dev; do \
-	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-	    $$name.in -o $$name.txt || exit 1; done
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links
+lock: $(VENV)/dev.stamp  # releases that stand in the lists stay; --upgrade, or another pin, changes them
+	cd envs && PATH="$(abspath $(BIN)):$$PATH" && $(COMPILE) uv.in -o uv.txt && \
+	  $(COMPILE) ../pyproject.toml --extra workflow -c pins.in -o requirements.txt && \
+	  $(COMPILE) ../pyproject.toml --extra dev -c requirements.txt -o requirements-dev.txt
 
 clean:  # all but what secure noise has spent, and what it has made: it would be spent nonetheless
 	@if [ -d results ]; then find results -mindepth 1 ! -path results/privacy ! -path results/privacy/spent.jsonl ! -path results/privacy/paid ! -path 'results/privacy/paid/*' -delete; fi

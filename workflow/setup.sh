@@ -1,12 +1,18 @@
 #!/bin/sh
-# Make a virtual environment from a hash-locked list: setup.sh PYTHON FOLDER LIST
-# The list names everything, so pip resolves nothing (--no-deps): where a package of the list asks for another with an
+# Make a virtual environment from a hash-locked list: setup.sh PYTHON FOLDER LIST [cpu]
+# The list names everything, so nothing is resolved (--no-deps): where a package of the list asks for another with an
 # extra, such as coverage[toml], older pips take its newest release instead of the locked one, and refuse that.
+# cpu: PyTorch without CUDA; the environment remembers it. TORCH_WHEELS=FOLDER has its wheels where there is no network.
 set -eu
-python=$1 folder=$2 list=$3
+python=$1 folder=$2 list=$3 torch=${4:-}
 new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; }
 new_enough "$python" ||
     { echo "dpstudy needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+case $torch in
+"") torch=$(cat "$folder/torch" 2>/dev/null || :) ;;
+cpu) ;;
+*) echo "dpstudy: TORCH=$torch: leave it out, or write TORCH=cpu" >&2; exit 1 ;;
+esac
 
 [ -w "$(dirname "$folder")" ] ||
     { echo "dpstudy: $PWD cannot be written to; copy or clone the repository to where you may write" >&2; exit 1; }
@@ -17,16 +23,42 @@ if ! whole >/dev/null 2>&1; then
     [ ! -e "$folder" ] || echo "$folder is half-made, or of another Python; it is made again"
     "$python" -m venv "$folder" --clear
 fi
+[ -z "$torch" ] || echo "$torch" > "$folder/torch"
 
+by_pip() { "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$@" 2>"$folder/pip.log"; }
+by_uv() { [ -x "$uv" ] && "$uv" pip install --quiet --python "$folder/bin/python" --no-deps "$@" 2>"$folder/pip.log"; }
 install() {
     : > "$folder/unfinished"
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$@" 2>"$folder/pip.log" || {
+    by_uv "$@" || by_pip "$@" || {  # a pip that knows another index may get what uv did not
         [ $? -gt 128 ] || rm "$folder/unfinished"  # pip itself ended, and leaves nothing half-made
         cat "$folder/pip.log" >&2
         exit 1
     }
     rm "$folder/unfinished"
 }
-echo "Installing $list into $folder (a few minutes and 6 GB the first time) ..."
-install --require-hashes -r "$list"
+
+# uv takes a fifth of pip's time. It does not read pip's settings, of which the index is what matters.
+uv=$(command -v uv || echo "$folder/bin/uv")
+[ -x "$uv" ] || by_pip --require-hashes -r "$(dirname "$list")/uv.txt" || :
+[ -x "$uv" ] || uv=
+index=$("$folder/bin/python" -m pip config get global.index-url 2>/dev/null || :)
+[ -n "${UV_DEFAULT_INDEX:-}" ] || [ -z "${PIP_INDEX_URL:-$index}" ] || export UV_DEFAULT_INDEX="${PIP_INDEX_URL:-$index}"
+
+if [ "$torch" = cpu ]; then
+    echo "Installing $list into $folder, PyTorch without CUDA (1.5 GB the first time) ..."
+    # All but PyTorch and what it brings for GPUs; its wheels for CPUs are not in the list, and have no hash in it.
+    awk '/^[a-z]/ { skipped = /^(torch|torchvision|triton|nvidia-|cuda-)/ } !skipped' "$list" > "$folder/cpu.txt"
+    install --require-hashes -r "$folder/cpu.txt"
+    wanted=$(sed -n 's/^\(torch==[^ ]*\|torchvision==[^ ]*\).*/\1/p' "$list")
+    if [ -n "${TORCH_WHEELS:-}" ]; then
+        install --no-index --find-links "$TORCH_WHEELS" $wanted
+    elif [ -n "$uv" ]; then
+        install --torch-backend cpu $wanted
+    else
+        echo "dpstudy: TORCH=cpu needs uv, which could not be installed, or TORCH_WHEELS=FOLDER with $wanted" >&2; exit 1
+    fi
+else
+    echo "Installing $list into $folder (6 GB the first time) ..."
+    install --require-hashes -r "$list"
+fi
 install --no-build-isolation --no-index -e .  # the library itself, editable
