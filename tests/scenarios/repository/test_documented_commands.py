@@ -84,9 +84,7 @@ def check_snakemake(words, page):
 
 
 def check_dpstudy(words, page):
-    given, more = command_line().parse_known_args(words)
-    if more:
-        assert given.passes_on, page
+    given = command_line().parse_args(words)
     if getattr(given, "study", None):
         check_study(given.study, page)
         config = yaml.safe_load((ROOT / given.study).read_text(encoding="utf-8"))

@@ -28,7 +28,7 @@ def given(called):
 
 def test_in_the_clone_itself_snakemake_finds_its_files(called):
     workflow.run("run", None, None, [], [], [])
-    assert given(called) == (["../clone/workflow/run.py", "--cores", "all"], "clone")
+    assert given(called) == (["../clone/workflow/run.py"], "clone")
 
 
 def test_elsewhere_it_is_told_where_they_are(called, tmp_path):
@@ -48,7 +48,7 @@ def test_a_folder_s_own_study_comes_before_the_clone_s(called, tmp_path, own, co
         (tmp_path / "elsewhere").mkdir()
         (tmp_path / "elsewhere/config.yaml").touch()
     workflow.run("status", None, "../elsewhere", [], [], [])
-    assert given(called)[0][-1] == config and "--cores" not in given(called)[0]
+    assert given(called)[0][-1] == config
 
 
 def test_an_installed_library_says_that_it_has_no_workflow(monkeypatch, tmp_path):

@@ -12,6 +12,9 @@ from dpstudy.core import extras
 from dpstudy.core.errors import StudyError
 
 
+OF_THE_WORKFLOW = ("run", "status", "release")  # what follows `--` there is Snakemake's
+
+
 class _Parser(argparse.ArgumentParser):
     """One whose mistakes are one line."""
 
@@ -21,10 +24,12 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for; the exit status, 1 after a sentence about what is wrong."""
-    parser = _parser()
-    given, more = parser.parse_known_args(arguments)
-    if more and not given.passes_on:
-        parser.error(f"unknown argument {more[0]!r}")
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    more: list[str] = []
+    if words and words[0] in OF_THE_WORKFLOW and "--" in words:
+        more = words[words.index("--") + 1 :]
+        words = words[: words.index("--")]
+    given = _parser().parse_args(words)
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `dpstudy inspect B | head` ends quietly
     try:
@@ -42,9 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"dpstudy {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, does: Callable, about: str, example: str, passes_on: bool = False):
+    def command(name: str, does: Callable, about: str, example: str):
         added = commands.add_parser(name, help=about, description=f"{about}.", epilog=f"example: dpstudy {example}")
-        added.set_defaults(does=does, passes_on=passes_on)
+        added.set_defaults(does=does)
         return added
 
     asked = command("epsilon", _epsilon, "What DP-SGD or a Gaussian release costs, or which noise a budget asks for",
@@ -76,11 +81,12 @@ def _parser() -> argparse.ArgumentParser:
     asked.add_argument("bundle", metavar="BUNDLE")
 
     asked = command("check-method", _check_method, "Is a method of yours as private as it says, and does it fit in?",
-                    "check-method my_package.class_means:class_means clipping_norm=1.0", passes_on=True)  # fmt: skip
+                    "check-method my_package.class_means:class_means clipping_norm=1.0")  # fmt: skip
     asked.add_argument("name", metavar="NAME", help="a method, or package.module:name")
+    asked.add_argument("values", nargs="*", metavar="KEY=VALUE", help="hyper-parameters, as a config has them")
 
     for name, about in (("run", "Run a study"), ("status", "Which cells of a study are done, stale or missing")):
-        asked = command(name, _workflow, about, f"{name} studies/tramer2021-mnist.yaml --in ../mine", passes_on=True)
+        asked = command(name, _workflow, about, f"{name} studies/tramer2021-mnist.yaml --in ../mine")
         _add_study(asked)
     asked = command("release", _workflow, "Write what may be published of a cell", "release digits/cnn/ls/eps=1",
                     passes_on=True)  # fmt: skip
@@ -103,7 +109,8 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
         "--only", action="append", metavar="NAME", help="this table or figure and its cells; repeatable"
     )
     parser.add_argument("--target", action="append", metavar="FILE", help="make this file alone; repeatable")
-    parser.epilog = f"{parser.epilog}; further options are Snakemake's"
+    parser.add_argument("--cores", metavar="N", help="all where left out")
+    parser.epilog = f"{parser.epilog}; after -- stand options of Snakemake's"
 
 
 def _epsilon(given: argparse.Namespace, _more: list[str]) -> int:
@@ -133,10 +140,10 @@ def _verify(given: argparse.Namespace, _more: list[str]) -> int:
     return verify(_bundle(given.bundle).resolve())
 
 
-def _check_method(given: argparse.Namespace, more: list[str]) -> int:
+def _check_method(given: argparse.Namespace, _more: list[str]) -> int:
     from dpstudy.check_method import main as check
 
-    return check([given.name, *more])
+    return check([given.name, *given.values])
 
 
 def _workflow(given: argparse.Namespace, more: list[str]) -> int:
@@ -144,7 +151,8 @@ def _workflow(given: argparse.Namespace, more: list[str]) -> int:
 
     cell = getattr(given, "cell", None)
     targets = [*(given.target or []), *([f"results/release/{cell}"] if cell else [])]
-    status = run(given.command, given.study, given.folder, given.only or [], targets, more)
+    cores = [] if given.command == "status" else ["--cores", given.cores or "all"]
+    status = run(given.command, given.study, given.folder, given.only or [], targets, [*cores, *more])
     if cell and not status:
         print("  " + os.path.join(given.folder or "", targets[-1]))
     return status

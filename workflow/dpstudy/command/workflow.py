@@ -49,8 +49,6 @@ def run(
     config = Path(study).resolve() if study is not None else _config(target, repository)
     arguments += ["--configfile", str(config)] if config else []
     arguments += ["--config", f"only=[{','.join(only)}]"] if only else []
-    cores = any(part.startswith(("--cores", "-c", "-j", "--jobs", "--profile", "--workflow-profile")) for part in more)
-    arguments += [] if command == "status" or cores else ["--cores", "all"]
     program = [sys.executable, str(WORKFLOW / _PROGRAMS[command]), *arguments, *more]
     try:
         return subprocess.call(program, cwd=target)
