@@ -11,7 +11,6 @@ from dpstudy import __version__
 from dpstudy.core import extras
 from dpstudy.core.errors import StudyError
 
-
 OF_THE_WORKFLOW = ("run", "status", "release")  # what follows `--` there is Snakemake's
 
 
@@ -88,8 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, about in (("run", "Run a study"), ("status", "Which cells of a study are done, stale or missing")):
         asked = command(name, _workflow, about, f"{name} studies/tramer2021-mnist.yaml --in ../mine")
         _add_study(asked)
-    asked = command("release", _workflow, "Write what may be published of a cell", "release digits/cnn/ls/eps=1",
-                    passes_on=True)  # fmt: skip
+    asked = command("release", _workflow, "Write what may be published of a cell", "release digits/cnn/ls/eps=1")  # fmt: skip
     asked.add_argument("cell", metavar="CELL", help="DATASET/FEATURES/ENTRY/eps=E")
     _add_study(asked)
 
