@@ -1,18 +1,20 @@
 """How evenly a model serves subgroups: a metric on each group of the test split, and the gap between best and worst."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from dpstudy.evaluation.intervals import FEWEST as PERSONS
 from dpstudy.evaluation.judge import FEWEST, LABEL
 from dpstudy.evaluation.metrics import metric_of
+from dpstudy.evaluation.summary import cell_name
 from dpstudy.tables.checks import check_any, check_column
 from dpstudy.tables.keys import COLUMN, row_schema
-from dpstudy.tables.names import marked
+from dpstudy.tables.names import marked, private_tests
 from dpstudy.tables.numbers import usual_decimals
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells
 from dpstudy.tables.subgroups import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
+from dpstudy.tables.unlike import unlike_rows
 
 _NAMES = {WHOLE: "all", GAP: "best less worst"}
 
@@ -20,10 +22,10 @@ _NAMES = {WHOLE: "all", GAP: "best less worst"}
 def _table(name: str, spec: dict, results: Results) -> Printed:
     scores = lay_disparities(name, spec, results)
     rows = csv_rows(scores, spec["column"], spec.get("metric", "top1"))
-    return Printed(CSV_HEADER, rows, (_sheet(name, spec, scores, results.axes),))
+    return Printed(CSV_HEADER, rows, (_sheet(name, spec, scores, results),))
 
 
-def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
+def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Sheet:
     metric = spec.get("metric", "top1")
     epsilons = list(dict.fromkeys(score.place[3] for score in scores))
     values = {(score.place, score.group): score for score in scores}
@@ -37,7 +39,7 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
         block: list[tuple[str, ...]] = []
         for group in groups:
             size = next((str(score.n) for score in mine if score.group == group and score.n is not None), "")
-            label = marked(row.get("label", row["entry"]), row["entry"], axes) if not block else ""
+            label = marked(row.get("label", row["entry"]), row["entry"], results.axes) if not block else ""
             shown = [values.get(((*mine[0].place[:3], epsilon), group)) for epsilon in epsilons]
             block.append((label, _NAMES.get(group, group), size, *_texts(shown, digits)))
         blocks.append(tuple(block))
@@ -57,7 +59,14 @@ def _sheet(name: str, spec: dict, scores: list[Score], axes: Mapping) -> Sheet:
         )
     if any(score.mean is None for score in scores):
         notes += ("–: too few of the group's records bear a label, or too few do not.",)
+    notes += tuple(unlike_rows(_scored(spec, scores, results), private_tests([scores[0].place[0]], results.axes)))
     return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)
+
+
+def _scored(spec: dict, scores: list[Score], results: Results) -> Iterator[tuple[str, str, Mapping | None]]:
+    labels = {(row["features"], row["entry"]): row.get("label", row["entry"]) for row in spec["rows"]}
+    for dataset, features, entry, epsilon in dict.fromkeys(score.place for score in scores):
+        yield dataset, labels[features, entry], results.tested(cell_name(dataset, features, entry, epsilon))
 
 
 def _texts(scores: list[Score | None], digits: int) -> list[str]:
