@@ -1,6 +1,6 @@
 # make study   set up .venv and run the study in config.yaml
 # make test    does the installation work, and what a change could break     make test-all   every test
-# make status  which cells are done, stale or missing (STUDY=FILE: of another study, as with `make study`)
+# make status  which cells are done, stale or missing, and what a run would refuse (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
 # make release CELL=DATASET/FEATURES/ENTRY/eps=E   what may be published of a cell (docs/own-data.md; STUDY=FILE as above)
 # ONLY=NAME[,NAME]: with study, status and paper, these tables and figures and their cells alone
