@@ -51,6 +51,9 @@ if (listed := os.environ.get("DPSTUDY_KEPT")) and STUDY["noise"] == "secure":
     told(before.note_kept, STUDY, listed)
 
 
+internals.tell_when_planned(workflow, look_ahead)
+
+
 onstart:
     look_before()
 

@@ -30,7 +30,8 @@ NAMED = 8  # cells that are listed one by one
 
 
 def main(arguments: list[str]) -> int:
-    """Print the state of the study that Snakemake's arguments name; the exit status is that of Snakemake's dry run."""
+    """Print the state of the study that Snakemake's arguments name; the exit status is that of Snakemake's dry run, or
+    1 where a run would be refused at once (but for what secure noise has paid for, which is part of the state)."""
     try:
         return show(arguments)
     except StudyError as error:
@@ -52,9 +53,11 @@ def show(arguments: list[str]) -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder, "kept.json")  # which trainings were paid for and are taken as they are
-        environment = os.environ | {"DPSTUDY_KEPT": str(told)}
+        asked = Path(folder, "refused.json")  # what a run would refuse
+        environment = os.environ | {"DPSTUDY_KEPT": str(told), "DPSTUDY_REFUSED": str(asked)}
         done = subprocess.run([*SNAKEMAKE, *arguments], capture_output=True, text=True, check=False, env=environment)
         pairs = json.loads(told.read_text()) if told.exists() else []
+        stops, of_paid = json.loads(asked.read_text()) if asked.exists() else ("", False)
     kept = {(cell, seed) for cell, seeds in pairs for seed in seeds}
     if done.returncode:
         said = refusal(done.stdout + done.stderr)
@@ -100,6 +103,8 @@ def show(arguments: list[str]) -> int:
         print(f"by an earlier version (docs/errata.md): {concerned[0]}{more}: {sentence}")
     if refused := len(paid_for(due, seeds, spent)):
         print(f"{refused} of the cells were trained with secure noise, and will not be again: see docs/own-data.md")
+    elif stops:
+        pass  # said last
     elif due and (who := at_work()):
         print(f"{who} is at work in this folder; what it has not finished counts as missing")
     elif due and (said := unwritable("results")):
@@ -108,7 +113,9 @@ def show(arguments: list[str]) -> int:
         print("the same command with `study` instead of `status` runs them on this machine")
     elif not wrong:
         print("nothing to be done")
-    return 0
+    if stops:
+        print(f"dpstudy: a run would stop at once: {stops}", file=sys.stderr)
+    return 1 if stops and not of_paid else 0
 
 
 def at_work() -> str:

@@ -79,6 +79,7 @@ def test_after_an_update_of_the_program_paid_models_are_tabled_and_released_as_t
     before, library = paid(clinic), read_json(clinic.path / f"results/cells/{LS}/run.json")["made_by"]["library"]
     update(clinic)
     assert status(clinic).startswith("cells: 0 done, 0 stale, 0 missing, 2 kept\n")
+    assert (clinic.path / "results/privacy/paid/cells").exists() != earlier, "who only asks moves nothing"
     succeeds(clinic.snakemake(TABLE, BUNDLE))
     assert paid(clinic) == before
     assert f"paid for already, and taken as it is from results/privacy/paid/cells/{LS}/" in log(clinic, LS)

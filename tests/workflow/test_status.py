@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 
+from PIL import Image
+
 from tests.workflow.conftest import TINY
 
 
@@ -61,3 +63,47 @@ def test_a_wrong_config_is_said(study):
         (sentence,) = result.stderr.splitlines()  # and no more: no line of a rule, nothing of a study that stopped
         assert result.returncode and sentence.startswith("dpstudy: ")
         assert "config.yaml: seedz: unknown key (did you mean 'seeds'?)" in sentence
+
+
+def test_what_a_run_would_refuse_is_said_and_nothing_is_touched(empty):
+    config = copy.deepcopy(TINY) | {"public": {}, "backbones": {}, "features": {"pixels": {"extractor": "pixels"}}}
+    config["datasets"] = {
+        "own": {"reader": "image_folder", "location": "photos", "delta": "0.5", "classes": ["a", "b"]}
+    }
+    config["datasets"]["own"] |= {"test_split": "public", "splits": {"test": 0.2}}
+    config["tables"], config["figures"] = {"tiny": {"dataset": "own"}}, {}
+    for name in ("a/1", "a/2", "a/3", "b/1", "b/2", "b/3"):
+        path = empty.path / f"data/photos/{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (8, 8), int(name[2:]) * 9 + (name[0] == "a")).save(path)
+    empty.write_config(config)
+    assert planned(empty)[0] == 0  # Snakemake makes folders of its own
+    before = kept(empty)
+    command = [sys.executable, "workflow/status.py"]
+    said = subprocess.run(command, cwd=empty.path, env=empty.environment, capture_output=True, text=True)
+    (sentence,) = said.stderr.splitlines()
+    assert said.returncode == 1 and said.stdout.startswith("cells: 0 done, 0 stale, 4 missing\n")
+    assert sentence.startswith("dpstudy: a run would stop at once: datasets.own.delta: 0.5 is not below 1/n = 1/")
+    assert "runs them on this machine" not in said.stdout
+    code, text = planned(empty)
+    assert code == 0 and f"\n{sentence}\n" in text, "a dry run names its jobs, and says it last"
+    assert kept(empty) == before
+    run = empty.snakemake()
+    assert run.returncode and f"nothing was run: {sentence.partition('at once: ')[2]}" in run.stderr
+
+
+def test_a_dry_run_with_nothing_to_do_says_so(study):
+    code, text = planned(study)
+    assert code == 0 and "Nothing to be done (all requested files are present and up to date)." in text
+    assert "a run would stop" not in text
+
+
+def planned(study):
+    """(exit status, all that was printed) of a dry run."""
+    done = study.snakemake("-n")
+    return done.returncode, done.stdout + done.stderr
+
+
+def kept(study):
+    """What lies in results, with times."""
+    return {path: path.stat().st_mtime_ns for path in (study.path / "results").rglob("*")}

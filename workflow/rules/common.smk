@@ -120,6 +120,14 @@ def look_before():
         logger.info(None, extra=before.plan_of(STUDY, jobs, due))
 
 
+def look_ahead():
+    """What a run would refuse, told where it is only planned; workflow/status.py asks for it in a file."""
+    refused = before.refusal(STUDY, internals.due_jobs(workflow), internals.copied_without_times(workflow))
+    if wanted := os.environ.get("DPSTUDY_REFUSED"):
+        write_json(wanted, refused)
+    return refused[0]
+
+
 def announce():
     """Name what the study made; who asked for single targets knows their names."""
     whole = before.has("all", internals.all_jobs(workflow))

@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import dataclasses
 import math
 
 import pyarrow as pa
@@ -9,10 +10,12 @@ import pytest
 
 from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import write_json, write_table
+from dpstudy.core.files import read_json, write_json, write_table
 from dpstudy.evaluation.summary import cell_name, write_summary
 from dpstudy.tables.build import build_table
+from dpstudy.tables.claims.finding import OPEN
 from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.judge import judge_study
 from dpstudy.tables.claims.role_evidence import gather
 from dpstudy.tables.results import Results
 from dpstudy.tables.styles.tables import claims, parameters
@@ -114,6 +117,20 @@ def test_evidence_from_a_study(results):
     search = ours.searches["MNIST", "linear"]
     assert (search.statistics["min"], search.statistics["max"], len(search.trials)) == (97.0, 98.5, 2)
     assert [trial["label"] for trial in search.trials] == ["DN 8", "DN 8"]  # Figure 8's normalisation
+
+
+def test_cells_and_searches_of_other_classes_are_no_evidence(results, tmp_path):
+    metrics = dict(results.metrics)
+    for name, path in results.metrics.items():
+        if name.startswith("mnist/"):
+            metrics[name] = tmp_path / name / "metrics.json"
+            write_json(metrics[name], read_json(path) | {"classes": 5})
+    study = dataclasses.replace(results, metrics=metrics)
+    found = gather("t", SPEC, study)
+    assert {run.n for run in found.ours.runs} == {5_000} and not found.ours.searches
+    assert found.left_out == ("Not judged by the cells of mnist, which tell 5 classes apart: MNIST has 10",)
+    undecided = [one.here for _, one in judge_study("t", SPEC, study) if one.verdict == OPEN]
+    assert undecided and all(here.endswith(found.left_out[0]) for here in undecided)
 
 
 def test_the_claims_table_of_tramer2021(results, tmp_path):

@@ -135,6 +135,20 @@ def test_the_lines_that_convert_a_checkpoint_take_what_timm_s_training_script_wr
     assert extractor(np.zeros((1, 32, 32, 3), np.uint8)).shape == (1, 96)
 
 
+@pytest.mark.parametrize("kept", [lambda state: state, lambda state: {"model": state, "epoch": 3}])
+def test_the_conversion_of_weights_takes_those_of_other_scripts(tmp_path, monkeypatch, kept):
+    import timm
+    import torch
+    from safetensors.torch import load_file
+
+    network = timm.create_model("test_resnet", num_classes=3)
+    torch.save(kept(network.state_dict()), tmp_path / "model_best.pth.tar")
+    monkeypatch.chdir(tmp_path)
+    (program,) = [block for block in blocks(ROOT / "docs/features.md", "python") if "model_best.pth.tar" in block]
+    exec(program, {})
+    assert load_file("model.safetensors").keys() == network.state_dict().keys()
+
+
 def test_the_lines_that_cut_cifar100_take_turns_by_the_hashes_of_names(tmp_path, monkeypatch):
     (program,) = [block for block in blocks(ROOT / "docs/reproduce.md", "python") if "cifar100-subset" in block]
     rng = np.random.default_rng(0)

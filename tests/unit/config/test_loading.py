@@ -200,6 +200,8 @@ MISTAKES = [
     ("datasets/own/group_columns", ["sex", {"column": "age"}], "datasets.own.group_columns[1]: the key 'bands' is missing (Ascending bounds*)"),
     ("datasets/own/group_columns", [{"column": "age", "bands": ["old"]}], "datasets.own.group_columns[0].bands[0]: 'old' must be a number"),
     ("datasets/own/group_columns", [{"column": "age", "bands": [60, 40]}], "datasets.own.group_columns[0].bands: [60, 40] must be numbers, each larger than the one before"),
+    ("datasets/own/classes", ["cat", "dog", "cat"], "datasets.own.classes: ['cat', 'dog', 'cat'] names something twice"),
+    ("datasets/own/classes", ["cat", ""], "datasets.own.classes[1]: must not be empty"),
     ("datasets/own/group_columns", [7], "datasets.own.group_columns[0]: 7 is neither a string nor a mapping with 'column', 'bands', 'name'"),
     ("datasets/own/group_columns", ["age", {"column": "age", "bands": [40]}], "datasets.own.group_columns[1]: the groups are called 'age', as those of *group_columns[0] are; give one of the two another `name`"),
     ("datasets/own/table", GONE, "datasets.own: the key 'table' is missing; it names a CSV or parquet file in `location`"),

@@ -31,7 +31,7 @@ NOBODY = [
         "#WERT!",
         "#NV",
     ),
-    *("-99", "-999.0"),
+    *("-99", "-999.0", "nil", "(blank)", "TBD", "no id", "no-name"),
 ]
 SOMEBODY = [
     "0",

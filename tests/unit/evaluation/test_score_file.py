@@ -7,7 +7,7 @@ import pytest
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table, write_table
 from dpstudy.evaluation.finite import check_scores
-from dpstudy.evaluation.score_file import read_scores, score_table
+from dpstudy.evaluation.score_file import read_scores, score_table, scored_records
 from dpstudy.features.shards import FeatureTable
 
 
@@ -65,3 +65,16 @@ def test_scores_that_say_nothing_are_refused(value):
     scores[2, 1] = value
     with pytest.raises(StudyError, match=r"row 2 has a score that is NaN or infinite \(1 of 4 rows do\)"):
         check_scores(scores)
+
+
+def test_which_records_were_scored_is_told_by_their_names_in_any_order(tmp_path):
+    def of(names):
+        test, path = table(len(names)), tmp_path / "scores.parquet"
+        test = FeatureTable(np.array(names), test.features, test.labels)
+        write_table(path, score_table(test, {0: np.zeros((len(names), 3))}, ["x", "y", "z"], ""))
+        return scored_records(*read_scores(path))
+
+    all_three, others = of(["a", "b", "c"]), of(["a", "b", "d"])
+    assert all_three == of(["c", "a", "b"]) and all_three["records"] == others["records"] == 3
+    assert all_three["names"] != others["names"] and of(["a", "b"])["records"] == 2
+    assert of(["ab", "c"])["names"] != of(["a", "bc"])["names"]

@@ -57,6 +57,24 @@ def test_touching_files_refuses_nothing(study, monkeypatch):
     assert before.check(study, [TRAIN], touch=True) == (False, [])
 
 
+def test_what_a_run_would_refuse_is_told_of_a_plan_and_nothing_is_written(study, monkeypatch):
+    secure = study_with(**SECURE)
+    write(OUTPUTS["ledger"], {"noise": "secure", "events": [{"name": "x"}]})
+    Path("results/privacy").mkdir()
+    Path(BOOK).write_text("")
+    Path("results").chmod(0o500)
+    files = {path: path.stat().st_mtime_ns for path in Path().rglob("*")}
+    monkeypatch.setattr(before.os, "access", lambda *_: False)  # that a folder cannot be written to is told elsewhere
+    monkeypatch.setattr(before, "_note_records", lambda *_: pytest.fail("of a plan nothing is noted"))
+    for one in (study, secure):
+        said, of_paid = before.refusal(one, [TRAIN], [])
+        assert of_paid and said.startswith("cell own/pixels/ls/eps=1: its model was trained with secure noise"), said
+    assert before.refusal(study, [], []) == before.refusal(secure, [], []) == ("", False)
+    said, of_paid = before.refusal(study, [], ["results/x"])
+    assert not of_paid and said.startswith("results: files have other times than when")
+    assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == files
+
+
 def test_a_missing_latex_is_said_before_anything_runs(study, monkeypatch):
     def absent():
         raise StudyError("no pdflatex")

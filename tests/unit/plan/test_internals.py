@@ -76,6 +76,30 @@ def test_readings_are_counted_without_the_rule_all():
     assert internals.readings(SimpleNamespace(dag=graph)) == [["shard", "cell", 2]]
 
 
+@pytest.mark.parametrize(
+    ("dry", "due", "said", "printed"),
+    [
+        (True, ["job"], "no room", ["dpstudy: a run would stop at once: no room"]),
+        (True, ["job"], "", []),
+        (True, [], "no room", []),  # nothing would run
+        (False, ["job"], "no room", []),  # its hook refuses it
+    ],
+)
+def test_a_dry_run_says_at_its_end_what_was_found_when_its_jobs_were_known(dry, due, said, printed, monkeypatch):
+    from snakemake.logging import logger
+
+    done, told = [], []
+    monkeypatch.setattr(logger, "warning", told.append)
+    workflow = SimpleNamespace(dryrun=dry, dag=SimpleNamespace(needrun_jobs=lambda: iter(due)))
+    workflow._build_dag = lambda: done.append("built")
+    workflow.log_provenance_info = lambda: done.append("ended")
+    internals.tell_when_planned(workflow, lambda: done.append("looked") or said)
+    workflow._build_dag()
+    assert not told
+    workflow.log_provenance_info()
+    assert told == printed and done == ["built", *(["looked"] if dry and due else []), "ended"]
+
+
 @pytest.mark.parametrize(("limit", "lifted"), [((100, 1), True), ((5, 1), False)])
 def test_only_the_default_limit_of_jobs_is_lifted(limit, lifted):
     limiter = SimpleNamespace(max_jobs=limit[0], timespan=limit[1])

@@ -1,11 +1,14 @@
 # ruff: noqa: E501  (a sentence a line reads better than one cut in pieces)
 """What a violation of a schema says: the key, what is wrong with it, and what is allowed."""
 
+from datetime import date
+
 import pytest
 from jsonschema import Draft202012Validator
 
 from dpstudy.core.errors import StudyError
 from dpstudy.schema.messages import check_known, explain, within_shape
+from dpstudy.schema.validating import validator
 
 CASES = [
     ({"type": "integer"}, "3", "at: '3' must be an integer; leave out the quotes"),
@@ -48,11 +51,43 @@ def test_a_mapping_is_held_against_the_one_shape_that_is_a_mapping():
         ([0, 1], "at[0]: 0 must be a string; quote it"),
         ([False, "yes"], "at[0]: False must be a string; quote it (YAML reads no, off, yes and on as false and true)"),
         (["no", None], "at[1]: None must be a string"),
+        ([date(2020, 1, 2)], "at[0]: 2020-01-02 must be a string; quote it (YAML reads it as a date)"),
     ],
 )
 def test_names_that_yaml_read_as_something_else_are_to_be_quoted(names, sentence):
     rules = {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "integer"}]}
     (error,) = Draft202012Validator(rules).iter_errors(names)
+    assert explain(within_shape(error), "at") == sentence
+
+
+@pytest.mark.parametrize(
+    ("rules", "given", "sentence"),
+    [
+        ({"anyOf": [{"type": "string"}, {"type": "array"}]}, 1, "at: 1 is neither a string nor a list"),
+        (
+            {"anyOf": [{"type": "string"}, {"type": "array"}]},
+            False,
+            "at: False is neither a string nor a list; quote it (YAML reads no, off, yes and on as false and true)",
+        ),
+        (
+            {"anyOf": [{"type": "string"}, {"type": "array"}]},
+            date(2020, 1, 2),
+            "at: 2020-01-02 is neither a string nor a list; quote it (YAML reads it as a date)",
+        ),
+        ({"anyOf": [{"type": "integer"}, {"type": "array"}]}, True, "at: True is neither an integer nor a list"),
+        (
+            {"pattern": "^[a-z]*$", "description": "lower-case"},
+            "False",
+            "at: 'False' must be lower-case; quote it (YAML reads no, off, yes and on as false and true)",
+        ),
+        ({"pattern": "^[a-z]*$", "description": "lower-case"}, "A", "at: 'A' must be lower-case"),
+        ({"type": "number"}, float("inf"), "at: inf is no finite number"),
+        ({"type": ["number", "null"]}, float("nan"), "at: nan is no finite number"),
+        ({"type": "integer"}, float("-inf"), "at: -inf is no finite number"),
+    ],
+)
+def test_what_yaml_read_as_something_else_is_told_with_the_remedy(rules, given, sentence):
+    (error,) = validator()(rules).iter_errors(given)
     assert explain(within_shape(error), "at") == sentence
 
 

@@ -71,8 +71,28 @@ def test_a_key_that_stands_twice_is_told_with_both_lines(tmp_path, text, sentenc
 
 
 @pytest.mark.parametrize(
+    ("text", "place", "read"),
+    [
+        ("a: 1\nsteps: 010\n", "steps: line 2: ", "010 as 8"),
+        ("classes: [01, 02]\n", "classes[0]: line 1: ", "01 as 1"),
+        ("names: [7:30, x]\n", "names[0]: line 1: ", "7:30 as 450"),
+        ("a: {b: -0_7}\n", "a.b: line 1: ", "-0_7 as -7"),
+        ("rate: 1:30.5\n", "rate: line 1: ", "1:30.5 as 90.5"),
+    ],
+)
+def test_a_number_that_yaml_reads_otherwise_than_it_looks_is_told_with_its_line(tmp_path, text, place, read):
+    file = tmp_path / "study.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(StudyError) as caught:
+        check_keys(file)
+    said = f"{place}YAML reads {read}; quote it where it is a text, and write the number as usual where it is one"
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        "a: [0, -0, 0.5, 00.5, 0x10, 1_000, 08, '010', \"7:30\", 2020-01-01, 10:99, 1e-3]\n",
         "base: &b {x: 1, y: 2}\none: {<<: *b, x: 3}\ntwo: {<<: [*b, *b], y: 4}\n",
         "a: &a [1, *a]\n",
         "a: {x: 1}\nb: {x: 1}\n",

@@ -23,6 +23,10 @@ OVERWRITTEN = (
 )
 
 
+class PaidForError(StudyError):
+    """All that a run would train was paid for, or something that was would be lost."""
+
+
 @dataclass(frozen=True)
 class Begun:
     """A training that was begun: its name, and what began it (`made_by` of its run, and its seed)."""
@@ -123,9 +127,9 @@ class PaidModels:
             return None
         return read_json(folder / "run.json" if folder else due.outputs["run"])["made_by"]["config"]
 
-    def keep(self, due: Due) -> Path | None:
+    def keep(self, due: Due, add: bool = True) -> Path | None:
         """The folder of a training in the store, None where there is none. What lies among the outputs alone, as an
-        earlier version left it, is put there where the book vouches for it.
+        earlier version left it, is put there where the book vouches for it (or named where it lies, without `add`).
 
         Raises:
             StudyError: a file of the store is not as it was written, and not among the outputs either.
@@ -139,6 +143,8 @@ class PaidModels:
             if not self._is_booked(due):
                 raise
         if self._is_booked(due):
+            if not add:
+                return Path(due.outputs["run"]).parent
             self.store.add(due.cell, due.seeds, lambda folder: _copy(due.outputs, folder))
         return self.find(due.cell, due.seeds)
 
@@ -188,7 +194,7 @@ def _copy(outputs: Mapping[str, str], folder: Path) -> None:
         shutil.copyfile(path, folder / os.path.basename(path))
 
 
-def guard(due: Iterable[Due], book: Spending, secure: bool, others: bool = False) -> bool:
+def guard(due: Iterable[Due], book: Spending, secure: bool, others: bool = False, keep: bool = True) -> bool:
     """Keep what a run is about to remove of paid models, and refuse the run where something would be lost by it.
 
     Args:
@@ -196,18 +202,19 @@ def guard(due: Iterable[Due], book: Spending, secure: bool, others: bool = False
         book: what was spent; where it allows to spend again, what is of other settings or records is lost.
         secure: the run draws secure noise.
         others: cells that are not trained are scored in this run.
+        keep: without it nothing is written, as where a run is only planned.
 
     Returns:
         whether a job of the run may refuse to train a cell; the others are then to go on.
 
     Raises:
-        StudyError: names the cell, and how many more there are.
+        PaidForError: names the cell, and how many more there are.
     """
     trainings, paid, booked = list(due), PaidModels(book), False
     refusals, lossless = [], True
     for training in trainings:
         booked = booked or (secure and paid.knows(training.cell, training.seeds))
-        sentence, kept = _refusal(training, paid, secure)
+        sentence, kept = _refusal(training, paid, secure, keep)
         if sentence:
             refusals.append(sentence)
             lossless = lossless and kept
@@ -215,17 +222,17 @@ def guard(due: Iterable[Due], book: Spending, secure: bool, others: bool = False
         return False
     if refusals and not (lossless and (others or len(refusals) < len(trainings))):
         more = f" ({len(refusals) - 1} more cells likewise)" if len(refusals) > 1 else ""
-        raise StudyError(f"nothing was run: {refusals[0]}{more}")
+        raise PaidForError(f"nothing was run: {refusals[0]}{more}")
     return booked
 
 
-def _refusal(training: Due, paid: PaidModels, secure: bool) -> tuple[str | None, bool]:
+def _refusal(training: Due, paid: PaidModels, secure: bool, keep: bool) -> tuple[str | None, bool]:
     """Why it must not be trained (None: it may, or is taken from the store), and whether its job can say so itself
     without a loss."""
     if secure and paid.knows(training.cell, training.seeds):
         folder = None
         try:
-            folder = paid.keep(training)
+            folder = paid.keep(training, keep)
             if folder and read_json(folder / "run.json")["made_by"]["config"] == training.fingerprint:
                 return None, True
             paid.book.check(training.cell, training.seeds, paid.goes_on(training))

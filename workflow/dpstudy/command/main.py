@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, about in (("run", "Run a study"), ("status", "Which cells of a study are done, stale or missing")):
         asked = command(name, _workflow, about, f"{name} studies/tramer2021-mnist.yaml --in ../mine")
         _add_study(asked)
-    asked = command("release", _workflow, "Write what may be published of a cell", "release digits/cnn/ls/eps=1")  # fmt: skip
+    asked = command("release", _workflow, "Write what may be published of a cell", "release digits/cnn/ls/eps=1")
     asked.add_argument("cell", metavar="CELL", help="DATASET/FEATURES/ENTRY/eps=E")
     _add_study(asked)
 

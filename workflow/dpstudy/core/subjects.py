@@ -8,7 +8,8 @@ from dpstudy.core.text import composed
 
 # in lower case and without punctuation, so that "N/A", "<NA>" and "n.a." are one; then "unknown" in other languages
 _NOBODY = frozenset(
-    "na nan nat none null unknown unk missing undefined notavailable notknown notapplicable unidentified anonymous "
+    "na nan nat none null nil blank tbd tba noid noname unknown unk missing undefined notavailable notknown "
+    "notapplicable unidentified anonymous "
     "nodata notgiven notstated unbekannt inconnu inconnue desconocido desconocida sconosciuto sconosciuta "
     "desconhecido desconhecida onbekend okänd ukendt ukjent tuntematon nieznany nieznana neznámý neznámá ismeretlen "
     "bilinmiyor неизвестно неизвестный неизвестная невідомо άγνωστο 不明 未知 알수없음 미상".split()

@@ -4,6 +4,7 @@ subgroup asks no model again.
 The file holds labels and groups of the test records; where these are private, so is it.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ class SeedScores:
     """One seed's scores of n test records in m classes.
 
     Attributes:
+        ids: (n,) strings, the records' names.
         scores: (n, m) as the model gave them; the larger, the likelier.
         labels: (n,) int32 class indices, or (n, m) int8 of 0 and 1.
         subjects: (n,) strings, or None.
@@ -37,6 +39,7 @@ class SeedScores:
     """
 
     seed: int
+    ids: np.ndarray
     scores: np.ndarray
     labels: np.ndarray
     subjects: np.ndarray | None
@@ -121,6 +124,7 @@ def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
         part = table.slice(start, end - start)
         yield SeedScores(
             seed=int(seeds[start]),
+            ids=_texts(part, "id"),
             scores=_matrix(part, "scores", len(classes)),
             labels=_matrix(part, label, len(classes)) if label == "labels" else np.from_dlpack(_array(part, label)),
             subjects=_texts(part, "subject") if "subject" in names else None,
@@ -128,6 +132,11 @@ def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
             classes=classes,
             origin=origin,
         )
+
+
+def scored_records(given: SeedScores) -> dict:
+    """Which test records were scored, as metrics.json has it: how many, and a hash of their names in any order."""
+    return {"records": len(given.ids), "names": hashlib.sha256("\0".join(sorted(given.ids)).encode()).hexdigest()}
 
 
 def _lists(values: np.ndarray, dtype: type):

@@ -14,7 +14,7 @@ from dpstudy.core.files import read_json, sha256, write_json
 from dpstudy.evaluation.aggregate import aggregate
 from dpstudy.evaluation.evaluate import evaluate
 from dpstudy.evaluation.judge import judge
-from dpstudy.evaluation.score_file import SeedScores, cell_of_scores, read_scores
+from dpstudy.evaluation.score_file import SeedScores, cell_of_scores, read_scores, scored_records
 from dpstudy.provenance.hashes import evaluation_fingerprint, origin_of_scores
 from dpstudy.schema.reading import check
 
@@ -50,9 +50,10 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
         )
     rows = []
     for row in content["seeds"]:
-        told = judged(by_seed[row["seed"]], evaluation)
+        given = by_seed[row["seed"]]
+        told = judged(given, evaluation)
         _log.info("seed %s: %s", row["seed"], {name: value for name, value in told.items() if name != "groups"})
-        rows.append({"seed": row["seed"], "split": row["split"], **told, **row})
+        rows.append({"seed": row["seed"], "split": row["split"], "tested": scored_records(given), **told, **row})
     metrics = content | {
         "seeds": rows,
         "made_by": content["made_by"] | {"evaluation": evaluation_fingerprint(evaluation, library)},

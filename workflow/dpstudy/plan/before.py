@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpstudy.cell.bound import Binding, PaidHashes, refuse
 from dpstudy.cell.bound_before import BoundBefore
-from dpstudy.cell.paid_models import PaidModels, guard
+from dpstudy.cell.paid_models import PaidForError, PaidModels, guard
 from dpstudy.config.cells import unfold
 from dpstudy.config.locations import data_root
 from dpstudy.core.errors import StudyError
@@ -29,13 +29,16 @@ from dpstudy.tables.pdflatex import find_latex
 _OF_A_CELL = re.compile(re.escape(paths.METRICS).replace(re.escape(paths.CELL), ".+"))
 
 
-def check(study: dict, due: Sequence[Job], touch: bool, copied: Sequence[str] = ()) -> tuple[bool, list[str]]:
+def check(
+    study: dict, due: Sequence[Job], touch: bool, copied: Sequence[str] = (), planned: bool = False
+) -> tuple[bool, list[str]]:
     """Refuse a run that cannot end well.
 
     Args:
         due: the jobs that it is about to start.
         copied: outputs of those that are due because files were copied without their times.
         touch: they are marked as done, and none is run.
+        planned: nor is any run but named: nothing is written, and that it could not be is told elsewhere.
 
     Returns:
         whether a job of the run may refuse to train a cell, so that the others are to go on; and what the user should
@@ -45,7 +48,8 @@ def check(study: dict, due: Sequence[Job], touch: bool, copied: Sequence[str] = 
         StudyError: says what is wrong.
     """
     try:
-        check_writable(paths.RESULTS)
+        if not planned:
+            check_writable(paths.RESULTS)
         if touch:
             return False, []
         if copied:
@@ -60,7 +64,7 @@ def check(study: dict, due: Sequence[Job], touch: bool, copied: Sequence[str] = 
         warnings = look_through_own_data(study, due)
     except StudyError as error:
         raise StudyError(f"nothing was run: {error}") from None
-    refusing = guard_paid_models(study, due)  # first of all: what was paid for might be lost
+    refusing = guard_paid_models(study, due, planned)  # first of all: what was paid for might be lost
     check_cells(study, due)
     try:
         foresee(study, due)
@@ -92,8 +96,21 @@ def look_through_own_data(study: dict, due: Sequence[Job]) -> list[str]:
     return warnings
 
 
-def guard_paid_models(study: dict, due: Sequence[Job]) -> bool:
+def refusal(study: dict, due: Sequence[Job], copied: Sequence[str]) -> tuple[str, bool]:
+    """The sentence with which a run of these jobs would be refused, or several, "" for none; and whether that is only
+    since they were paid for. Nothing is written."""
+    try:
+        check(study, due, False, copied, planned=True)
+    except StudyError as error:
+        return str(error).replace("nothing was run: ", ""), isinstance(error, PaidForError)
+    return "", False
+
+
+def guard_paid_models(study: dict, due: Sequence[Job], planned: bool = False) -> bool:
     """Keep what a run is about to remove of models that secure noise has paid for, and what they learned from.
+
+    Args:
+        planned: as of `check`.
 
     Returns:
         whether a job of the run may refuse to train a cell.
@@ -111,8 +128,9 @@ def guard_paid_models(study: dict, due: Sequence[Job]) -> bool:
         if job.script.endswith("train_cell.py")
     ]
     scored = {cell_of(job.wildcards).path for job in due if job.rule == "score_cell"}
-    refusing = guard(trained, spending, secure, others=not scored <= {training.cell for training in trained})
-    if secure:
+    others = not scored <= {training.cell for training in trained}
+    refusing = guard(trained, spending, secure, others, keep=not planned)
+    if secure and not planned:
         _note_records(study, spending, {path for job in due for path in job.writes})
     return refusing
 

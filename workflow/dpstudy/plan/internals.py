@@ -14,7 +14,7 @@ import os
 import shutil
 from base64 import urlsafe_b64encode
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,6 +98,25 @@ def unthrottle(workflow) -> None:
 def keep_going(workflow) -> None:
     """Go on with other jobs where one fails, as `--keep-going` does."""
     workflow.scheduler.keepgoing = True
+
+
+def tell_when_planned(workflow, look: Callable[[], str]) -> None:
+    """Say at the end of a dry run, which runs no hook, what `look` finds once its jobs are known; "" for nothing."""
+    from snakemake.logging import logger
+
+    build, end, found = workflow._build_dag, workflow.log_provenance_info, []
+
+    def built():
+        build()
+        if workflow.dryrun and any(True for _ in workflow.dag.needrun_jobs()):
+            found.append(look())
+
+    def ended():
+        end()
+        for sentence in filter(None, found):
+            logger.warning(f"dpstudy: a run would stop at once: {sentence}")
+
+    workflow._build_dag, workflow.log_provenance_info = built, ended
 
 
 def run_here(workflow, names: Iterable[str]) -> None:

@@ -1,7 +1,9 @@
 """What a schema violation says to a person: the offending key, what is wrong, and what is allowed."""
 
+import math
 import re
 from collections.abc import Iterable
+from datetime import date
 
 from jsonschema import ValidationError
 
@@ -9,6 +11,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.schema.reading import schema
 
+_TRUTHS = " (YAML reads no, off, yes and on as false and true)"
 _LONGEST = 200  # characters of a value that a message repeats
 _TYPES = {
     "object": "a mapping of keys to values",
@@ -42,11 +45,17 @@ def explain(error: ValidationError, prefix: str = "") -> str:
         )
     if error.validator == "anyOf":
         shapes = " nor ".join(_shape(option) for option in error.validator_value)
-        return f"{place}: {_quoted(error.instance)} is neither {shapes}"
+        text = any(option.get("type") == "string" for option in error.validator_value)
+        hint = _to_quote(error.instance) if text and isinstance(error.instance, bool | date) else ""
+        return f"{place}: {_quoted(error.instance)} is neither {shapes}{hint}"
     if error.validator == "pattern":
-        return f"{place}: {_quoted(error.instance)} must be {error.schema.get('description') or 'spelled otherwise'}"
+        wanted = error.schema.get("description") or "spelled otherwise"
+        hint = f"; quote it{_TRUTHS}" if error.instance in ("False", "True") else ""  # as YAML has no and yes, as a key
+        return f"{place}: {_quoted(error.instance)} must be {wanted}{hint}"
     if error.validator == "type":
         wanted = f"{_type(error.validator_value)}{_described(error.schema)}"
+        if isinstance(error.instance, float) and not math.isfinite(error.instance):
+            return f"{place}: {error.instance} is no finite number"
         return f"{place}: {_quoted(error.instance)} must be {wanted}{_about_quotes(error)}"
     if error.validator in _BOUNDS:
         return f"{place}: {_quoted(error.instance)} must be {_BOUNDS[error.validator]} {error.validator_value}"
@@ -89,7 +98,7 @@ def _place(path: Iterable) -> str:
 
 def _quoted(value: object) -> str:
     """A value as it stands in a sentence, or as much of it as a reader needs to find it."""
-    text = repr(value)
+    text = str(value) if isinstance(value, date) else repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
@@ -123,12 +132,20 @@ def check_known(place: str, name: str, allowed: Iterable[str], what: str) -> Non
 
 def _about_quotes(error: ValidationError) -> str:
     """What to do about text where a number is wanted, or the other way round."""
-    if error.validator_value == "string" and isinstance(error.instance, int | float):
-        truth = " (YAML reads no, off, yes and on as false and true)" if isinstance(error.instance, bool) else ""
-        return f"; quote it{truth}"
+    if error.validator_value == "string":
+        return _to_quote(error.instance)
     text = error.instance if isinstance(error.instance, str) else ""
     if error.validator_value in ("integer", "number") and re.fullmatch(r"-?\d+(\.\d*)?", text):
         return "; leave out the quotes"
+    return ""
+
+
+def _to_quote(value: object) -> str:
+    """What to do about a value that was meant as text; "" where nothing is to be seen of that."""
+    if isinstance(value, date):
+        return "; quote it (YAML reads it as a date)"
+    if isinstance(value, int | float):
+        return f"; quote it{_TRUTHS if isinstance(value, bool) else ''}"
     return ""
 
 

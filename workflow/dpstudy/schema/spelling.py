@@ -1,4 +1,5 @@
-"""What YAML 1.1 makes of a config that its writer did not mean: a key that stands twice, a number that is text."""
+"""What YAML 1.1 makes of a config that its writer did not mean: a key that stands twice, a number that is text, and a
+text, or another number, that becomes one (010, 12:30)."""
 
 import copy
 import math
@@ -13,6 +14,8 @@ from dpstudy.core.errors import StudyError
 from dpstudy.schema.reading import safe_loader
 from dpstudy.schema.validating import validator
 
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_OLD_NUMBER = re.compile(r"[-+]?(0[0-9_]+|[0-9_]+(:[0-5]?[0-9])+(\.[0-9_]*)?)")  # in base 8, or 60
 _MERGE = "tag:yaml.org,2002:merge"
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _INTEGER = re.compile(r"[-+]?\d+")
@@ -20,31 +23,38 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def check_keys(file: str | Path) -> None:
-    """Refuse a config in which a key stands twice in one mapping: YAML would keep the last and say nothing.
+    """Refuse a config in which a key stands twice in one mapping: YAML would keep the last and say nothing. So it would
+    read 010 as 8, and 12:30 as 750.
 
     Of merged mappings (`<<`) a key may be overridden, as YAML has it.
 
     Raises:
-        StudyError: the key with the lines of both.
+        StudyError: the key with the lines of both, or the number with its line.
     """
     try:
         with open(file, encoding="utf-8") as text:
             loader = safe_loader()(text)
             root = loader.get_single_node()
-            twice = next(_twice(root, "", loader, set()), "") if root else ""
+            wrong = next(_misread(root, "", loader, set()), "") if root else ""
     except (OSError, UnicodeDecodeError, yaml.YAMLError):  # JSON with tabs, or a pipe: whoever reads it says so
         return
-    if twice:
-        raise StudyError(twice)
+    if wrong:
+        raise StudyError(wrong)
 
 
-def _twice(node: yaml.Node, place: str, loader: yaml.Loader, seen: set[int]) -> Iterator[str]:
+def _misread(node: yaml.Node, place: str, loader: yaml.Loader, seen: set[int]) -> Iterator[str]:
+    if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS and _OLD_NUMBER.fullmatch(node.value):
+        read = loader.construct_object(node)
+        yield (
+            f"{place}: line {node.start_mark.line + 1}: YAML reads {node.value} as {read}; quote it where it is a "
+            "text, and write the number as usual where it is one"
+        )
     if id(node) in seen or not isinstance(node, yaml.CollectionNode):  # a node with an alias is one node
         return
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for number, item in enumerate(node.value):
-            yield from _twice(item, f"{place}[{number}]", loader, seen)
+            yield from _misread(item, f"{place}[{number}]", loader, seen)
         return
     lines: dict[str, int] = {}
     for key, value in node.value:
@@ -55,7 +65,7 @@ def _twice(node: yaml.Node, place: str, loader: yaml.Loader, seen: set[int]) -> 
         if name in lines:
             yield f"{where}: stands twice, in lines {lines[name]} and {line}, and only the last would count; keep one"
         lines[name] = line
-        yield from _twice(value, where, loader, seen)
+        yield from _misread(value, where, loader, seen)
 
 
 def as_numbers(content: Any, rules: dict) -> Any:

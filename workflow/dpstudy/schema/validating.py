@@ -1,6 +1,7 @@
 """Configs held against schemas, whose mistakes are all told."""
 
 import functools
+import math
 from typing import TYPE_CHECKING
 
 from dpstudy.core.errors import Mistakes, StudyError
@@ -39,14 +40,18 @@ def _outermost_first(error: "ValidationError") -> tuple[int, list[str]]:
 
 @functools.cache
 def validator() -> type:
-    """JSON schema, but 1.0 is no integer: a seed of 1.0 would name folders that nobody looks for."""
+    """JSON schema, but 1.0 is no integer: a seed of 1.0 would name folders that nobody looks for. Nor are .inf and .nan
+    numbers, which no key has a meaning for."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
     def whole(_, value: object) -> bool:
         return isinstance(value, int) and not isinstance(value, bool)
 
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", whole)
+    def finite(_, value: object) -> bool:
+        return whole(_, value) or (isinstance(value, float) and math.isfinite(value))
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": whole, "number": finite})
     return extend(Draft202012Validator, type_checker=types)
 
 

@@ -34,20 +34,20 @@ def facts(cells: Iterable[tuple[str, str, int]], results: Results, private: Coll
         results: with their ledgers, and the manifests of the data sets' test splits.
         private: the data sets whose test records are private: how many they are is a statistic of them.
     """
-    by_dataset: dict[str, list[tuple[dict, int]]] = {}
+    by_dataset: dict[str, list[tuple[dict, str, int]]] = {}
     for dataset, cell, seeds in cells:
-        by_dataset.setdefault(dataset, []).append((results.ledger(cell), seeds))
+        by_dataset.setdefault(dataset, []).append((results.ledger(cell), cell, seeds))
     return tuple(_sentence(name, found, results, name in private) for name, found in by_dataset.items())
 
 
-def _sentence(dataset: str, found: Sequence[tuple[dict, int]], results: Results, private: bool) -> str:
-    ledgers = [ledger for ledger, _ in found]
+def _sentence(dataset: str, found: Sequence[tuple[dict, str, int]], results: Results, private: bool) -> str:
+    ledgers, counts = [ledger for ledger, _, _ in found], [seeds for _, _, seeds in found]
     unit = _UNITS[ledgers[0]["unit"]]
     parts = [
         f"{dataset}: n = {_range(ledger['n'] for ledger in ledgers)} {unit}s to learn from",
         _guarantee([ledger for ledger in ledgers if ledger["epsilon"] is not None], unit),
-        *_tested(dataset, results, private),
-        f"{_range(seeds for _, seeds in found)} {'seed' if all(seeds == 1 for _, seeds in found) else 'seeds'}",
+        *_tested(dataset, [cell for _, cell, _ in found], results, private),
+        f"{_range(counts)} {'seed' if set(counts) == {1} else 'seeds'}",
     ]
     return f"{'; '.join(parts)}."
 
@@ -60,13 +60,18 @@ def _guarantee(private: Sequence[dict], unit: str) -> str:
     return f"ε at δ = {delta} is about {kinds} (accountant: {_listed(ledger['accountant'] for ledger in private)})"
 
 
-def _tested(dataset: str, results: Results, private: bool) -> list[str]:
-    if "test" not in results.splits.get(dataset, {}):
+def _tested(dataset: str, cells: Iterable[str], results: Results, private: bool) -> list[str]:
+    """How many were scored, as cells say; as the split has, where an earlier version scored them."""
+    path = results.splits.get(dataset, {}).get("test")
+    manifest = read_json(path) if path else {}
+    scored = {told["records"] for cell in cells if (told := results.tested(cell))}
+    if not scored and not manifest:
         return []
-    manifest = read_json(results.splits[dataset]["test"])
-    persons = f" of {manifest['subjects']:,} persons" if manifest.get("subjects") else ""
+    scored = scored or {manifest["rows"]}
+    known = manifest.get("subjects") and scored == {manifest["rows"]}  # how many of these are left out is not known
+    persons = f" of {manifest['subjects']:,} persons" if known else ""
     counted = " (a count of private records, which no ledger accounts for)" if private else ""
-    return [f"{manifest['rows']:,} test records{persons}{counted}"]
+    return [f"{_range(scored)} test records{persons}{counted}"]
 
 
 def _range(numbers: Iterable[int]) -> str:

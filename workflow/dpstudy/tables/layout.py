@@ -6,7 +6,7 @@
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
@@ -29,7 +29,7 @@ class Cell:
     `ceiling` is the highest accuracy that the cell's noise allows (`dpstudy.tables.ceiling`), in percent; `interval`
     has the ends of the 95 % interval of its mean (`intervals.joined`), `over_records` those over test records alone
     (mean ends over seeds), `audited` is a lower bound on epsilon, and `searched` is whether its hyper-parameters come
-    from a search that is not in the ledger.
+    from a search that is not in the ledger; `tested` says on which test records it was scored (`Results.tested`).
     """
 
     dataset: str
@@ -48,6 +48,7 @@ class Cell:
     audited: float | None = None
     adjacency: str | None = None
     searched: bool = False
+    tested: Mapping | None = field(default=None, hash=False)
 
     @property
     def name(self) -> str:
@@ -279,7 +280,7 @@ def cell_at(
     ceiling = results.ceiling(name) if metric_of(metric).ceiling else None
     over_records = results.interval(name, metric)
     more = ceiling, joined(runs, over_records, metric), over_records, results.audited(name)
-    kind = ledger["adjacency"], results.searched(name)
+    kind = ledger["adjacency"], results.searched(name), results.tested(name)
     return Cell(*key, ledger["epsilon"], ledger["guarantee"], ours, std, len(runs), published, *more, *kind)
 
 

@@ -1,5 +1,5 @@
 """What a reader of a table or figure must know of its cells beside their ε: searches that nobody paid for, another
-adjacency than that of adding or removing, scores of private records."""
+adjacency than that of adding or removing, other test records than its neighbours', scores of private records."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
@@ -8,6 +8,7 @@ from typing import Any
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.layout import Cell, Row, Table
 from dpstudy.tables.names import enumerated, private_tests
+from dpstudy.tables.unlike import unlike_rows
 
 _UNPAID = "searched on validation records of the private data, which no ledger accounts for"
 _ADJACENCIES = {
@@ -22,7 +23,15 @@ def remarks(table: Table) -> list[str]:
     found = [_said(rows, lambda cell: cell.searched, f"Hyper-parameters were {_UNPAID}")]
     for adjacency, text in _ADJACENCIES.items():
         found.append(_said(rows, partial(_is, adjacency), text))
+    found += unlike_rows(_scored(table), table.private_tests)
     return [sentence for sentence in (*found, private_scores(table.private_tests)) if sentence]
+
+
+def _scored(table: Table) -> Iterator[tuple[str, str, Mapping | None]]:
+    """As `unlike_rows` takes them: what stands beside a row's label tells it from others of its label."""
+    for row in table.rows:
+        for cell, head in zip(row.cells, table.heads or [row.group] * len(row.cells), strict=True):
+            yield row.dataset, ", ".join(filter(None, (row.label, head))), cell.tested
 
 
 def private_scores(datasets: Collection[str]) -> str:

@@ -100,6 +100,15 @@ class Results:
         """
         return mean_interval(self._document(self.metrics, cell, "metrics.json")["seeds"], metric)
 
+    def tested(self, cell: str) -> dict | None:
+        """Which test records a cell was scored on (`score_file.scored_records`); None: an earlier version scored it.
+
+        Raises:
+            StudyError: the cell has no metrics.json.
+        """
+        seeds = self._document(self.metrics, cell, "metrics.json")["seeds"]
+        return next((row["tested"] for row in seeds if "tested" in row), None)
+
     def searched(self, cell: str) -> bool:
         """Whether a cell's hyper-parameters were chosen by a search that its ledger does not pay for.
 

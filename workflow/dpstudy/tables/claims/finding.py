@@ -46,6 +46,7 @@ class Evidence:
         rows: every row of results.csv that the paper has.
         hyperparameters: every row of hyperparameters.csv that it has.
         cells: the study's cells.
+        left_out: why others of its cells are no evidence, a sentence each.
     """
 
     printed: Grid
@@ -53,6 +54,7 @@ class Evidence:
     rows: Sequence[Mapping[str, str]] = ()
     hyperparameters: Sequence[Mapping[str, str]] = ()
     cells: Sequence[Cell] = ()
+    left_out: Sequence[str] = ()
 
 
 @dataclass

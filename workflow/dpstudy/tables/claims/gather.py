@@ -10,7 +10,7 @@ from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims.finding import Cell, Evidence
 from dpstudy.tables.claims.grid import Grid, Place, Value
-from dpstudy.tables.claims.names import METHODS, entries_of
+from dpstudy.tables.claims.names import CLASSES, METHODS, entries_of, why_another
 from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
@@ -18,7 +18,8 @@ from dpstudy.tables.selecting import listed
 
 PRETRAININGS = ("ImageNet-1k", "ImageNet-21k", "JFT-3B")  # from the least to the most
 # Training records and classes of the paper's private data sets.
-PRIVATE_SETS = {"CIFAR-10": (50_000, 10), "CIFAR-100": (50_000, 100), "ImageNet-1k": (1_281_167, 1000)}
+_RECORDS = {"CIFAR-10": 50_000, "CIFAR-100": 50_000, "ImageNet-1k": 1_281_167}
+PRIVATE_SETS = {name: (records, CLASSES[name]) for name, records in _RECORDS.items()}
 _DETAILED = ("2", "3", "4")
 
 
@@ -36,7 +37,8 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     """All that the claims of a table's spec are judged by.
 
     Of several entries for one method and number of epochs, the better counts. Cells at a finite epsilon count only
-    if their guarantee is proved at no more than that epsilon.
+    if their guarantee is proved at no more than that epsilon. Cells that tell another number of classes apart than the
+    paper's data set has are left out.
 
     Args:
         name: of the table.
@@ -49,12 +51,16 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     values: dict[tuple, Value] = {}
     classes: dict[str, int] = {}
     cells: list[Cell] = []
+    left_out: dict[str, None] = {}
     runs = values_by_cell(results.summary, "top1")
     for key, path in _wanted(name, spec, results.axes):
         if path not in runs:
             continue
         place, method, epochs, epsilon = key
         metrics, ledger = read_json(results.metrics[path]), results.ledger(path)
+        if why := why_another(metrics["dataset"], place.dataset, metrics["classes"]):
+            left_out[why] = None
+            continue
         cells.append(Cell(method, epochs, epsilon, ledger, metrics["hyperparameters"]))
         classes[place.dataset] = metrics["classes"]
         if not math.isinf(epsilon) and not _keeps(ledger, epsilon):
@@ -64,7 +70,9 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
         if key not in values or values[key].number < mean:
             values[key] = Value(mean, std / math.sqrt(count) if count > 1 else None)
     ours = Grid(values, tuple(spec.get("pretraining", ())), classes)
-    return Evidence(printed_grid(rows), ours, rows, published_rows(HYPERPARAMETERS, spec["paper"]), cells)
+    return Evidence(
+        printed_grid(rows), ours, rows, published_rows(HYPERPARAMETERS, spec["paper"]), cells, tuple(left_out)
+    )
 
 
 def _keeps(ledger: Mapping, epsilon: float) -> bool:

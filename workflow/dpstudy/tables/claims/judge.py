@@ -6,7 +6,7 @@ from typing import Any
 from dpstudy.core.errors import StudyError
 from dpstudy.tables.claims import anon_smoothing, de2022, mehta2023, role_evidence, tramer2021
 from dpstudy.tables.claims import gather as mehta2023_evidence
-from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Finding
+from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Finding, noted
 from dpstudy.tables.published import CLAIMS, published_rows
 from dpstudy.tables.results import Results
 
@@ -51,7 +51,9 @@ def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -
         StudyError: a claim that no function judges.
     """
     rows = [row for row in published_rows(CLAIMS, paper) if sections is None or row["section"] in sections]
-    return [(row, function_of(paper, row)(evidence)) for row in rows]
+    found = [(row, function_of(paper, row)(evidence)) for row in rows]
+    left_out = getattr(evidence, "left_out", ())  # where other cells decide, these are not missed
+    return [(row, noted(one, here=". ".join(left_out)) if one.verdict == OPEN else one) for row, one in found]
 
 
 def function_of(paper: str, row: dict[str, str]):

@@ -1,5 +1,6 @@
 """What the spec of a claims table calls the papers' methods, pre-trainings and experiments."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from dpstudy.tables.selecting import listed
@@ -7,6 +8,8 @@ from dpstudy.tables.selecting import listed
 METHODS = ("DP-LS", "DP-Newton", "DP-FC", "DP-Adam")  # mehta2023
 MODELS = ("linear", "scatter-cnn", "cnn")  # tramer2021: on ScatterNet features the first two, the last on pixels
 CONVERGENCE = tuple(f"{model}-{rate}{clip}" for model in MODELS for rate in ("low", "high") for clip in ("", "-clip"))
+# Of the papers' data sets. CheXpert's are findings, of which a study may learn others: a claim is about their number.
+CLASSES = {"MNIST": 10, "Fashion-MNIST": 10, "CIFAR-10": 10, "CIFAR-100": 100, "ImageNet-1k": 1000, "Places-365": 365}
 # Not certified at their target, yet compared at it.
 CONTROLS = ("linear-shuffle", "cnn-shuffle", "iteration", "instance-smoothing")
 # Lists run in the order that their comment names. "By" a setting: not their order matters but the cells' own settings.
@@ -71,6 +74,25 @@ ROLES = {
         "kernel-mean",  # what the method is after, with a proof
     ),
 }
+
+
+def why_another(dataset: str, called: str, classes: int) -> str:
+    """Why the cells of a data set are no evidence about the paper's that it is called; "" where nothing is against it.
+
+    Args:
+        classes: that its cells tell apart.
+
+    >>> why_another("letters", "MNIST", 5)
+    'Not judged by the cells of letters, which tell 5 classes apart: MNIST has 10'
+    """
+    known = next((count for name, count in CLASSES.items() if _plain(name) == _plain(called)), classes)
+    if known == classes:
+        return ""
+    return f"Not judged by the cells of {dataset}, which tell {classes:,} classes apart: {called} has {known:,}"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 def entries_of(spec: Mapping) -> list[tuple[str, int, str]]:

@@ -3,7 +3,7 @@ experiments."""
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 
 from dpstudy.core.errors import StudyError
@@ -13,7 +13,7 @@ from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims import anon_smoothing_printed, de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
-from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of
+from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of, why_another
 from dpstudy.tables.claims.scores import Point, Run, Scores, Search
 from dpstudy.tables.names import check_names
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
@@ -29,13 +29,15 @@ PAPERS = {
 @dataclass(frozen=True)
 class Evidence:
     """All that claims are judged by: the paper's accuracies and ours, its rows of hyperparameters.csv and results.csv,
-    and what our accuracies are: areas under curves stand in percent, too."""
+    what our accuracies are (areas under curves stand in percent, too), and why other cells of ours are no evidence, a
+    sentence each."""
 
     printed: Scores
     ours: Scores
     hyperparameters: Sequence[Mapping[str, str]] = ()
     rows: Sequence[Mapping[str, str]] = ()
     metric: str = "top1"
+    left_out: Sequence[str] = ()
 
 
 def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
@@ -50,7 +52,8 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
 
     Cells at a finite epsilon count only if their guarantee is proved at no more than that epsilon; those of CONTROLS
     count all the same, since the claims compare them at their target. Of several cells in one role the best counts. Of
-    data sets with one name in the paper those of its sizes are `runs`, or the largest; the others are `resized`.
+    data sets with one name in the paper those of its sizes are `runs`, or the largest; the others are `resized`. Cells
+    that tell another number of classes apart than the paper's data set has are left out.
 
     Args:
         name: of the table.
@@ -61,7 +64,8 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     """
     paper, rows = PAPERS[spec["paper"]], published_rows(RESULTS, spec["paper"])
     printed = paper.scores(rows)
-    runs = _runs(f"table {name}", spec, results, paper.by_backbone)
+    left_out: dict[str, None] = {}
+    runs = _runs(f"table {name}", spec, results, paper.by_backbone, left_out)
     sizes = {
         dataset: _sizes(paper.records.get(data, ()), {run.n for run in runs if run.dataset == dataset})
         for dataset, data in {(run.dataset, run.data) for run in runs}
@@ -75,9 +79,9 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     beside = {dataset for dataset, found in sizes.items() if min(found) >= paper.fewest.get(dataset, 0)}
     values |= {key: value for key, value in printed.values.items() if key[1] in paper.cited and key[0] in beside}
     resized = [run for run in runs if run.n not in sizes[run.dataset]]
-    ours = Scores(values, whole, _searches(name, spec, results), resized)
+    ours = Scores(values, whole, _searches(name, spec, results, left_out), resized)
     settings = published_rows(HYPERPARAMETERS, paper.paper)
-    return Evidence(printed, ours, settings, rows, spec.get("metric", "top1"))
+    return Evidence(printed, ours, settings, rows, spec.get("metric", "top1"), tuple(left_out))
 
 
 def _sizes(of_the_paper: Sequence[int], found: set[int]) -> set[int]:
@@ -91,8 +95,11 @@ def _counts(run: Run) -> bool:
     return run.ledger["guarantee"] == "proved" and run.ledger["epsilon"] <= run.epsilon
 
 
-def _runs(where: str, spec: Mapping, results: Results, by_backbone: bool) -> list[Run]:
-    """The cells in the spec's roles, in order; not all that it names need be cells."""
+def _runs(
+    where: str, spec: Mapping, results: Results, by_backbone: bool, left_out: MutableMapping[str, None]
+) -> list[Run]:
+    """The cells in the spec's roles, in order; not all that it names need be cells. `left_out` is told why some are no
+    evidence."""
     metric = spec.get("metric", "top1")
     counterparts, accuracies = spec.get("counterparts", {}), values_by_cell(results.summary, metric)
     found = []
@@ -107,6 +114,9 @@ def _runs(where: str, spec: Mapping, results: Results, by_backbone: bool) -> lis
         ledger, metrics = results.ledger(cell), read_json(results.metrics[cell])
         value = value_of(accuracies[cell], metric)
         name = counterparts.get(dataset, {}).get("dataset", dataset)
+        if why := why_another(dataset, name, metrics["classes"]):
+            left_out[why] = None
+            continue
         backbone = features if by_backbone else ""
         name = f"{name}, {backbone}" if by_backbone else name
         label = f"{entry}, {features}"
@@ -133,12 +143,19 @@ def _curve(path, metrics: Mapping, metric: str) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _searches(name: str, spec: Mapping, results: Results) -> dict[tuple[str, str], Search]:
+def _searches(
+    name: str, spec: Mapping, results: Results, left_out: MutableMapping[str, None]
+) -> dict[tuple[str, str], Search]:
     rows = spec.get("searches", [])
     counterparts, found = spec.get("counterparts", {}), {}
     for row, laid in zip(rows, lay_searches(name, {"searches": rows}, results), strict=True):
         check_names(f"table {name}", "model", [row["label"]], MODELS)
         key = (counterparts.get(row["dataset"], {}).get("dataset", row["dataset"]), row["label"])
+        cells = [cell_name(row["dataset"], one["features"], one["entry"], row["epsilon"]) for one in row["cells"]]
+        classes = [read_json(results.metrics[cell])["classes"] for cell in cells if cell in results.metrics]
+        if why := next(filter(None, (why_another(row["dataset"], key[0], count) for count in classes)), ""):
+            left_out[why] = None
+            continue
         if key in found:
             raise StudyError(f"table {name}: two searches stand for the {key[1]} model on {key[0]}; pool their cells")
         trials = [

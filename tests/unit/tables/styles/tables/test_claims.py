@@ -9,12 +9,13 @@ import pytest
 
 from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import write_json
+from dpstudy.core.files import read_json, write_json
 from dpstudy.evaluation.summary import cell_name, write_summary
 from dpstudy.provenance.hashes import config_hash
 from dpstudy.tables.build import build_table
 from dpstudy.tables.claims.gather import gather
 from dpstudy.tables.claims.grid import Place
+from dpstudy.tables.claims.names import why_another
 from dpstudy.tables.results import Results
 from dpstudy.tables.styles.tables import claims
 
@@ -105,6 +106,44 @@ def test_cells_without_a_proved_epsilon_do_not_count(results, tmp_path):
     grid = gather("t", SPEC | {"methods": {"DP-LS": "dp-ls"}}, study).ours
     assert grid.get(Place("CIFAR-10", "some"), "DP-LS", 1, 1.0) is None
     assert grid.get(Place("CIFAR-10", "none"), "DP-LS", 1, 1.0) is not None
+
+
+def with_classes(results, folder, count, part=""):
+    """The same study, whose cells (of a part) tell so many classes apart."""
+    metrics = dict(results.metrics)
+    for name, path in results.metrics.items():
+        if part in name:
+            metrics[name] = folder / name / "metrics.json"
+            write_json(metrics[name], read_json(path) | {"classes": count})
+    return dataclasses.replace(results, metrics=metrics)
+
+
+WHY = "Not judged by the cells of fashion, which tell 5 classes apart: CIFAR-10 has 10"
+
+
+def test_cells_of_other_classes_than_the_papers_are_no_evidence(results, tmp_path):
+    found = gather("t", SPEC, with_classes(results, tmp_path, 5))
+    assert not found.ours.values and not found.cells and found.left_out == (WHY,)
+    found = gather("t", SPEC, with_classes(results, tmp_path / "part", 5, "/pixels/"))
+    assert found.ours.places == [Place("CIFAR-10", "some")] and found.left_out == (WHY,)
+    assert gather("t", SPEC, results).left_out == ()
+
+
+def test_the_claims_table_says_why_they_are_left_out(results, tmp_path):
+    _, known = built(results, SPEC, tmp_path)
+    _, rows = built(with_classes(results, tmp_path, 5), SPEC, tmp_path, "other")
+    assert "these cells" in {row["decided_by"] for row in known}
+    assert "these cells" not in {row["decided_by"] for row in rows}
+    assert all((WHY in row["here"]) == (row["verdict"] == "cannot be decided here") for row in rows)
+    assert not any("Not judged" in row["here"] for row in known)
+
+
+def test_a_data_set_that_no_paper_has_is_compared_as_it_is():
+    assert why_another("own", "own", 5) == why_another("mnist", "MNIST", 10) == ""
+    assert (
+        why_another("mnist", "mnist", 5) == "Not judged by the cells of mnist, which tell 5 classes apart: mnist has 10"
+    )
+    assert why_another("c", "CIFAR-100", 20).endswith("20 classes apart: CIFAR-100 has 100")
 
 
 def test_the_claims_table(results, tmp_path):

@@ -1,5 +1,7 @@
 """How evenly a model serves subgroups: a metric on each group of the test split, and the gap between best and worst."""
 
+from collections.abc import Iterator, Mapping
+
 from dpstudy.evaluation.intervals import FEWEST as PERSONS
 from dpstudy.evaluation.judge import FEWEST, LABEL
 from dpstudy.evaluation.metrics import metric_of
@@ -7,13 +9,14 @@ from dpstudy.evaluation.summary import cell_name
 from dpstudy.tables.checks import check_any, check_column
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import COLUMN, row_schema
-from dpstudy.tables.names import line_label, marked
+from dpstudy.tables.names import line_label, marked, private_tests
 from dpstudy.tables.numbers import usual_decimals
 from dpstudy.tables.remarks import spec_remarks
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells, scored_documents
 from dpstudy.tables.subgroups import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
+from dpstudy.tables.unlike import unlike_rows
 
 _NAMES = {WHOLE: "all", GAP: "best less worst"}
 
@@ -54,7 +57,9 @@ def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Shee
     )
     if any(score.mean is None for score in scores):
         notes += ("–: too few of the group's records bear a label, or too few do not.",)
-    notes += (*facts_of((cell_name(*score.place) for score in scores), results), *spec_remarks(spec, axes))
+    places = (cell_name(*score.place) for score in scores)
+    unlike = unlike_rows(_scored(spec, scores, results), private_tests([scores[0].place[0]], axes))
+    notes += (*facts_of(places, results), *unlike, *spec_remarks(spec, axes))
     return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)
 
 
@@ -76,6 +81,12 @@ def _labels_told(metric: str, column: str, scores: list[Score], results: Results
         f"Groups, and all together, are compared on the same labels: those that {FEWEST} records of each group "
         f"(persons, where they are known) {borne}."
     ]
+
+
+def _scored(spec: dict, scores: list[Score], results: Results) -> Iterator[tuple[str, str, Mapping | None]]:
+    labels = {(row["features"], row["entry"]): line_label(row) for row in spec["rows"]}
+    for dataset, features, entry, epsilon in dict.fromkeys(score.place for score in scores):
+        yield dataset, labels[features, entry], results.tested(cell_name(dataset, features, entry, epsilon))
 
 
 def _texts(scores: list[Score | None], digits: int) -> list[str]:
