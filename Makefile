@@ -92,6 +92,8 @@ lock: $(VENV)/dev.stamp  # releases that stand in the lists stay; --upgrade, or 
 	cd envs && PATH="$(abspath $(BIN)):$$PATH" && $(COMPILE) uv.in -o uv.txt && \
 	  $(COMPILE) ../pyproject.toml --extra workflow -c pins.in -o requirements.txt && \
 	  $(COMPILE) ../pyproject.toml --extra dev -c requirements.txt -o requirements-dev.txt
+	for version in 3.11 3.12 3.13; do $(BIN)/uv pip install --quiet --dry-run --require-hashes --python $(BIN)/python \
+	  --python-version $$version --target build/none -r envs/requirements-dev.txt || exit 1; done  # can each be installed?
 
 clean:  # all but what secure noise has spent, and what it has made: it would be spent nonetheless
 	@if [ -d results ]; then find results -mindepth 1 ! -path results/privacy ! -path results/privacy/spent.jsonl ! -path results/privacy/paid ! -path 'results/privacy/paid/*' -delete; fi
