@@ -1,5 +1,6 @@
 """One clone, which nobody may write to, and studies in folders elsewhere: `dpstudy run DIR`, make, Snakemake."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import pytest
 import yaml
 
+from tests.workflow.clinic import CONFIG, write_clinic
 from tests.workflow.conftest import ROOT, TINY, make_folder
 
 SMALL = TINY | {"methods": {"ls": TINY["methods"]["ls"]}, "features": {"pixels": {"extractor": "pixels"}}}
@@ -26,8 +28,10 @@ def clone(tmp_path_factory):
     subprocess.run(["chmod", "-R", "u+w", str(folder.path)], check=True)
 
 
-def dpstudy(clone, folder, *arguments):
-    environment = clone.environment | {"PYTHONPATH": str(clone.path / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"}
+def dpstudy(clone, folder, *arguments, **more):
+    environment = (
+        clone.environment | {"PYTHONPATH": str(clone.path / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"} | more
+    )
     command = [sys.executable, "-m", "dpstudy", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
 
@@ -70,3 +74,36 @@ def test_snakemake_itself_takes_another_directory(clone, tmp_path):
         [*command, *configured], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_budget_holds_over_two_folders_of_one_clone(clone, tmp_path):
+    write_clinic(tmp_path / "data/clinic")
+    only = CONFIG | {"methods": {"least-squares": CONFIG["methods"]["least-squares"]}}
+
+    def run(command, folder, budget):
+        (tmp_path / f"{folder}.yaml").write_text(
+            yaml.safe_dump(only | {"release": {"budget": budget}}, sort_keys=False)
+        )
+        cores = [] if command == "status" else ["--cores", "2"]
+        return dpstudy(
+            clone, tmp_path, command, f"{folder}.yaml", "--in", folder, *cores, DPSTUDY_DATA=str(tmp_path / "data")
+        )
+
+    first = run("run", "one", "3")
+    assert first.returncode == 0, first.stdout + first.stderr
+    book = tmp_path / "data/dpstudy-spent.jsonl"
+    assert book.read_text().count("\n") == 1
+
+    refused = run("run", "two", "3")
+    assert refused.returncode == 1 and "Traceback" not in refused.stderr
+    assert "with it trainings would have spent" in refused.stderr, refused.stderr
+    assert book.read_text().count("\n") == 1 and not list((tmp_path / "two").rglob("model.safetensors"))
+    assert "1 done, 0 stale, 0 missing\nnothing to be done" in run("status", "one", "3").stdout
+
+    second = run("run", "two", "4.1")
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert book.read_text().count("\n") == 2
+    spent = json.loads((tmp_path / "two/results/privacy/total.json").read_text())["datasets"]["clinic"]["spent"]
+    assert spent["seeds"] == 2
+    told = run("status", "one", "3").stdout
+    assert "cells: 1 done, 0 stale, 0 missing" in told and "total_privacy 1" in told, told

@@ -100,5 +100,6 @@ rule total_privacy:
         cells=targets.totalled_cells(STUDY),
         deltas=targets.deltas(STUDY),
         records=ask(sources.all_record_names),
+        elsewhere=ask(sources.spent_elsewhere),
     script:
         "../scripts/total_privacy.py"

@@ -13,5 +13,6 @@ if __name__ == "__main__":
             cell | {"ledger": ledger, "run": run}
             for cell, ledger, run in zip(params.cells, files.ledgers, files.runs, strict=True)
         ]
-        check_cells([cell["name"] for cell in cells], Binding(PaidHashes(Spending(BOOK))), metrics=False)
-        write_totals(cells, params.deltas, snakemake.output[0], BOOK, params.records.of)
+        book = Spending(BOOK, shared=params.records.books)
+        check_cells([cell["name"] for cell in cells], Binding(PaidHashes(book)), metrics=False)
+        write_totals(cells, params.deltas, snakemake.output[0], book, params.records.of)

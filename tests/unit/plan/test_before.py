@@ -9,6 +9,7 @@ from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.plan import before
 from dpstudy.plan.internals import Job
+from dpstudy.privacy.data_book import DataBook
 from dpstudy.privacy.spending import BOOK
 from tests.unit.plan.conftest import study_with
 
@@ -65,6 +66,8 @@ def test_what_a_run_would_refuse_is_told_of_a_plan_and_nothing_is_written(study,
     Path("results").chmod(0o500)
     files = {path: path.stat().st_mtime_ns for path in Path().rglob("*")}
     monkeypatch.setattr(before.os, "access", lambda *_: False)  # that a folder cannot be written to is told elsewhere
+    monkeypatch.setattr(DataBook, "check", lambda _: None)
+    monkeypatch.setattr(DataBook, "add", lambda *_: pytest.fail("of a plan nothing is written down"))
     monkeypatch.setattr(before, "_note_records", lambda *_: pytest.fail("of a plan nothing is noted"))
     for one in (study, secure):
         said, of_paid = before.refusal(one, [TRAIN], [])

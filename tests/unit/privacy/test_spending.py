@@ -251,7 +251,7 @@ def test_the_total_knows_what_is_gone(tmp_path):
     for name, content in (("ledger", LEDGER), ("run", {"seeds": [{}]})):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     cell = {"dataset": "a", "ledger": str(tmp_path / "ledger.json"), "run": str(tmp_path / "run.json")}
-    write_totals([cell], {"a": "1e-5", "b": "1e-5"}, str(tmp_path / "total.json"), str(tmp_path / "spent.jsonl"))
+    write_totals([cell], {"a": "1e-5", "b": "1e-5"}, str(tmp_path / "total.json"), Spending(tmp_path / "spent.jsonl"))
     found = read_json(tmp_path / "total.json")["datasets"]["a"]
     assert found["cells"] == 1 and found["spent"]["seeds"] == 3 and found["spent"]["epsilon"] > found["epsilon"] > 0
 
@@ -320,7 +320,7 @@ def test_records_are_known_by_what_is_read_and_not_by_what_a_study_calls_them(tm
     ]
     names = [cell["dataset"] for cell in cells]
     write_totals(
-        cells, dict.fromkeys(names, "1e-5"), str(tmp_path / "total.json"), str(tmp_path / "spent.jsonl"),
+        cells, dict.fromkeys(names, "1e-5"), str(tmp_path / "total.json"), Spending(tmp_path / "spent.jsonl"),
         dict.fromkeys(names, "r1"),
     )  # fmt: skip
     found = read_json(tmp_path / "total.json")
@@ -330,7 +330,7 @@ def test_records_are_known_by_what_is_read_and_not_by_what_a_study_calls_them(tm
     assert by_record["spent"]["epsilon"] > by_subject["spent"]["epsilon"] > 0.5
     assert found["others"].keys() == {"gone"} and found["others"]["gone"]["spent"]["seeds"] == 1
     write_totals(
-        cells[:1], {names[0]: "1e-5", "gone": "1e-5"}, str(tmp_path / "total.json"), str(tmp_path / "spent.jsonl"),
+        cells[:1], {names[0]: "1e-5", "gone": "1e-5"}, str(tmp_path / "total.json"), Spending(tmp_path / "spent.jsonl"),
         {names[0]: "r1", "gone": "r2"},
     )  # fmt: skip
     found = read_json(tmp_path / "total.json")

@@ -44,6 +44,7 @@ class CellRequest:
         checkpoint: where a single seed keeps its checkpoint, or None.
         on_training: tell how models do on their training records too, without noise.
         spent: where trainings with secure noise are written down, or None.
+        shared: the books beside the data, in which it is written down too.
         spend_again: a cell that stands there may be trained once more.
         ceiling: the most epsilon that all trainings on the same records may spend together, or None.
         records: whose they are, for that book (locations.records_of).
@@ -62,6 +63,7 @@ class CellRequest:
     checkpoint: str | None = None
     on_training: bool = False
     spent: str | None = None
+    shared: Sequence[str] = ()
     spend_again: bool = False
     ceiling: str | None = None
     records: str = ""
@@ -85,7 +87,9 @@ class CellRequest:
     @property
     def spending(self) -> Spending | None:
         """The book of what secure noise has spent; None where none is drawn, or nobody keeps it."""
-        return Spending(self.spent, self.spend_again, self.ceiling) if self.spent and self.noise == "secure" else None
+        if not (self.spent and self.noise == "secure"):
+            return None
+        return Spending(self.spent, self.spend_again, self.ceiling, self.shared)
 
     @property
     def fingerprint(self) -> str:

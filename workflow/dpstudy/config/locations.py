@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
+from dpstudy.privacy.data_book import NAME
 
 
 def sources_of(config: dict) -> Iterator[tuple[str, dict]]:
@@ -56,6 +57,23 @@ def records_of(config: dict, dataset: str, links: bool = True) -> str:
         "+".join(hashlib.sha256(name.encode()).hexdigest()[:16] for name in names) for names in (found, around)
     )
     return f"{own}<{outer}" if outer else own
+
+
+def books_of(config: dict, datasets: Collection[str]) -> list[str]:
+    """The books beside the data (privacy/data_book.py) of some private data sets.
+
+    They lie in `data_root`, or beside a folder that lies elsewhere; a study may name one. Records that come with the
+    program, which are public, have none.
+    """
+    root, found = Path(data_root({"data_root": "data"} | config)).resolve(), set()
+    for name in datasets:
+        entry = config["datasets"][name]
+        folders = [Path(root, one["location"]) for one in (entry, entry.get("extra", {})) if "location" in one]
+        if named := config["release"].get("book"):
+            found |= {Path(root, named)} if folders else set()
+            continue
+        found |= {(root if folder.resolve().is_relative_to(root) else folder.parent) / NAME for folder in folders}
+    return sorted(map(str, found))
 
 
 def _linked(folder: Path) -> list[Path]:

@@ -12,7 +12,7 @@ def write_totals(
     cells: Sequence[dict],
     deltas: dict[str, str],
     path: str,
-    spent: str | None = None,
+    spent: Spending | None = None,
     records: Mapping[str, str] | None = None,
 ) -> None:
     """Add up the ledgers of a study's cells, per private data set, and what secure noise has spent on it so far.
@@ -27,10 +27,10 @@ def write_totals(
         cells: {"dataset", "ledger" (path), "run" (path)} of each cell.
         deltas: data set -> its delta.
         path: of the JSON to write; records of the book that no cell of this study learns from stand under "others".
-        spent: where trainings with secure noise are written down.
+        spent: where trainings with secure noise are written down, those of other folders among them.
         records: data set -> which records it has (locations.records_of).
     """
-    book, known = Spending(spent).trainings() if spent else [], records or {}
+    book, known = spent.everywhere() if spent else [], records or {}
     datasets, mine = {}, set()
     read: dict[str, list[tuple[dict, int]]] = {name: [] for name in deltas}
     for cell in cells:

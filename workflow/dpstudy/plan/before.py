@@ -11,7 +11,7 @@ from dpstudy.cell.bound import Binding, PaidHashes, refuse
 from dpstudy.cell.bound_before import BoundBefore
 from dpstudy.cell.paid_models import PaidForError, PaidModels, guard
 from dpstudy.config.cells import unfold
-from dpstudy.config.locations import data_root
+from dpstudy.config.locations import books_of, data_root
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.core.job import check_writable
@@ -21,6 +21,7 @@ from dpstudy.plan.fingerprints import data_of, due_training, trainings
 from dpstudy.plan.foreseen import foresee
 from dpstudy.plan.internals import Job
 from dpstudy.plan.sources import numbered
+from dpstudy.plan.study import used
 from dpstudy.plan.targets import final_targets
 from dpstudy.plan.wildcards import cell_of
 from dpstudy.privacy.spending import BOOK, Spending
@@ -121,7 +122,8 @@ def guard_paid_models(study: dict, due: Sequence[Job], planned: bool = False) ->
     secure, book = study["noise"] == "secure", Path(BOOK)
     if not (secure or book.exists()):
         return False
-    spending = Spending(book, study["release"].get("spend_again", False))
+    shared = books_of(study, used(study)["datasets"]) if secure else []
+    spending = Spending(book, study["release"].get("spend_again", False), shared=shared)
     trained = [
         due_training(study, cell_of(job.wildcards), job.seeds, dict(job.outputs), job.wildcards.get("seed"))
         for job in due
@@ -130,8 +132,16 @@ def guard_paid_models(study: dict, due: Sequence[Job], planned: bool = False) ->
     scored = {cell_of(job.wildcards).path for job in due if job.rule == "score_cell"}
     others = not scored <= {training.cell for training in trained}
     refusing = guard(trained, spending, secure, others, keep=not planned)
-    if secure and not planned:
-        _note_records(study, spending, {path for job in due for path in job.writes})
+    if secure:
+        try:
+            for data_book in spending.shared:
+                data_book.check()
+            if not planned:
+                spending.tell_others()
+        except StudyError as error:
+            raise StudyError(f"nothing was run: {error}") from None
+        if not planned:
+            _note_records(study, spending, {path for job in due for path in job.writes})
     return refusing
 
 

@@ -5,12 +5,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from dpstudy.cell.errata import own_rows
-from dpstudy.config.locations import data_root, records_of
+from dpstudy.config.locations import books_of, data_root, records_of
 from dpstudy.data.names import caveats, split_names
 from dpstudy.data.own import own_data, own_reader
 from dpstudy.data.readers import CROPPING
 from dpstudy.plan import paths
-from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.privacy.data_book import identity
+from dpstudy.privacy.spending import BOOK, Spending, about
 
 _OF_A_CELL = ("reader", "extra", "delta", "unit", "per_subject", "positives", "beyond")
 _OF_OTHERS = ("delta", "not_accounted", "matched", "sum_jobs")  # of an entry: none that reading needs
@@ -256,5 +257,19 @@ def summed_in_shares(study: dict) -> list[str]:
 
 
 def all_record_names(study: dict) -> SimpleNamespace:
-    """Which records each data set has, for the book: no reason to add it up anew."""
-    return SimpleNamespace(of={name: record_names(study, name) for name in study["datasets"]})
+    """Which records each data set has, and the books beside them: no reason to add it up anew."""
+    names = {name: record_names(study, name) for name in study["datasets"]}
+    return SimpleNamespace(of=names, books=books_of(study, study["datasets"]))
+
+
+def spent_elsewhere(study: dict) -> list[str]:
+    """What other folders have spent on the study's records: what there is more of makes the total anew.
+
+    Raises:
+        StudyError: a book is damaged.
+    """
+    book = Spending(BOOK, shared=books_of(study, study["datasets"]))
+    own = {identity(entry) for entry in book.trainings()}
+    names = {name: record_names(study, name) for name in study["datasets"]} if book.shared else {}
+    others = (entry for entry in book.everywhere() if any(about(entry, *each) for each in names.items()))
+    return sorted({identity(entry) for entry in others} - own)

@@ -16,17 +16,19 @@ import datetime
 import fcntl
 import json
 import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import atomic, clear_disk_errors
+from dpstudy.privacy.data_book import DataBook, identity
 from dpstudy.privacy.printed import upper_bound
 
 BOOK = "results/privacy/spent.jsonl"
 CONTENT = "content"  # "ids" of a line: records without names were named by what they hold
 _KEYS = {"when": str, "dataset": str, "cell": str, "seed": int, "ledger": dict}  # that every line has
-_MORE = {"records": str, "files": dict, "config": str, "training": str, "ids": str}
+_MORE = {"records": str, "files": dict, "config": str, "training": str, "ids": str, "id": str}
 _COUNTED = {"unit": str, "guarantee": str, "delta": float, "events": list}  # of a line's ledger
 
 
@@ -46,7 +48,8 @@ class OvertakenError(Exception):
 
 
 class Spending:
-    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger", "config", "files", "training", "ids"}.
+    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger", "config", "files", "training", "ids",
+    "id"}.
 
     "files" are the hashes of what lies in the store of paid models. A line without them is of a training that was begun
     ("training" names it, as the line does that it ends with), or of an earlier version, as is one without "config", its
@@ -56,11 +59,20 @@ class Spending:
         path: BOOK, but in tests.
         again: a cell may be trained once more with other settings or records; what that spends is written down like
             the first.
-        ceiling: the most epsilon that trainings on the same records may spend together; None: as much as they want.
+        ceiling: the most epsilon that trainings on the same records may spend together, whatever folder they run in;
+            None: as much as they want.
+        shared: books beside the data (data_book.py), which hold what other folders spend.
     """
 
-    def __init__(self, path: str | os.PathLike, again: bool = False, ceiling: str | None = None):
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        again: bool = False,
+        ceiling: str | None = None,
+        shared: Sequence[str | os.PathLike] = (),
+    ):
         self.path, self.again, self.ceiling = Path(path), again, ceiling
+        self.shared = [DataBook(name, _read) for name in sorted({os.path.abspath(name) for name in shared})]
 
     def entries(self) -> Iterator[dict]:
         """Its lines, from the first.
@@ -68,22 +80,34 @@ class Spending:
         Raises:
             StudyError: a line is damaged, or no entry.
         """
-        if not self.path.exists():
-            return
-        for number, line in enumerate(self.path.read_bytes().splitlines(), start=1):
-            try:
-                yield _entry(line)
-            except (ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, a giant number
-                why = str(error) if isinstance(error, _NoEntryError) else "it is not JSON"
-                raise StudyError(
-                    f"{self.path}: line {number} is damaged ({why}); nobody can tell what was spent. Mend it by hand"
-                ) from None
+        return _read(self.path)
 
     def trainings(self) -> list[dict]:
         """A line for each training: of one that was begun and has ended, the line that it ended with."""
-        entries = list(self.entries())
-        ended = {_training(entry) for entry in entries if not is_begun(entry)}
-        return [entry for entry in entries if not (is_begun(entry) and _training(entry) in ended)]
+        return _of_trainings(list(self.entries()))
+
+    def _paths(self) -> list[str]:
+        return [str(self.path), *(str(book.path) for book in self.shared)]
+
+    def everywhere(self) -> list[dict]:
+        """The same, with those of other folders.
+
+        Raises:
+            StudyError: a line of a book is damaged.
+        """
+        found = {identity(entry): entry for book in self.shared for entry in book.entries()}
+        return _of_trainings(list((found | {identity(entry): entry for entry in self.entries()}).values()))
+
+    def tell_others(self) -> None:
+        """Write what stands in this book alone into those beside the data, as after a version that knew none.
+
+        Raises:
+            StudyError: one of them cannot be written.
+        """
+        with self._locked():
+            own = list(self.entries())
+            for book in self.shared:
+                book.add(own)
 
     def check(self, cell: str, seeds: Sequence[int], training: str | None = None) -> None:
         """Refuse to train a cell with secure noise that was trained, or begun, before.
@@ -103,8 +127,8 @@ class Spending:
                 raise StudyError(
                     f"cell {cell}: it was trained with secure noise on {entry['when'][:10]}, which spent privacy; "
                     "training it again spends as much again. `make status` says what was changed: undo that. If nobody "
-                    f"has seen what came of it, remove its lines from {self.path} and its folders in results/cells and "
-                    f"results/privacy/paid/cells. {ANOTHER}"
+                    f"has seen what came of it, remove its lines from {' and '.join(self._paths())} and its folders in "
+                    f"results/cells and results/privacy/paid/cells. {ANOTHER}"
                 )
             if entry["training"] != training:
                 raise StudyError(
@@ -136,7 +160,7 @@ class Spending:
             return
         past = [
             entry["ledger"]
-            for entry in self.trainings()
+            for entry in self.everywhere()
             if about(entry, dataset, records) and not (training and entry.get("training") == training)
         ]
         budget = f"release: {{budget: {self.ceiling}}}"
@@ -216,7 +240,11 @@ class Spending:
             before = self.path.read_bytes() if self.path.exists() else b""
             if before and not before.endswith(b"\n"):
                 before += b"\n"  # whoever mended the book by hand
-            lines = "".join(json.dumps(entry | {"seed": seed} | told) + "\n" for seed in seeds)
+            new = [entry | {"seed": seed} | told | {"id": secrets.token_hex(8)} for seed in seeds]
+            own = list(self.entries())
+            for book in self.shared:
+                book.add([*own, *new])
+            lines = "".join(json.dumps(line) + "\n" for line in new)
             with atomic(self.path, private=True, durable=True) as temporary:
                 temporary.write_bytes(before + lines.encode())
 
@@ -235,10 +263,31 @@ class Spending:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+            with contextlib.ExitStack() as held:
+                for book in self.shared:  # in one order everywhere
+                    held.enter_context(book.locked())
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
         finally:
             os.close(lock)
+
+
+def _read(path: Path) -> Iterator[dict]:
+    if not path.exists():
+        return
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            yield _entry(line)
+        except (ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, a giant number
+            why = str(error) if isinstance(error, _NoEntryError) else "it is not JSON"
+            raise StudyError(
+                f"{path}: line {number} is damaged ({why}); nobody can tell what was spent. Mend it by hand"
+            ) from None
+
+
+def _of_trainings(entries: Sequence[dict]) -> list[dict]:
+    ended = {_training(entry) for entry in entries if not is_begun(entry)}
+    return [entry for entry in entries if not (is_begun(entry) and _training(entry) in ended)]
 
 
 class _NoEntryError(ValueError):
