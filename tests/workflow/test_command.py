@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -107,3 +108,50 @@ def test_a_budget_holds_over_two_folders_of_one_clone(clone, tmp_path):
     assert spent["seeds"] == 2
     told = run("status", "one", "3").stdout
     assert "cells: 1 done, 0 stale, 0 missing" in told and "total_privacy 1" in told, told
+
+
+MODULE = """
+configfile: "config.yaml"
+
+module dpstudy:
+    snakefile: {snakefile!r}
+    config: config
+
+use rule * from dpstudy as dp_*
+
+rule mine:
+    input: "results/tables/tiny.csv"
+    output: "mine.txt"
+    shell: "wc -l < {{input}} > {{output}}"
+"""
+
+
+def snakemake(clone, folder, *arguments):
+    environment = clone.environment | {"PYTHONPATH": str(clone.path / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def test_another_workflow_has_it_as_a_module(clone, tmp_path):
+    (tmp_path / "Snakefile").write_text(MODULE.format(snakefile=str(clone.path / "Snakefile")))
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(SMALL, sort_keys=False))
+    done = snakemake(clone, tmp_path, "mine.txt")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "mine.txt").read_text().strip() == "2"
+    again = snakemake(clone, tmp_path, "mine.txt")
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(SMALL | {"noise": "secure"}, sort_keys=False))
+    refused = snakemake(clone, tmp_path, "mine.txt", "--dry-run")
+    assert refused.returncode == 1 and "noise: secure is for a study that runs by itself" in refused.stdout + refused.stderr
+
+
+def test_the_catalogue_s_snakefile_is_the_same(clone, tmp_path):
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(SMALL, sort_keys=False))
+    plans = [
+        snakemake(clone, tmp_path, "-s", str(clone.path / name), "--dry-run", "--quiet", "rules")
+        for name in ("Snakefile", "workflow/Snakefile")
+    ]
+    assert plans[0].returncode == plans[1].returncode == 0, plans[1].stderr
+    jobs = [dict(re.findall(r"^(\w+) +(\d+)$", plan.stdout, re.MULTILINE)) for plan in plans]
+    assert jobs[0]["build_table"] == "1" and jobs[0].pop("all") == jobs[1].pop("whole") and jobs[0] == jobs[1]

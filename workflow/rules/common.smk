@@ -7,11 +7,17 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
+# Of this file, not of a Snakefile that has this workflow as a module.
+LIBRARY = Path(str(workflow.current_basedir)).resolve().with_name("dpstudy")
+if not LIBRARY.is_dir():
+    raise WorkflowError(
+        f"dpstudy: nothing was run: {LIBRARY} is no folder here; clone the repository, and name its Snakefile"
+    )
+sys.path.insert(0, str(LIBRARY.parent))
 
 import dpstudy
 
-if (imported := Path(dpstudy.__file__ or "").resolve().parent) != Path(workflow.basedir, "workflow/dpstudy").resolve():
+if (imported := Path(dpstudy.__file__ or "").resolve().parent) != LIBRARY:
     raise WorkflowError(
         f"dpstudy: nothing was run: {imported} is what Python imports as dpstudy, and not this workflow's own: "
         "something loads it when Python starts (a .pth file, or sitecustomize); take it out of the environment"
@@ -48,6 +54,13 @@ try:
     STUDY = study.load_study(config, workflow.configfiles)
 except StudyError as error:
     raise WorkflowError(f"{' '.join(map(str, workflow.configfiles)) or 'config.yaml'}: {error}")
+
+if internals.is_module(workflow) and STUDY["noise"] == "secure":
+    # Of a module Snakemake runs no `onstart`: nothing would look after models that are paid for.
+    raise WorkflowError(
+        "dpstudy: nothing was run: noise: secure is for a study that runs by itself, not as a module of another "
+        "workflow; run snakemake -s with this workflow's Snakefile, or dpstudy run"
+    )
 
 ENVIRONMENT = "../../envs/study.yaml"
 GPUS = resources.gpus()

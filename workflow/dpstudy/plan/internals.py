@@ -55,6 +55,11 @@ class Job:
     seeds: Sequence[int]
 
 
+def is_module(workflow) -> bool:
+    """Whether rules are read for another workflow, which has this one as a module."""
+    return not workflow.modifier.is_main_snakefile()
+
+
 def due_jobs(workflow) -> list[Job]:
     """The jobs that a run is about to start."""
     return [_job(job) for job in workflow.dag.needrun_jobs()]
