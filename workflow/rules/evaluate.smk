@@ -34,7 +34,7 @@ rule certify_cells:
         data=ask(fingerprints.learned_manifests, "dataset"),
         code=code.script_code("certify_cells"),
     output:
-        certificate=paths.CERTIFICATE,
+        certificate=report(paths.CERTIFICATE, caption="../report/certificate.rst", category="Privacy"),
         replays=update(paths.REPLAYS),  # of entries that are as they were, it is kept
     log:
         paths.log("certify_cells", "{dataset}"),
@@ -85,7 +85,7 @@ rule total_privacy:
         ledgers=targets.cell_files(STUDY, paths.LEDGER),
         code=code.script_code("total_privacy"),
     output:
-        paths.TOTAL,
+        report(paths.TOTAL, caption="../report/total.rst", category="Privacy"),
     log:
         paths.log("total_privacy", "total"),
     benchmark:

@@ -9,7 +9,7 @@ rule build_table:
         code=ask(documents.table_code, "table"),
     output:
         tex=report(paths.TABLE_TEX, caption="../report/table.rst", category="Tables"),
-        csv=paths.TABLE_CSV,
+        csv=report(paths.TABLE_CSV, caption="../report/table.rst", category="Tables"),
     log:
         paths.log("build_table", "{table}"),
     benchmark:
