@@ -1,4 +1,5 @@
 # make study   set up .venv and run the study in config.yaml
+# make demo    under a minute: three private classifiers on features that lie in the repository; table, figure, ledgers, an attack
 # make test    does the installation work, and what a change could break     make test-all   every test
 # TORCH=cpu: with study and test, a set-up without CUDA, 1.5 GB instead of 6
 # make status  which cells are done, stale or missing, and what a run would refuse (STUDY=FILE: of another study, as with `make study`)
@@ -26,10 +27,13 @@ CELL ?=
 A ?=
 B ?=
 
-.PHONY: study status compare release paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
+.PHONY: study demo status compare release paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --cores $(CORES)
+
+demo: $(VENV)/study.stamp
+	@DPSTUDY_DATA="$(CURDIR)/studies/demo" $(BIN)/dpstudy run studies/demo.yaml $(if $(IN),--in "$(IN)") --cores $(CORES)
 
 status: $(VENV)/study.stamp
 	@$(BIN)/dpstudy status $(PART)

@@ -1,5 +1,6 @@
 """One clone, which nobody may write to, and studies in folders elsewhere: `dpstudy run DIR`, make, Snakemake."""
 
+import csv
 import json
 import os
 import re
@@ -143,7 +144,10 @@ def test_another_workflow_has_it_as_a_module(clone, tmp_path):
 
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(SMALL | {"noise": "secure"}, sort_keys=False))
     refused = snakemake(clone, tmp_path, "mine.txt", "--dry-run")
-    assert refused.returncode == 1 and "noise: secure is for a study that runs by itself" in refused.stdout + refused.stderr
+    assert (
+        refused.returncode == 1
+        and "noise: secure is for a study that runs by itself" in refused.stdout + refused.stderr
+    )
 
 
 def test_the_catalogue_s_snakefile_is_the_same(clone, tmp_path):
@@ -155,3 +159,19 @@ def test_the_catalogue_s_snakefile_is_the_same(clone, tmp_path):
     assert plans[0].returncode == plans[1].returncode == 0, plans[1].stderr
     jobs = [dict(re.findall(r"^(\w+) +(\d+)$", plan.stdout, re.MULTILINE)) for plan in plans]
     assert jobs[0]["build_table"] == "1" and jobs[0].pop("all") == jobs[1].pop("whole") and jobs[0] == jobs[1]
+
+
+def test_the_demo_needs_nothing_but_the_clone(clone, tmp_path):
+    data = ROOT / "studies/demo"
+    assert sum(path.stat().st_size for path in data.rglob("*")) < 2e6
+    done = dpstudy(
+        clone, tmp_path, "run", str(ROOT / "studies/demo.yaml"), "--in", "demo", "--cores", "2", DPSTUDY_DATA=str(data)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = tmp_path / "demo/results"
+    rows = list(csv.DictReader((results / "tables/demo.csv").open()))
+    assert len(rows) == 9 and all(float(row["certified_epsilon"]) <= float(row["epsilon"]) for row in rows)
+    assert all(float(row["ours"]) > 70 for row in rows)
+    attacked = [row for row in rows if row["audited_epsilon"]]
+    assert len(attacked) == 1 and 0 < float(attacked[0]["audited_epsilon"]) < float(attacked[0]["certified_epsilon"])
+    assert (results / "figures/demo.pdf").stat().st_size and len(list(results.glob("cells/**/ledger.json"))) == 9
