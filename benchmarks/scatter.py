@@ -15,7 +15,7 @@ SHAPES = {"32 x 32 RGB": ((32, 32, 3), "imagenet"), "28 x 28 grey": ((28, 28, 1)
 
 def run(threads: int, repeats: int) -> None:
     """Print images a second, the ratio, and the largest difference."""
-    from kymatio.torch import Scattering2D
+    from kymatio.scattering2d.frontend.torch_frontend import ScatteringTorch2D as Scattering2D
 
     torch.set_num_threads(threads)
     title("(f) ScatterNet features")

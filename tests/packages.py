@@ -1,6 +1,8 @@
 """What pyproject.toml asks for, and what that asks for in turn."""
 
 import importlib.metadata
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -22,3 +24,15 @@ def closure(names):
             extras = requirement.extras or {""}
             waiting += [r for r in asked if not r.marker or any(r.marker.evaluate({"extra": e}) for e in extras)]
     return found
+
+
+def environment(folder, names):
+    """Python in an environment that has these and what they ask for alone; links to the packages that are here."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    packages = next(folder.glob("lib/python*/site-packages"))
+    for distribution in closure(names).values():
+        for top in {file.parts[0] for file in distribution.files or () if file.parts[0] not in ("..", "__pycache__")}:
+            place = Path(distribution.locate_file(top))
+            if place.exists() and not (packages / top).exists():
+                (packages / top).symlink_to(place)
+    return folder / "bin/python"

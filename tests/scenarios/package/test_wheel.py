@@ -4,11 +4,10 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.packages import PROJECT, ROOT, closure
+from tests.packages import PROJECT, ROOT, environment
 
 EXAMPLE = re.compile(r"```python\n(from dpstudy import fit, predict\n.*?)```", re.DOTALL)
 RECORDS = """
@@ -35,15 +34,7 @@ def wheel(tmp_path_factory):
 @pytest.fixture(scope="module")
 def core(wheel, tmp_path_factory):
     """Python in an environment of the wheel and what it asks for, whose packages are links to those here."""
-    folder = tmp_path_factory.mktemp("core")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    packages = next(folder.glob("lib/python*/site-packages"))
-    for distribution in closure(PROJECT["dependencies"]).values():
-        for top in {file.parts[0] for file in distribution.files or () if file.parts[0] not in ("..", "__pycache__")}:
-            place = Path(distribution.locate_file(top))
-            if place.exists() and not (packages / top).exists():
-                (packages / top).symlink_to(place)
-    python = folder / "bin/python"
+    python = environment(tmp_path_factory.mktemp("core"), PROJECT["dependencies"])
     options = ["--no-deps", "--no-index", "--quiet", "--disable-pip-version-check"]
     subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", *options, wheel], check=True)
     return python

@@ -43,7 +43,7 @@ def test_mirrored_scatternet_averages_both_images_and_keeps_half(shape):
     ],
 )
 def test_scatternet_equals_plain_kymatio_on_each_image_and_channel(shape, scaling, layout):
-    from kymatio.torch import Scattering2D
+    from kymatio.scattering2d.frontend.torch_frontend import ScatteringTorch2D as Scattering2D
 
     images = random_images(9, shape)  # more than one block of maps
     extractor = open_extractor({"extractor": "scatternet", "scaling": scaling})

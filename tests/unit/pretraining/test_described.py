@@ -10,6 +10,7 @@ from torch import nn
 from dpstudy.core.errors import StudyError
 from dpstudy.data.records import Records
 from dpstudy.features import open_extractor
+from dpstudy.features.scatter_filters import Filters
 from dpstudy.features.scattering import Scattering
 from dpstudy.features.scatternet import ScatterNet
 from dpstudy.models import backbones, networks
@@ -29,7 +30,7 @@ TELLING = {
 def test_what_is_told_are_the_features_of_tramer2021():
     images = np.random.default_rng(0).integers(0, 256, (5, 16, 12, 3), np.uint8)
     planes = torch.from_numpy(images.transpose(0, 3, 1, 2).copy()).float() / 255
-    told = coefficients(Scattering(16, 12), planes)
+    told = coefficients(Scattering(Filters.of(16, 12)), planes)
     assert told.shape == (5, 243, 4, 3) and not told.is_inference()
     np.testing.assert_allclose(told, ScatterNet("unit", root=True)(images), atol=1e-5)
 

@@ -11,8 +11,10 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_table
 from dpstudy.data import shards
 from dpstudy.data.records import Records
+from dpstudy.features import open_extractor
 from dpstudy.features.extract import extract_shard, prepare_manifest
 from dpstudy.features.fits import fit_projection
+from dpstudy.features.projection import Projection
 from dpstudy.pretraining.pretrain import pretrain
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.release.bundle import write_bundle
@@ -152,7 +154,14 @@ def test_public_parts_that_private_records_chose_are_refused_or_named_and_their_
     )
     parts = public_parts(tmp_path / "parts", public, kept)
     sentence = "What made the features, or training starts from, was trained on images of 'web' that were chosen"
-    cell = train(tmp_path / "cell", LEAST_SQUARES, 1, not_accounted=[sentence])
+    extract, project = open_extractor(FEATURES, parts["backbone"]), Projection(parts["fit"])
+    cell = train(
+        tmp_path / "cell",
+        LEAST_SQUARES,
+        1,
+        extractor=lambda images: project(extract(images).reshape(len(images), -1)),
+        not_accounted=[sentence],
+    )
     origin = origin_of(cell, chosen=["web"], **parts)
     with pytest.raises(StudyError, match="the images of 'web', .*, were chosen by comparing them with private records"):
         write_bundle("toy", origin, ["tuning"], str(tmp_path / "bundle"))

@@ -6,35 +6,23 @@ real matrices: the filter is a Gaussian, hence separable, and only every fourth 
 are kymatio's own (Bruna and Mallat 2013; Andreux et al. 2020).
 """
 
-import numpy as np
 import torch
 
-SCALES, ANGLES = 2, 8  # J and L
-CHANNELS = 1 + SCALES * ANGLES + SCALES * (SCALES - 1) // 2 * ANGLES**2
+from dpstudy.features.scatter_filters import Filters
+
 _BLOCK = 8  # maps at a time, which stay in cache
 
 
 class Scattering:
-    """Scattering coefficients (n, 81, H // 4, W // 4) of maps (n, H, W), for one size of map.
+    """Scattering coefficients (n, 81, H // 4, W // 4) of maps (n, H, W), for one size of map."""
 
-    Raises:
-        ValueError: the low-pass filter is not separable (never, for kymatio's Gaussian).
-    """
-
-    def __init__(self, height: int, width: int):
-        from kymatio.scattering2d.filter_bank import filter_bank
-        from kymatio.scattering2d.utils import compute_padding
-
-        padded = compute_padding(height, width, SCALES)
-        self._pad = tuple(
-            side for total, inner in zip(padded[::-1], (width, height), strict=True) for side in _sides(total - inner)
-        )
-        bank = filter_bank(*padded, SCALES, ANGLES)
-        first = [[psi["levels"][0] for psi in bank["psi"] if psi["j"] == scale] for scale in range(SCALES)]
+    def __init__(self, filters: Filters):
+        self._pad = filters.pad
         # each value twice, for the real and the imaginary part
-        self._fine, coarse = (torch.from_numpy(np.stack(part)).float()[..., None].repeat(1, 1, 1, 2) for part in first)
+        both = (torch.from_numpy(part)[..., None].repeat(1, 1, 1, 2) for part in (filters.fine, filters.coarse))
+        self._fine, coarse = both
         self._coarse = [quarter.contiguous() / 4 for quarter in _quarters(coarse)]
-        self._low = [_low_pass(level, 2 ** (SCALES - scale)) for scale, level in enumerate(bank["phi"]["levels"])]
+        self._low = [(torch.from_numpy(rows), torch.from_numpy(columns)) for rows, columns in filters.low]
 
     def __call__(self, maps: torch.Tensor) -> torch.Tensor:
         """(n, 81, H // 4, W // 4) float32 of (n, H, W) float32."""
@@ -64,10 +52,6 @@ class Scattering:
         return rows @ maps @ columns
 
 
-def _sides(extra: int) -> tuple[int, int]:
-    return extra // 2, extra - extra // 2
-
-
 def _spectrum(maps: torch.Tensor) -> torch.Tensor:
     """(..., H, W, 2) of real maps."""
     return torch.view_as_real(torch.fft.fft2(maps))
@@ -83,19 +67,3 @@ def _modulus(spectrum: torch.Tensor) -> torch.Tensor:
     maps = torch.view_as_real(torch.fft.ifft2(torch.view_as_complex(spectrum)))
     real, imaginary = maps[..., 0], maps[..., 1]
     return torch.addcmul(real.square(), imaginary, imaginary).sqrt_()  # abs() guards against overflow, slowly
-
-
-def _low_pass(spectrum: np.ndarray, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """(h, H) and (W, w): filter with a separable real spectrum (H, W), keep every `step`-th value, drop the margin."""
-    left, values, right = np.linalg.svd(spectrum)
-    if values[1] > 1e-6 * values[0]:
-        raise ValueError("the low-pass filter is not separable")
-    root = np.sqrt(values[0])
-    return _circulant(left[:, 0] * root, step), _circulant(right[0] * root, step).T.contiguous()
-
-
-def _circulant(spectrum: np.ndarray, step: int) -> torch.Tensor:
-    kernel = np.fft.ifft(spectrum).real
-    size = len(kernel)
-    places = np.arange(0, size, step)[1:-1]
-    return torch.from_numpy(kernel[(places[:, None] - np.arange(size)) % size]).float().contiguous()

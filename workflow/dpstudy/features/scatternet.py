@@ -10,11 +10,17 @@ coefficient is then replaced by its square root, with its sign: few large ones n
 With `deskew` the pictures are first set upright (deskew.py).
 """
 
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.features.deskew import check_grey, deskew
 from dpstudy.features.scaling import check_scaling, scale
+from dpstudy.features.scatter_filters import FILE, Filters
+from dpstudy.features.scattering_numpy import NumpyScattering
 
 SCALES = 2  # J
 _CHANNELS = 81  # with L = 8 angles: 1 + 2 * 8 + 8 * 8
@@ -24,8 +30,17 @@ class ScatterNet:
     """Features (81 C, H // 4, W // 4), with `mirror` (81 C, H // 4, ceil((W // 4) / 2)); the coefficients of one image
     channel lie together."""
 
-    def __init__(self, scaling: str, mirror: bool = False, root: bool = False, deskew: bool = False):
+    def __init__(
+        self,
+        scaling: str,
+        mirror: bool = False,
+        root: bool = False,
+        deskew: bool = False,
+        filters: str | os.PathLike | None = None,
+        backend: str = "torch",
+    ):
         self.scaling, self.mirror, self.root, self.deskew = scaling, mirror, root, deskew
+        self._filters, self.backend = filters, backend
         self._transforms: dict = {}  # (H, W) -> Scattering, whose filters take a moment to build
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -57,24 +72,36 @@ class ScatterNet:
         return np.sign(coefficients) * np.sqrt(np.abs(coefficients)) if self.root else coefficients
 
     def _scatter(self, images: np.ndarray) -> np.ndarray:
-        import torch
-
         planes = np.ascontiguousarray(scale(images, self.scaling).transpose(0, 3, 1, 2))
         size = images.shape[1:3]
-        coefficients = self._transform(size)(torch.from_numpy(planes).reshape(-1, *size)).numpy()
+        coefficients = self._transform(size)(planes.reshape(-1, *size))
         return coefficients.reshape(len(images), _CHANNELS * images.shape[3], *coefficients.shape[2:])
 
     def _transform(self, size: tuple[int, int]):
         if size not in self._transforms:
-            from dpstudy.features.scattering import Scattering
-
-            self._transforms[size] = Scattering(*size)
+            filters = Filters.of(*size) if self._filters is None else Filters.read(self._filters)
+            if filters.size != tuple(size):
+                raise StudyError(f"scatternet: filters for maps of {filters.size}, and images are {tuple(size)}")
+            self._transforms[size] = _by_torch(filters) if self.backend == "torch" else NumpyScattering(filters)
         return self._transforms[size]
+
+
+def _by_torch(filters: Filters):
+    import torch
+
+    from dpstudy.features.scattering import Scattering
+
+    transform = Scattering(filters)
+    return lambda maps: transform(torch.from_numpy(maps)).numpy()
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> ScatterNet:
     """The extractor; options `scaling` (unit, symmetric, imagenet, cifar or opponent), `mirror`, `root` and
-    `deskew` (false)."""
-    return ScatterNet(
-        options.get("scaling", "unit"), **{key: options.get(key, False) for key in ("mirror", "root", "deskew")}
-    )
+    `deskew` (false).
+
+    Where `backbone_folder` has its filters, as that of a bundle, it does without torch where there is none."""
+    flags = {key: options.get(key, False) for key in ("mirror", "root", "deskew")}
+    if backbone_folder is None or not Path(backbone_folder, FILE).is_file():
+        return ScatterNet(options.get("scaling", "unit"), **flags)
+    backend = "torch" if find_spec("torch") else "numpy"
+    return ScatterNet(options.get("scaling", "unit"), **flags, filters=backbone_folder, backend=backend)

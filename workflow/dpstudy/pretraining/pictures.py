@@ -11,6 +11,7 @@ from torch.nn import functional
 from torch.utils.data import Dataset
 
 from dpstudy.features.scaling import standardised
+from dpstudy.features.scatter_filters import Filters
 from dpstudy.features.scattering import Scattering
 from dpstudy.methods.augmentation import Augmentation
 from dpstudy.pretraining.described import coefficients
@@ -40,7 +41,7 @@ class Pictures(Dataset):
         self._rows, self._order, self._recipe = rows, order, recipe
         self._scaling, self._size, (self._rank, self._ranks) = scaling, size, part
         self._held: tuple = ()
-        self._scattering = Scattering(*size) if recipe.objective == "scattering" else None
+        self._scattering = Scattering(Filters.of(*size)) if recipe.objective == "scattering" else None
 
     def __getitem__(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
         group, index = self._order.at(step)

@@ -10,11 +10,13 @@ from dpstudy.cell.refusals import BROUGHT, NOT_FOR_RELEASE, refusals
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256, write_json
 from dpstudy.features import extractor_modules
+from dpstudy.features.scatter_filters import Filters
 from dpstudy.models.kinds import HOLDS_RECORDS, MODELS, kind_of
 from dpstudy.privacy import event_bounds, second_accountant
 from dpstudy.provenance.code import PACKAGE, closure
 from dpstudy.release import verify
 from dpstudy.release.card import card, trained
+from dpstudy.release.facts import check_facts
 from dpstudy.release.packages import providers, requirements
 from dpstudy.release.statement import statement
 from dpstudy.schema.reading import FOLDER, check
@@ -123,18 +125,34 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
         raise StudyError(NOT_FOR_RELEASE.format(name, "; ".join(against)))
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
+    try:
+        _write(name, origin, target, kind, errata)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)  # half a bundle is none
+        raise
+
+
+def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[str]) -> None:
+    cell = Path(origin.cell)
+    ledger, metrics = read_json(cell / "ledger.json"), read_json(cell / "metrics.json")
+    audit = read_json(origin.audit) if origin.audit else None
     for file in ("model.safetensors", "ledger.json"):
         shutil.copyfile(cell / file, target / file)
     features = _features(origin, target)
     facts = {"name": name, "classes": list(origin.classes), "multi_label": origin.multi_label}
     facts |= {"image": dict(origin.image), "features": features}
+    if features["extractor"] == "scatternet":
+        facts["backend"] = "torch"
     check(facts, "bundle", f"cell {name}")
+    check_facts(facts, f"cell {name}")
+    write_json(target / "bundle.json", facts)  # for the trial that finds what packages it needs
     if audit:
         write_json(target / "audit.json", audit)
     told = statement(ledger, name, origin.certificate["bounds"], audit, errata, origin.certificate.get("replay"))
     (target / "PRIVACY.md").write_text(told, encoding="utf-8")
     (target / "README.md").write_text(card(ledger, facts, trained(metrics, origin.test_public)), encoding="utf-8")
     _write_program(target, kind, features["extractor"])
+    (target / "bundle.json").unlink()  # which is the list, and not in it
     files = {path.relative_to(target).as_posix(): sha256(path) for path in sorted(target.rglob("*")) if path.is_file()}
     write_json(target / "bundle.json", facts | {"files": files})
     for path in (target, *target.rglob("*")):  # made to be given away, in a folder that is closed to others
@@ -151,6 +169,9 @@ def _features(origin: Origin, target: Path) -> dict:
             shutil.copyfile(Path(source) / weights, target / part / weights)
             card = read_json(Path(source) / "card.json")
             write_json(target / part / "card.json", {key: card[key] for key in _CARDS[part]})
+    if origin.features["extractor"] == "scatternet":
+        (target / "backbone").mkdir()
+        Filters.of(*origin.image["size"]).write(target / "backbone")
     if origin.weights:
         options["weights"] = f"weights{Path(origin.weights).suffix}"
         shutil.copyfile(origin.weights, target / options["weights"])
@@ -169,8 +190,18 @@ def _write_program(target: Path, kind: str, extractor: str) -> None:
         copy = target / "dpstudy" / FOLDER.name / f"{name}.schema.yaml"
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(FOLDER / copy.name, copy)
-    (target / "requirements.txt").write_text("\n".join(requirements(files)) + "\n", encoding="utf-8")
+    needed = providers(target)
+    (target / "requirements.txt").write_text(
+        "\n".join([*_hints(needed), *requirements(needed)]) + "\n", encoding="utf-8"
+    )
     for file in map(Path, (verify.__file__, event_bounds.__file__, second_accountant.__file__)):
         shutil.copyfile(file, target / file.name)
-    program = _PREDICT.replace("{needed}", json.dumps(providers(files), indent=4))
+    program = _PREDICT.replace("{needed}", json.dumps(needed, indent=4))
     (target / "predict.py").write_text(program, encoding="utf-8")
+
+
+def _hints(needed: Mapping[str, str]) -> list[str]:
+    """What who installs it may want to know."""
+    if "torch" not in needed:
+        return []
+    return ["# Without a GPU: uv pip install --torch-backend cpu -r requirements.txt takes 1.5 GB instead of 6."]

@@ -1,35 +1,85 @@
-"""Which packages the program of a bundle needs: those that its files import, in the versions that the model was made
-with."""
+"""Which packages the program of a bundle needs, in the versions that the model was made with: found by running it."""
 
 import ast
 import importlib.metadata
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from dpstudy.core.errors import StudyError
+
 _OWN = "dpstudy"
-_BESIDE = {"kymatio": "scipy"}  # kymatio 0.3.0 does not say that it fails with scipy 1.17
+_LARGE = "torch"  # which is left out where the bundle predicts without it
+# Scores of pictures in all formats and layouts that there are; then which modules were loaded.
+_TRIAL = """
+import sys
+folder, hidden = sys.argv[1:]
+sys.dont_write_bytecode = True
+if hidden:
+    sys.modules[hidden] = None
+sys.path.insert(0, folder)
+import json, tempfile
+from pathlib import Path
+from PIL import Image, features
+from dpstudy.release.predictor import Predictor
+predictor = Predictor(folder)
+with tempfile.TemporaryDirectory() as place:
+    paths = []
+    for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16"):
+        picture = Image.new(mode, (40, 40))
+        for ending in ("png", "jpg", "webp", "tif", "bmp", "gif", "ppm", "jp2"):
+            path = Path(place, f"{mode.replace(';', '')}.{ending}")
+            try:
+                picture.save(path)
+            except (OSError, ValueError, KeyError):  # a mode that the format has not, or a format that Pillow lacks
+                continue
+            paths.append(path)
+    found, bad = predictor.scores_or_reasons(paths)
+    assert len(found), next(iter(bad.values()))
+print("MODULES", json.dumps(sorted({name.partition(".")[0] for name, module in sys.modules.items() if module})))
+"""
 
 
-def requirements(paths: Iterable[str | Path]) -> list[str]:
-    """Lines of a requirements.txt for Python files, sorted: what they import, wherever in a file that stands.
+def requirements(needed: dict[str, str]) -> list[str]:
+    """Lines of a requirements.txt for module -> package, sorted.
+
+    Raises:
+        KeyError: a package is not installed here.
+    """
+    return sorted({f"{name}=={importlib.metadata.version(name)}" for name in needed.values()})
+
+
+def providers(folder: Path) -> dict[str, str]:
+    """Module -> the package that brings it, of all that a bundle's files import and that predicting loads, sorted.
+
+    Without torch where the bundle predicts without it.
 
     Raises:
         KeyError: an imported package is not installed here.
+        StudyError: the bundle does not predict.
     """
-    return sorted({f"{name}=={importlib.metadata.version(name)}" for name in providers(paths).values()})
-
-
-def providers(paths: Iterable[str | Path]) -> dict[str, str]:
-    """Module -> the package that brings it, of all that Python files import, sorted.
-
-    Raises:
-        KeyError: an imported package is not installed here.
-    """
-    found = {name for path in paths for name in _imported(Path(path))} - sys.stdlib_module_names - {_OWN}
-    found |= {_BESIDE[name] for name in found & _BESIDE.keys()}
+    loaded, _ = _loaded(folder, hidden=_LARGE)
+    if loaded is None:
+        loaded, why = _loaded(folder, hidden="")
+        if loaded is None:
+            raise StudyError(f"{folder}: does not predict: {why}")
+    own = {name for path in folder.rglob("*.py") for name in _imported(path)}
     packages = importlib.metadata.packages_distributions()
-    return {name: packages[name][0] for name in sorted(found)}
+    return {name: packages[name][0] for name in sorted((own & loaded) - sys.stdlib_module_names - {_OWN})}
+
+
+def _loaded(folder: Path, hidden: str) -> tuple[set[str] | None, str]:
+    """The modules that predicting loads, or None and why it failed."""
+    command = [sys.executable, "-I", "-c", _TRIAL, str(folder), hidden]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    _, found, names = done.stdout.rpartition("MODULES ")
+    if done.returncode or not found:
+        return None, (done.stderr.strip().splitlines() or ["no reason"])[-1]
+    return set(json.loads(names)), ""
 
 
 def _imported(path: Path) -> Iterable[str]:

@@ -19,7 +19,7 @@ from dpstudy.features import open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
 from dpstudy.features.projection import Projection
 from dpstudy.models.kinds import HOLDS_RECORDS, kind_of, load_model
-from dpstudy.schema.reading import check
+from dpstudy.release.facts import check_facts
 
 _BATCH = 256
 _LONGEST = 1000  # characters of a sentence, which may repeat what a file says
@@ -47,7 +47,7 @@ class Predictor:
 
     def _open(self) -> None:
         self._facts = read_json(self._folder / "bundle.json")
-        check(self._facts, "bundle", str(self._folder / "bundle.json"))
+        check_facts(self._facts, str(self._folder / "bundle.json"))
         self.classes, self.multi_label = self._facts["classes"], self._facts["multi_label"]
         if kind_of(self._folder / "model.safetensors") == HOLDS_RECORDS:
             raise StudyError(f"{self._folder}: its model holds a point for each private record, which no bundle does")
@@ -71,6 +71,13 @@ class Predictor:
 
     def _fitting(self):
         return in_a_sentence(f"{self._folder}: its files do not fit together; take it anew from where it came")
+
+    def other_backend(self) -> str:
+        """A sentence where features are computed by another package than the study's were; "" otherwise."""
+        ours, study = getattr(self._extractor, "backend", None), self._facts.get("backend")
+        if study is None or ours == study:
+            return ""
+        return f"features by {ours}, where the study had {study}: scores may differ from its own in their last digits"
 
     def scores(self, paths: Sequence[str | Path]) -> np.ndarray:
         """(n, classes) scores of image files; the largest is the predicted class, or each its label's.
@@ -150,6 +157,8 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
             with in_a_sentence(f"{folder / 'ledger.json'}: is no ledger"):
                 for sentence in errata(read_json(folder / "ledger.json")):
                     print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)
+            if said := predictor.other_backend():
+                print(f"predict.py: {said}", file=sys.stderr)
             scores, bad = predictor.scores_or_reasons(images)
     except StudyError as error:
         _say(str(error))
