@@ -51,12 +51,13 @@ if (listed := os.environ.get("DPSTUDY_KEPT")) and STUDY["noise"] == "secure":
     told(before.note_kept, STUDY, listed)
 
 
-internals.tell_when_planned(workflow, look_ahead)
+told(start.refuse_module, workflow, STUDY)
+internals.tell_when_planned(workflow, lambda: start.look_ahead(workflow, STUDY))
 
 
 onstart:
-    look_before()
+    told(start.look_before, workflow, STUDY)
 
 
 onsuccess:
-    announce()
+    start.announce(workflow, STUDY)

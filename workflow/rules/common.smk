@@ -24,7 +24,6 @@ if (imported := Path(dpstudy.__file__ or "").resolve().parent) != LIBRARY:
     )
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import write_json
 from dpstudy.core.job import name_workflow
 from dpstudy.plan import (
     before,
@@ -39,6 +38,7 @@ from dpstudy.plan import (
     releases,
     resources,
     sources,
+    start,
     study,
     targets,
     training,
@@ -54,13 +54,6 @@ try:
     STUDY = study.load_study(config, workflow.configfiles)
 except StudyError as error:
     raise WorkflowError(f"{' '.join(map(str, workflow.configfiles)) or 'config.yaml'}: {error}")
-
-if internals.is_module(workflow) and STUDY["noise"] == "secure":
-    # Of a module Snakemake runs no `onstart`: nothing would look after models that are paid for.
-    raise WorkflowError(
-        "dpstudy: nothing was run: noise: secure is for a study that runs by itself, not as a module of another "
-        "workflow; run snakemake -s with this workflow's Snakefile, or dpstudy run"
-    )
 
 ENVIRONMENT = "../../envs/study.yaml"
 GPUS = resources.gpus()
@@ -115,33 +108,3 @@ def peak(megabytes):
 def kept_scores(path):
     """Scores as an output, which go as soon as metrics are made of them where a study does not keep them."""
     return path if STUDY["evaluation"]["keep_scores"] else temp(path)
-
-
-def look_before():
-    """Refuse what cannot end well before the first job, and tell who listens what is about to run."""
-    internals.unthrottle(workflow)
-    due = internals.due_jobs(workflow)
-    refusing, warnings = told(before.check, STUDY, due, workflow.touch, internals.copied_without_times(workflow))
-    for warning in warnings:
-        logger.warning(f"dpstudy: {warning}")
-    if refusing:
-        internals.keep_going(workflow)
-    jobs = internals.all_jobs(workflow)
-    if before.has("build_report", jobs):
-        write_json(paths.GRAPH, {"edges": internals.readings(workflow)})
-    if "DPSTUDY_EVENTS" in os.environ:
-        logger.info(None, extra=before.plan_of(STUDY, jobs, due))
-
-
-def look_ahead():
-    """What a run would refuse, told where it is only planned; workflow/status.py asks for it in a file."""
-    refused = before.refusal(STUDY, internals.due_jobs(workflow), internals.copied_without_times(workflow))
-    if wanted := os.environ.get("DPSTUDY_REFUSED"):
-        write_json(wanted, refused)
-    return refused[0]
-
-
-def announce():
-    """Name what the study made; who asked for single targets knows their names."""
-    whole = before.has("all", internals.all_jobs(workflow))
-    print("\n".join(before.made(STUDY)) if whole else "\nDone.")

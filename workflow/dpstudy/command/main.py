@@ -146,9 +146,10 @@ def _check_method(given: argparse.Namespace, _more: list[str]) -> int:
 
 def _workflow(given: argparse.Namespace, more: list[str]) -> int:
     from dpstudy.command.workflow import run
+    from dpstudy.plan import paths
 
     cell = getattr(given, "cell", None)
-    targets = [*(given.target or []), *([f"results/release/{cell}"] if cell else [])]
+    targets = [*(given.target or []), *([f"{paths.RELEASES}/{cell}"] if cell else [])]
     cores = [] if given.command == "status" else ["--cores", given.cores or "all"]
     status = run(given.command, given.study, given.folder, given.only or [], targets, [*cores, *more])
     if cell and not status:

@@ -60,7 +60,8 @@ SEED_CHECKPOINT = f"{SEED_FOLDER}/checkpoint.safetensors"
 METRICS = f"{CELL_FOLDER}/metrics.json"
 AUDIT = f"{RESULTS}/audit/{CELL}/audit.json"
 BLACK_BOX = f"{RESULTS}/audit/{CELL}/black-box.json"
-BUNDLE = f"{RESULTS}/release/{CELL}"
+RELEASES = f"{RESULTS}/release"
+BUNDLE = f"{RELEASES}/{CELL}"
 
 # What cells add up to.
 CERTIFICATE = f"{RESULTS}/privacy/certificates/{{dataset}}.json"

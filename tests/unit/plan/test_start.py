@@ -1,0 +1,76 @@
+"""Snakemake's hooks, by a workflow that only knows what they ask of it."""
+
+import json
+
+import pytest
+
+from dpstudy.core.errors import StudyError
+from dpstudy.plan import before, internals, paths, start
+
+
+class Workflow:
+    """What a hook sees."""
+
+    touch = False
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """What the hooks ask of Snakemake and of the checks, in order."""
+    calls = []
+    monkeypatch.chdir(tmp_path)
+    for name, answer in (("unthrottle", None), ("due_jobs", []), ("all_jobs", []), ("keep_going", None)):
+        monkeypatch.setattr(internals, name, lambda _, name=name, answer=answer: calls.append(name) or answer)
+    monkeypatch.setattr(internals, "copied_without_times", lambda _: ["copied"])
+    monkeypatch.setattr(internals, "readings", lambda _: [["a", "b"]])
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("module", "noise"), [(True, "secure"), (True, "seeded"), (False, "secure"), (False, "seeded")]
+)
+def test_secure_noise_is_no_module_s(module, noise, monkeypatch):
+    monkeypatch.setattr(internals, "is_module", lambda _: module)
+    if (module, noise) == (True, "secure"):
+        with pytest.raises(StudyError, match="for a study that runs by itself, not as a module"):
+            start.refuse_module(Workflow(), {"noise": noise})
+    else:
+        start.refuse_module(Workflow(), {"noise": noise})
+
+
+@pytest.mark.parametrize("refusing", [True, False])
+def test_before_the_first_job_checks_are_made_and_other_cells_go_on_where_one_may_refuse(refusing, asked, monkeypatch):
+    given = []
+    monkeypatch.setattr(before, "check", lambda *all: given.append(all) or (refusing, []))
+    monkeypatch.setattr(before, "has", lambda rule, _: rule == "build_report")
+    start.look_before(Workflow(), {"study": "s"})
+    assert given == [({"study": "s"}, [], False, ["copied"])]
+    assert asked == ["unthrottle", "due_jobs", *["keep_going"] * refusing, "all_jobs"]
+    with open(paths.GRAPH, encoding="utf-8") as file:
+        assert json.load(file) == {"edges": [["a", "b"]]}
+
+
+def test_a_refusal_goes_through(asked, monkeypatch):
+    def refuse(*_all):
+        raise StudyError("nothing was run: because")
+
+    monkeypatch.setattr(before, "check", refuse)
+    with pytest.raises(StudyError, match="because"):
+        start.look_before(Workflow(), {})
+    assert "all_jobs" not in asked
+
+
+def test_ahead_a_refusal_is_said_and_written_where_it_is_asked_for(asked, monkeypatch, tmp_path):
+    monkeypatch.setattr(before, "refusal", lambda *_: ("because", True))
+    assert start.look_ahead(Workflow(), {}) == "because" and not list(tmp_path.iterdir())
+    monkeypatch.setenv("DPSTUDY_REFUSED", str(tmp_path / "refused.json"))
+    assert start.look_ahead(Workflow(), {}) == "because"
+    assert json.loads((tmp_path / "refused.json").read_text()) == ["because", True]
+
+
+@pytest.mark.parametrize(("whole", "told"), [(True, "made\nall\n"), (False, "\nDone.\n")])
+def test_at_the_end_a_whole_study_is_named(whole, told, asked, monkeypatch, capsys):
+    monkeypatch.setattr(before, "has", lambda rule, _: whole and rule == "all")
+    monkeypatch.setattr(before, "made", lambda _: ["made", "all"])
+    start.announce(Workflow(), {})
+    assert capsys.readouterr().out == told

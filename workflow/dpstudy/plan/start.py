@@ -1,0 +1,57 @@
+"""What is done before the first job of a run, where it is only planned, and when it has ended: Snakemake's hooks."""
+
+import os
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
+from dpstudy.plan import before, internals, paths
+
+
+def refuse_module(workflow, study: dict) -> None:
+    """Refuse secure noise where another workflow has this one as a module: of a module Snakemake runs no hooks, and
+    nothing would look after models that are paid for.
+
+    Raises:
+        StudyError: it is so.
+    """
+    if internals.is_module(workflow) and study["noise"] == "secure":
+        raise StudyError(
+            "nothing was run: noise: secure is for a study that runs by itself, not as a module of another workflow; "
+            "run snakemake -s with this workflow's Snakefile, or dpstudy run"
+        )
+
+
+def look_before(workflow, study: dict) -> None:
+    """Refuse what cannot end well before the first job, and tell who listens what is about to run.
+
+    Raises:
+        StudyError: says what is wrong.
+    """
+    from snakemake.logging import logger
+
+    internals.unthrottle(workflow)
+    due = internals.due_jobs(workflow)
+    refusing, warnings = before.check(study, due, workflow.touch, internals.copied_without_times(workflow))
+    for warning in warnings:
+        logger.warning(f"dpstudy: {warning}")
+    if refusing:
+        internals.keep_going(workflow)
+    jobs = internals.all_jobs(workflow)
+    if before.has("build_report", jobs):
+        write_json(paths.GRAPH, {"edges": internals.readings(workflow)})
+    if "DPSTUDY_EVENTS" in os.environ:
+        logger.info(None, extra=before.plan_of(study, jobs, due))
+
+
+def look_ahead(workflow, study: dict) -> str:
+    """What a run would refuse, told where it is only planned; workflow/status.py asks for it in a file."""
+    refused = before.refusal(study, internals.due_jobs(workflow), internals.copied_without_times(workflow))
+    if wanted := os.environ.get("DPSTUDY_REFUSED"):
+        write_json(wanted, refused)
+    return refused[0]
+
+
+def announce(workflow, study: dict) -> None:
+    """Name what the study made; who asked for single targets knows their names."""
+    whole = before.has("all", internals.all_jobs(workflow))
+    print("\n".join(before.made(study)) if whole else "\nDone.")
