@@ -9,6 +9,7 @@ from dpstudy import DPClassifier, StudyError, fit, predict
 STEPPED = {"steps": 20, "learning_rate": 1.0, "clipping_norm": 1.0}
 
 
+@pytest.mark.slow  # a hundred and fifty checks
 @parametrize_with_checks(
     [
         DPClassifier(epsilon=8, delta=1e-3),

@@ -52,7 +52,7 @@ def test_each_accountant_bounds_from_above():
         ((None, 20, 1, DELTA, 1.0, None), "--batch: of how many"),
         ((0, None, 1, DELTA, 1.0, None), "--n 0: must be at least 1"),
         ((10, 5, 0, DELTA, 1.0, None), "--steps 0: must be at least 1"),
-        ((10, 5, 1, 1.0, 1.0, None), "--delta 1: must lie between 0 and 1"),
+        ((10, 5, 1, 1.0, 1.0, None), "--delta: must lie between 0 and 1"),
         ((10, 5, 1, DELTA, 0.0, None), "--noise 0: must be a number above 0"),
         ((10, 5, 1, DELTA, float("nan"), None), "--noise nan"),
         ((10, 5, 1, DELTA, None, "inf"), "--epsilon inf: costs no noise"),

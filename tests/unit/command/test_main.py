@@ -52,7 +52,7 @@ def test_mistakes_are_one_line(line, status, words, capsys):
 
 def test_epsilon_prints(capsys):
     assert main(["epsilon", "--noise", "4", "--delta", "1e-5"]) == 0
-    assert "certified: ε = 0.9264 at δ = 1e-05" in capsys.readouterr().out
+    assert "certified: ε = 0.9264 at δ = 1e-5" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

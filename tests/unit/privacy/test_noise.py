@@ -145,6 +145,7 @@ NOT_FOR_RELEASES = {  # jitter of public data, images of canaries
     "methods/network_check.py",  # pictures to try a network with
     "models/random_features.py",  # public frequencies
     "models/wide_resnet.py",  # weights before training
+    "models/equivariant_resnet.py",  # the same
     "tables/claims/de2022_techniques.py",  # made-up gradients, clipped to see what clipping bounds
     "tables/ceiling.py",  # quadrature of a formula: draws nothing
     "privacy/secure_sampling.py",  # a projection before it is trained

@@ -35,7 +35,7 @@ def costs(
 
     >>> print("\\n".join(costs(None, None, 1, 1e-5, 4.0, None)))
     1 release from all units, noise multiplier 4
-    certified: ε = 0.9264 at δ = 1e-05, adding or removing one unit
+    certified: ε = 0.9264 at δ = 1e-5, adding or removing one unit
       exact Gaussian DP             0.9264
       privacy loss distributions    0.9264
       Rényi DP                      1.013
@@ -44,7 +44,7 @@ def costs(
     if steps < 1:
         raise StudyError(f"--steps {steps}: must be at least 1")
     if not 0 < delta < 1:
-        raise StudyError(f"--delta {delta:g}: must lie between 0 and 1")
+        raise StudyError("--delta: must lie between 0 and 1")
     if noise is not None and not (noise > 0 and math.isfinite(noise)):
         raise StudyError(f"--noise {noise:g}: must be a number above 0")
     rate = _rate(n, batch)
@@ -61,7 +61,7 @@ def costs(
     seen = "all units" if rate == 1 else f"Poisson batches, each unit with probability {rate:.6g}"
     return [
         f"{steps:,} release{'s' if steps > 1 else ''} from {seen}, noise multiplier {noise:.6g}",
-        f"certified: ε = {upper_bound(found.epsilon)} at δ = {delta:g}, adding or removing one unit",
+        f"certified: ε = {upper_bound(found.epsilon)} at δ = {upper_bound(delta)}, adding or removing one unit",
         *(
             f"  {_ACCOUNTANTS[name]:<30}{upper_bound(value)}"
             for name, value in found.epsilon_by.items()
