@@ -40,6 +40,7 @@ def metrics(name):
             "split": "test",
             "top1": 90.0 + seed,
             "seconds": 0.1,
+            "tested": {"records": 9, "names": "aaaaaaaaaaaa"},
             "groups": {"sex=F": {"n": 9, "top1": 80.0}},
         }
         for seed in range(3)
@@ -110,6 +111,7 @@ def test_equal_trees_and_measured_time_differ_in_nothing(a, b):
         (("hyperparameters", "ridge"), 2.0, ("hyperparameters.ridge", 1.0, 2.0)),
         (("hyperparameters", "steps"), 5, ("hyperparameters.steps", None, 5)),
         (("seeds", 2, "seed"), 7, ("seeds", "0 1 2", "0 1 7")),
+        (("seeds", 2, "tested", "names"), "b", ("test records", "9 (aaaaaaaa)", "9 (aaaaaaaa), 9 (b)")),
         (("seeds", 0, "top1"), 93.0, ("top1", 91.0, 92.0)),
         (("seeds", 0, "groups", "sex=F", "top1"), 83.0, ("sex=F top1", 80.0, 81.0)),
     ],

@@ -31,7 +31,14 @@ def _made_by(cell: Cell) -> dict[str, object]:
 def _settings(cell: Cell) -> dict[str, object]:
     rows = cell.metrics["seeds"]
     found = {name: " ".join(dict.fromkeys(str(row.get(key)) for row in rows)) for name, key in _OF_SEEDS.items()}
+    if tested := dict.fromkeys(_tested(row["tested"]) for row in rows if "tested" in row):
+        found["test records"] = ", ".join(tested)
     return found | flatten({key: value for key, value in cell.metrics.items() if key not in _NO_SETTING}, cell.path)
+
+
+def _tested(told: object) -> str:
+    """How many test records, and the beginning of the hash of their names."""
+    return f"{told.get('records')} ({str(told.get('names'))[:8]})" if isinstance(told, dict) else str(told)
 
 
 def _ledger(cell: Cell) -> dict[str, object]:

@@ -16,7 +16,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
 from dpstudy.evaluation.standard_error import standard_error as error_of_mean
 
-_NO_METRIC = ("seed", "split", "seconds", "releases", "groups", "n")
+_NO_METRIC = ("seed", "split", "seconds", "releases", "groups", "n", "tested")
 _ENDS = ("_low", "_high")
 
 
