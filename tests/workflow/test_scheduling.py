@@ -37,6 +37,6 @@ def looks(folder: Path, call: str) -> int:
 
 def test_each_job_makes_one_look_at_the_ready_jobs(tmp_path):
     assert looks(tmp_path / "ours", "unthrottle(workflow)") <= JOBS + 3
-    assert "onstart:\n    look_before()" in (ROOT / "Snakefile").read_text()
-    before = (ROOT / "workflow/rules/common.smk").read_text().split("def look_before")[1]
+    assert "onstart:\n    told(start.look_before, workflow, STUDY)" in (ROOT / "Snakefile").read_text()
+    before = (ROOT / "workflow/dpstudy/plan/start.py").read_text().split("def look_before")[1]
     assert "internals.unthrottle(workflow)\n" in before.split("\ndef ")[0]

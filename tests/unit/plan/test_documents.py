@@ -135,7 +135,8 @@ def test_the_report_shows_every_ledger_and_audit(study):
 def test_captions_of_figures_tell_of_the_cells_that_they_draw(study):
     drawn = documents.cells_of_figures(study)
     assert drawn == {"curves": SGDS[:1], "near": [], "sizes": LS[:1]}
-    assert names(documents.names_of_paper(study)) == {"ledgers": [LS[0], SGDS[0]], "splits": DIGITS}
+    cells = [LS[0], SGDS[0]]
+    assert names(documents.names_of_paper(study)) == {"ledgers": cells, "metrics": cells, "splits": DIGITS}
     assert documents.files_of_paper(study)["ledgers"][0] == f"results/cells/{LS[0]}/ledger.json"
     bare = study | {"tables": {}}
     assert documents.names_of_report(bare)["splits"] == DIGITS

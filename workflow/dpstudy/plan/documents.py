@@ -110,10 +110,10 @@ def cells_of_figures(study: dict) -> dict[str, list[str]]:
 
 
 def names_of_paper(study: dict) -> Names:
-    """Whose documents captions of figures tell something of: the ledgers and test splits of what they draw."""
+    """Whose documents captions of figures tell something of: ledgers, metrics and test splits of what they draw."""
     drawn = {cell for cells in cells_of_figures(study).values() for cell in cells}
     datasets = {_study(study).cells[cell].dataset for cell in drawn}
-    asked = {"ledgers": drawn, "splits": datasets}
+    asked = {"ledgers": drawn, "metrics": drawn, "splits": datasets}
     return {document: _ordered(study, document, asked.get(document, set())) for document in KINDS}
 
 
