@@ -51,7 +51,7 @@ if [ "$torch" = cpu ]; then
     install --require-hashes -r "$folder/cpu.txt"
     wanted=$(sed -n 's/^\(torch==[^ ]*\|torchvision==[^ ]*\).*/\1/p' "$list")
     if [ -n "${TORCH_WHEELS:-}" ]; then
-        install --no-index --find-links "$TORCH_WHEELS" $wanted
+        for each in $wanted; do install "$TORCH_WHEELS/${each%%==*}-${each##*==}"*.whl; done
     elif [ -n "$uv" ]; then
         install --torch-backend cpu $wanted
     else
