@@ -14,23 +14,23 @@ if not workflow.configfiles:
     configfile: "config.yaml"
 
 
-include: "workflow/rules/common.smk"
-include: "workflow/rules/data.smk"
-include: "workflow/rules/dedup.smk"
-include: "workflow/rules/pretrain.smk"
-include: "workflow/rules/fits.smk"
-include: "workflow/rules/features.smk"
-include: "workflow/rules/stats.smk"
-include: "workflow/rules/tune.smk"
-include: "workflow/rules/train.smk"
-include: "workflow/rules/audit.smk"
-include: "workflow/rules/black_box.smk"
-include: "workflow/rules/evaluate.smk"
-include: "workflow/rules/tables.smk"
-include: "workflow/rules/paper.smk"
-include: "workflow/rules/report.smk"
-include: "workflow/rules/release.smk"
-include: "workflow/rules/records.smk"
+include: "workflow/rules/place.smk"
+include: f"{RULES}/common.smk"
+include: f"{RULES}/data.smk"
+include: f"{RULES}/dedup.smk"
+include: f"{RULES}/pretrain.smk"
+include: f"{RULES}/fits.smk"
+include: f"{RULES}/features.smk"
+include: f"{RULES}/stats.smk"
+include: f"{RULES}/tune.smk"
+include: f"{RULES}/train.smk"
+include: f"{RULES}/audit.smk"
+include: f"{RULES}/black_box.smk"
+include: f"{RULES}/evaluate.smk"
+include: f"{RULES}/tables.smk"
+include: f"{RULES}/paper.smk"
+include: f"{RULES}/report.smk"
+include: f"{RULES}/release.smk"
 
 
 localrules:
@@ -45,6 +45,7 @@ rule all:
         targets.cell_files(STUDY, paths.METRICS),
 
 
+told(start.mind_records, workflow, STUDY)
 told(internals.run_here, workflow, os.environ.get("DPSTUDY_HERE", "").split())
 # workflow/status.py asks which trainings are taken as they are.
 if (listed := os.environ.get("DPSTUDY_KEPT")) and STUDY["noise"] == "secure":

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -127,8 +128,10 @@ rule mine:
 """
 
 
-def snakemake(clone, folder, *arguments):
-    environment = clone.environment | {"PYTHONPATH": str(clone.path / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"}
+def snakemake(clone, folder, *arguments, **more):
+    environment = (
+        clone.environment | {"PYTHONPATH": str(clone.path / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"} | more
+    )
     command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
@@ -148,6 +151,32 @@ def test_another_workflow_has_it_as_a_module(clone, tmp_path):
         refused.returncode == 1
         and "noise: secure is for a study that runs by itself" in refused.stdout + refused.stderr
     )
+
+
+REMOTE = MODULE.replace("{snakefile!r}", 'github("some/dpstudy", path="workflow/Snakefile", tag="v1")')
+
+
+def test_a_module_of_a_hosted_repository_brings_the_whole_of_its_commit(clone, tmp_path):
+    """As snakedeploy writes it; Snakemake's own clone of the repository lies in its cache already."""
+    repository = tmp_path / "repository"
+    shutil.copytree(clone.path, repository, ignore=shutil.ignore_patterns("__pycache__", "results", ".*"))
+    subprocess.run(["chmod", "-R", "u+w", str(repository)], check=True)
+    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "all"], ["tag", "v1"]):
+        subprocess.run([*git, *command], check=True)
+    cached = tmp_path / "cache/snakemake/snakemake/source-cache/snakemake-git-cache/github.com/some/dpstudy"
+    subprocess.run(["git", "clone", "-q", "--bare", str(repository), str(cached)], check=True)
+
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "Snakefile").write_text(REMOTE.format())
+    (mine / "config.yaml").write_text(yaml.safe_dump(SMALL, sort_keys=False))
+    for _ in range(2):
+        done = snakemake(clone, mine, "mine.txt", XDG_CACHE_HOME=str(tmp_path / "cache"))
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "Nothing to be done" in done.stdout + done.stderr
+    commit = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
+    assert os.listdir(mine / ".snakemake/dpstudy") == [commit] and (mine / "mine.txt").read_text().strip() == "2"
 
 
 def test_the_catalogue_s_snakefile_is_the_same(clone, tmp_path):

@@ -9,10 +9,6 @@ from snakemake.logging import logger
 
 # Of this file, not of a Snakefile that has this workflow as a module.
 LIBRARY = Path(str(workflow.current_basedir)).resolve().with_name("dpstudy")
-if not LIBRARY.is_dir():
-    raise WorkflowError(
-        f"dpstudy: nothing was run: {LIBRARY} is no folder here; clone the repository, and name its Snakefile"
-    )
 sys.path.insert(0, str(LIBRARY.parent))
 
 import dpstudy

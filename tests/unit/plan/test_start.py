@@ -1,11 +1,12 @@
 """Snakemake's hooks, by a workflow that only knows what they ask of it."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from dpstudy.core.errors import StudyError
-from dpstudy.plan import before, internals, paths, start
+from dpstudy.plan import before, internals, paths, start, targets
 
 
 class Workflow:
@@ -36,6 +37,20 @@ def test_secure_noise_is_no_module_s(module, noise, monkeypatch):
             start.refuse_module(Workflow(), {"noise": noise})
     else:
         start.refuse_module(Workflow(), {"noise": noise})
+
+
+@pytest.mark.parametrize(("main", "remote"), [(True, False), (False, True), (False, False)])
+def test_files_without_a_record_are_named_and_made_anew_by_the_main_process_alone(main, remote, monkeypatch, caplog):
+    calls = []
+    monkeypatch.setattr(internals, "keep_records", lambda: calls.append("keep"))
+    monkeypatch.setattr(internals, "record_own_jobs", lambda: calls.append("own"))
+    monkeypatch.setattr(targets, "lasting_files", lambda _: ["a", "b", "c"])
+    monkeypatch.setattr(internals, "unrecorded", lambda files: files[1:])
+    monkeypatch.setattr(internals, "outdate", lambda files: calls.append(files) or files)
+    caplog.set_level("WARNING", logger="snakemake.logging")
+    start.mind_records(SimpleNamespace(is_main_process=main, remote_exec=remote), {})
+    assert calls == (["keep", ["b", "c"]] if main else ["own"] * remote)
+    assert ("no record says what made b and 1 other files: made anew" in caplog.text) == main
 
 
 @pytest.mark.parametrize("refusing", [True, False])

@@ -4,7 +4,7 @@ import os
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
-from dpstudy.plan import before, internals, paths
+from dpstudy.plan import before, internals, paths, targets
 
 
 def refuse_module(workflow, study: dict) -> None:
@@ -18,6 +18,23 @@ def refuse_module(workflow, study: dict) -> None:
         raise StudyError(
             "nothing was run: noise: secure is for a study that runs by itself, not as a module of another workflow; "
             "run snakemake -s with this workflow's Snakefile, or dpstudy run"
+        )
+
+
+def mind_records(workflow, study: dict) -> None:
+    """Have Snakemake's records of what made each file lie within the results, and make anew what none of them tells of:
+    Snakemake would take it for current, whatever the config says."""
+    if not workflow.is_main_process:
+        if workflow.remote_exec:
+            internals.record_own_jobs()
+        return
+    from snakemake.logging import logger
+
+    internals.keep_records()
+    if lost := internals.outdate(internals.unrecorded(targets.lasting_files(study))):
+        others = f" and {len(lost) - 1:,} other files" if len(lost) > 1 else ""
+        logger.warning(
+            f"dpstudy: no record says what made {lost[0]}{others}: made anew where it is needed (docs/faq.md)"
         )
 
 
