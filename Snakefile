@@ -45,15 +45,7 @@ rule all:
         targets.cell_files(STUDY, paths.METRICS),
 
 
-told(start.mind_records, workflow, STUDY)
-told(internals.run_here, workflow, os.environ.get("DPSTUDY_HERE", "").split())
-# workflow/status.py asks which trainings are taken as they are.
-if (listed := os.environ.get("DPSTUDY_KEPT")) and STUDY["noise"] == "secure":
-    told(before.note_kept, STUDY, listed)
-
-
-told(start.refuse_module, workflow, STUDY)
-internals.tell_when_planned(workflow, lambda: start.look_ahead(workflow, STUDY))
+told(start.when_read, workflow, STUDY)
 
 
 onstart:

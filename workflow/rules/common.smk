@@ -1,11 +1,9 @@
 # What the rules share: the checked config, and how they ask dpstudy.plan, where all that they say is worked out.
 
-import os
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
-from snakemake.logging import logger
 
 # Of this file, not of a Snakefile that has this workflow as a module.
 LIBRARY = Path(str(workflow.current_basedir)).resolve().with_name("dpstudy")
@@ -22,13 +20,11 @@ if (imported := Path(dpstudy.__file__ or "").resolve().parent) != LIBRARY:
 from dpstudy.core.errors import StudyError
 from dpstudy.core.job import name_workflow
 from dpstudy.plan import (
-    before,
     code,
     data_resources,
     dedup,
     documents,
     fingerprints,
-    internals,
     paths,
     publics,
     releases,

@@ -39,6 +39,26 @@ def test_secure_noise_is_no_module_s(module, noise, monkeypatch):
         start.refuse_module(Workflow(), {"noise": noise})
 
 
+@pytest.mark.parametrize("noise", ["secure", "seeded"])
+def test_once_rules_are_read_the_environment_is_heeded(noise, monkeypatch):
+    calls = []
+    for module, name in (
+        (start, "refuse_module"),
+        (start, "mind_records"),
+        (internals, "run_here"),
+        (before, "note_kept"),
+        (internals, "tell_when_planned"),
+    ):
+        monkeypatch.setattr(module, name, lambda *all, name=name: calls.append((name, *all[1:2])))
+    monkeypatch.setenv("DPSTUDY_HERE", "all tables")
+    monkeypatch.setenv("DPSTUDY_KEPT", "kept.json")
+    study = {"noise": noise}
+    start.when_read(Workflow(), study)
+    kept = [("note_kept", "kept.json")] if noise == "secure" else []
+    expected = [("refuse_module", study), ("mind_records", study), ("run_here", ["all", "tables"]), *kept]
+    assert calls[:-1] == expected and calls[-1][0] == "tell_when_planned"
+
+
 @pytest.mark.parametrize(("main", "remote"), [(True, False), (False, True), (False, False)])
 def test_files_without_a_record_are_named_and_made_anew_by_the_main_process_alone(main, remote, monkeypatch, caplog):
     calls = []

@@ -7,6 +7,20 @@ from dpstudy.core.files import write_json
 from dpstudy.plan import before, internals, paths, targets
 
 
+def when_read(workflow, study: dict) -> None:
+    """Once the rules are read: refuse what may not run, mind the records, and heed the environment (docs/cluster.md).
+
+    Raises:
+        StudyError: says what is wrong.
+    """
+    refuse_module(workflow, study)
+    mind_records(workflow, study)
+    internals.run_here(workflow, os.environ.get("DPSTUDY_HERE", "").split())
+    if (listed := os.environ.get("DPSTUDY_KEPT")) and study["noise"] == "secure":
+        before.note_kept(study, listed)  # for workflow/status.py
+    internals.tell_when_planned(workflow, lambda: look_ahead(workflow, study))
+
+
 def refuse_module(workflow, study: dict) -> None:
     """Refuse secure noise where another workflow has this one as a module: of a module Snakemake runs no hooks, and
     nothing would look after models that are paid for.
