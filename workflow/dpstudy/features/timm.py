@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
 from dpstudy.features.network_input import NetworkInput
 from dpstudy.features.scaling import CONSTANTS
 from dpstudy.features.weights import check_fetched, check_file, fetched, fitting
@@ -25,7 +26,7 @@ class PublicNetwork(NetworkInput):
         made_from: the model, and the SHA-256 of its weights or the seed of random ones.
     """
 
-    def __init__(self, options: dict, data_root: str | os.PathLike | None):
+    def __init__(self, options: dict, data_root: str | os.PathLike | None, converted: str | os.PathLike | None = None):
         import torch
 
         from dpstudy.models.backbones import body
@@ -36,6 +37,10 @@ class PublicNetwork(NetworkInput):
         tensors = {}
         if weights == RANDOM:
             self.made_from = {"model": model, "weights": RANDOM, "seed": str(options.get("seed", 0))}
+        elif isinstance(weights, dict):
+            card, path = _packaged(weights["package"], converted)
+            self.made_from = {"model": model, "weights": check_file(path), **card}
+            tensors = fitting(outline, path, _names(config["classifier"]))
         else:
             path = fetched(model, config) if weights == HUB else Path(data_root or ".") / weights
             check = check_fetched if weights == HUB else check_file
@@ -81,16 +86,25 @@ def _build(model: str):
     return network, config
 
 
+def _packaged(package: str, folder: str | os.PathLike | None) -> tuple[dict[str, str], Path]:
+    """(package and version, file) of weights that came as a package and were converted into a folder."""
+    if folder is None:
+        raise StudyError(f"weights of {package!r}: give the folder that features.packaged.convert wrote them to")
+    card = read_json(Path(folder) / "card.json")
+    return {key: card[key] for key in ("package", "version")}, Path(folder) / "model.safetensors"
+
+
 def _names(layers: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return () if layers is None else (layers,) if isinstance(layers, str) else tuple(layers)
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> PublicNetwork:
-    """The extractor; options `model`, `weights` (a file below `data_root`, hub or random), `sha256`, `seed`, `scaling`,
-    `size` ([H, W]; model, the network's own; or native, the images as they are), `crop` ([h, w], the middle of that),
-    and `pool` (of networks with tokens: token, mean; or model, as it was trained).
+    """The extractor; options `model`, `weights` (a file below `data_root`, hub, random, or {package: NAME}, converted
+    in `backbone_folder`), `sha256`, `seed`, `scaling`, `size` ([H, W]; model, the network's own; or native, the images
+    as they are), `crop` ([h, w], the middle of that), and `pool` (of networks with tokens: token, mean; or model, as it
+    was trained).
 
     Raises:
         StudyError: there is no such network, or its weights are missing, are others than `sha256` says or do not fit.
     """
-    return PublicNetwork(options, data_root)
+    return PublicNetwork(options, data_root, backbone_folder)

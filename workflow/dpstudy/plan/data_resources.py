@@ -96,7 +96,7 @@ def extraction(study: dict, wildcards: Any, input: Any) -> int:
         return int(165 + 9.5 * extracted)
     if options["extractor"] == "precomputed":
         return int(300 + 6.5 * extracted)
-    weights = sum(os.path.getsize(path) for path in weights_files(study, options)) / 1e6
+    weights = sum(os.path.getsize(path) for path in weights_files(study, options) if os.path.exists(path)) / 1e6
     least = 1110 if options["extractor"] == "scatternet" else 900
     normalising = 3.2 * isinstance(options["normalise"], dict)  # by groups
     return with_gpu(least + 2 * images + (4 + normalising) * extracted + 4 * weights)

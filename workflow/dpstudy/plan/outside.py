@@ -36,14 +36,25 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
             f"The weights {start['weights']!r} that training starts from were trained elsewhere: what they were "
             "trained on was not compared with the private records."
         )
+    elif isinstance(start, dict) and isinstance(start["trained_on"], str):
+        sentences.append(
+            f"The weights {start['weights']!r} that training starts from were trained on {start['trained_on']}, a "
+            "public set that was not compared with the private records."
+        )
     if options.get("weights", "random") != "random" and options["trained_on"] == UNMATCHED:
         sentences.append(
             f"The network {options['model']!r} that made the features was trained elsewhere: what it was trained "
             "on was not compared with the private records."
         )
+    elif options.get("weights", "random") != "random" and isinstance(options["trained_on"], str):
+        sentences.append(
+            f"The network {options['model']!r} that made the features was trained on {options['trained_on']}, a public "
+            "set that was not compared with the private records."
+        )
     sentences += [
         f"That {what} was trained on {_listed(origin)} alone is the config's word."
-        for what, origin in _told(options, start)
+        for what, origin in _brought(options, start)
+        if not isinstance(origin, str)
     ]
     if options["extractor"] == "precomputed":
         sentences.append("The features were brought: what they were made with is not known to this ledger.")
@@ -83,12 +94,12 @@ def inherited_choices(dataset: dict, entry: dict) -> list[str]:
     return found + [FLOOR_CHOSEN] * (dataset["reader"] == "cifar" and floor_is_default)
 
 
-def _told(options: dict, start: str | dict | None) -> list[tuple[str, list[str]]]:
-    """(what, public sets) of brought weights whose origin the config names."""
+def _brought(options: dict, start: str | dict | None) -> list[tuple[str, str | list[str]]]:
+    """(what, what it was trained on: public sets of the study, or a word) of weights that were brought."""
     found = []
-    if isinstance(start, dict) and start["trained_on"] != UNMATCHED:
+    if isinstance(start, dict):
         found.append((f"the file of weights {start['weights']!r}", start["trained_on"]))
-    if options.get("trained_on", UNMATCHED) != UNMATCHED:
+    if options.get("weights", "random") != "random":
         found.append((f"the network {options['model']!r}", options["trained_on"]))
     return found
 

@@ -1,7 +1,7 @@
 """What a study takes from public data: networks, weights, projections, and which public images matched private ones."""
 
 from dpstudy.config.locations import weights_file
-from dpstudy.config.origins import UNMATCHED, publics_trained_on
+from dpstudy.config.origins import publics_trained_on
 from dpstudy.plan import paths
 from dpstudy.plan.sources import all_files, split_files
 
@@ -57,9 +57,9 @@ def never_compared(study: dict, features: str, start: Start) -> list[str]:
     """What made a cell's features, or its start, and was never compared with the private records."""
     options = study["features"][features]
     found = [public for public in publics_of(study, features, start) if not is_matched(study, public)]
-    if isinstance(start, dict) and start["trained_on"] == UNMATCHED:
+    if isinstance(start, dict) and isinstance(start["trained_on"], str):
         found.append(start["weights"])
-    if options.get("weights", "random") != "random" and options["trained_on"] == UNMATCHED:
+    if options.get("weights", "random") != "random" and isinstance(options["trained_on"], str):
         found.append(options["model"])
     return found
 
@@ -91,8 +91,22 @@ def fit_points(options: dict) -> list[str]:
     return [paths.FIT_POINTS.format(fit=options["fit"])] if "fit" in options else []
 
 
+def package_of(options: dict) -> str | None:
+    """The Python package that the weights of a feature set's network come from."""
+    weights = options.get("weights")
+    return weights["package"] if isinstance(weights, dict) else None
+
+
+def packages(study: dict) -> list[str]:
+    """Those of a study."""
+    return sorted({package for options in study["features"].values() if (package := package_of(options))})
+
+
 def weights_files(study: dict, options: dict) -> list[str]:
-    """The file of a public network that the user brings: another one makes the features anew."""
+    """The file of a public network that the user brings, another one makes the features anew; or those of a package's
+    weights, converted, and their card."""
+    if package := package_of(options):
+        return [path.format(package=package) for path in (paths.PACKAGED_MODEL, paths.PACKAGED_CARD)]
     path = weights_file(study, options)
     return [str(path)] if path else []
 
@@ -168,8 +182,11 @@ def backbone_folder_of_fit(study: dict, fit: str) -> str | None:
 
 
 def backbone_folder_of_features(study: dict, features: str) -> str | None:
-    """The folder of the backbone that makes features."""
-    return backbone_folder(study["features"][features])
+    """The folder of the backbone that makes features, or of a package's weights."""
+    options = study["features"][features]
+    if package := package_of(options):
+        return paths.PACKAGED.format(package=package)
+    return backbone_folder(options)
 
 
 def fit_folder_of_features(study: dict, features: str) -> str | None:

@@ -1,10 +1,28 @@
 """What is done before the first job of a run, where it is only planned, and when it has ended: Snakemake's hooks."""
 
 import os
+from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
+from dpstudy.core.job import name_workflow
 from dpstudy.plan import before, internals, paths, targets
+from dpstudy.plan.study import load_study
+from dpstudy.provenance.imports import read_imports
+
+
+def read_study(workflow, config: dict) -> dict:
+    """The checked study that Snakemake's config describes.
+
+    Raises:
+        StudyError: the first mistakes in it, with its file.
+    """
+    name_workflow()
+    read_imports(Path(".snakemake/dpstudy-imports.json"))
+    try:
+        return load_study(config, workflow.configfiles)
+    except StudyError as error:
+        raise StudyError(f"{' '.join(map(str, workflow.configfiles)) or 'config.yaml'}: {error}") from None
 
 
 def when_read(workflow, study: dict) -> None:

