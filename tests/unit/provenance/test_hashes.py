@@ -1,5 +1,6 @@
 """One file stands for the code of many jobs: it says what `sha256sum` says, and changes when the code does."""
 
+import errno
 import os
 import subprocess
 
@@ -45,3 +46,26 @@ def test_it_is_written_anew_only_where_code_changed(files):
     assert os.stat(path).st_mtime > 1 and open(path).read() != before
     provenance.list_code(["a.py"], path)
     assert provenance.listed_code(path) == ["a.py"], "another method's list is not taken for this one"
+
+
+def test_what_could_not_be_written_leaves_nothing(files, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(OSError, match="No space left"):
+            provenance.list_code(files, "code/job.sha256")
+    assert os.listdir("code") == []
+    provenance.list_code(files, "code/job.sha256")
+    assert os.listdir("code") == ["job.sha256"]
+
+
+def test_what_the_dead_began_is_removed_and_what_the_living_write_is_not(files, tmp_path):
+    (tmp_path / "code").mkdir()
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    dead, living = (tmp_path / f"code/.job.sha256.{pid}.tmp" for pid in (ended.pid, os.getppid()))
+    dead.touch(), living.touch()
+    provenance.list_code(files, "code/job.sha256")
+    assert sorted(os.listdir("code")) == [living.name, "job.sha256"]

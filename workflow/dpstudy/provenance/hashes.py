@@ -76,13 +76,25 @@ def list_code(files: Sequence[str], path: str) -> str:
     if _listed.get(known) != tuple(files):
         text = "".join(f"{_file_hash(file)}  {file}\n" for file in sorted(files))
         if not os.path.exists(path) or Path(path).read_text(encoding="utf-8") != text:
-            # Not `atomic`, which removes what other processes have begun: `make status` may look on while a study runs.
-            temporary = Path(path).with_name(f".{os.path.basename(path)}.{os.getpid()}.tmp")
-            temporary.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(text, encoding="utf-8")
-            os.replace(temporary, path)
+            _write_beside_others(Path(path), text)
         _listed[known] = tuple(files)
     return path
+
+
+def _write_beside_others(path: Path, text: str) -> None:
+    """Write a file whole or not at all. `atomic` would remove what other processes have begun, and `make status` may
+    look on while a study runs: here only what those left behind that are dead."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for leftover in path.parent.glob(f".{path.name}.*.tmp"):
+        if not os.path.exists(f"/proc/{leftover.suffixes[-2][1:]}"):
+            leftover.unlink(missing_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def listed_code(path: str) -> list[str]:
