@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from dpstudy.core.files import sha256
+from dpstudy.features.backends import version
 from tests.workflow.conftest import make_folder
 
 MODEL, LEDGER = "test_resnet", "results/cells/digits/own/ls/eps=1/ledger.json"
@@ -53,7 +54,8 @@ def finished_own(tmp_path_factory):
 def test_the_manifest_names_the_file_and_the_ledger_what_it_does_not_know(finished_own):
     manifest = json.loads(finished_own.read("features/digits/own/train/manifest.json"))
     file = sha256(finished_own.path / "data" / "net.safetensors")
-    assert manifest["made_from"] == {"model": MODEL, "weights": file} and manifest["dim"] == 96
+    made = {"model": MODEL, "weights": file, "backend": version("torch")}
+    assert manifest["made_from"] == made and manifest["dim"] == 96
     (sentence,) = json.loads((finished_own.path / LEDGER).read_text())["not_accounted"]
     assert sentence.startswith(f"The network '{MODEL}' that made the features was trained elsewhere")
 
@@ -86,6 +88,7 @@ def test_weights_of_a_package_are_converted_once_and_named(finished_own):
         "weights": sha256(study.path / f"results/backbones/{name}/model.safetensors"),
         "package": name,
         "version": "0.1.0",
+        "backend": version("torch"),
     }
     (sentence,) = json.loads((study.path / LEDGER).read_text())["not_accounted"]
     assert "was trained on imagenet-1k, a public set that was not compared with the private records" in sentence

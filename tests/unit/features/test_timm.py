@@ -11,7 +11,7 @@ from timm.models.vision_transformer import checkpoint_filter_fn
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import sha256
-from dpstudy.features import open_extractor, shards
+from dpstudy.features import backends, open_extractor, shards
 from dpstudy.features.extract import extract_shard, prepare_manifest
 
 TINY = "test_resnet"  # one of timm's networks for tests: 96 features, mean and deviation 0.5, 160 x 160
@@ -173,7 +173,11 @@ def test_shards_and_their_manifest_say_which_file_made_them(weights, make_record
     for index in range(2):
         extract(index, FILE | {"sha256": expected})
     prepare_manifest("tiny", folder, paths, out / "manifest.json", private=True)
-    assert json.loads((out / "manifest.json").read_text())["made_from"] == {"model": TINY, "weights": expected}
+    assert json.loads((out / "manifest.json").read_text())["made_from"] == {
+        "model": TINY,
+        "weights": expected,
+        "backend": backends.version("torch"),
+    }
     table = shards.load(out)
     assert table.shape == (96,) and len(table) == 8
     extract(1, RANDOM)  # as if the file had changed in between

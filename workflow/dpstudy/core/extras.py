@@ -9,6 +9,7 @@ EXTRAS = {  # module -> extra of pyproject.toml, the smallest that has it
     "torch": "networks",
     "torchvision": "networks",
     "timm": "networks",
+    "openvino": "openvino",
     "kymatio": "scatternet",
     "sklearn": "sklearn",
     "snakemake": "workflow",

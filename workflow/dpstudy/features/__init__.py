@@ -23,7 +23,8 @@ def extractor_modules(name: str) -> list[str]:
 class Extractor(Protocol):
     """Turns images into features; a record's features depend on that record alone.
 
-    One that computes with a file of the user's has an attribute `made_from`, which says by its hash which file it was.
+    One that computes with a file of the user's has an attribute `made_from`, which says by its hash which file it was;
+    one that several packages can compute has `backend`, which says what did.
     """
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, ...]:

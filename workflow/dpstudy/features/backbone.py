@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_tensors
+from dpstudy.features.backends import AUTO
 from dpstudy.features.network_input import NetworkInput
 from dpstudy.models.layout import shape_of
 
@@ -50,6 +51,7 @@ class Backbone(NetworkInput):
             self._trained[:2] if size == "model" else None if size == "native" else size,
             options.get("crop"),
             f"backbone {self.card['backbone']!r}",
+            options.get("backend", AUTO),
         )
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:
@@ -68,7 +70,7 @@ class Backbone(NetworkInput):
 
 def open(options: dict, *, backbone_folder: str | os.PathLike | None = None, data_root=None) -> Backbone:
     """The extractor; `backbone_folder` holds model.safetensors and card.json. Options `size` ([H, W]; model, what it
-    was trained on; or native, the images as they are), `crop` and `pool`, as the extractor timm has them.
+    was trained on; or native, the images as they are), `crop`, `pool` and `backend`, as the extractor timm has them.
 
     Raises:
         StudyError: no folder is given, or its files are missing or damaged.

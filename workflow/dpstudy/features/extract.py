@@ -65,8 +65,10 @@ def extract_shard(
         if records.images is None:
             raise StudyError(f"{where}: this data set brings no images; use the extractor 'precomputed'")
         extractor = open_extractor(options, backbone_folder, data_root)
-        made_from = getattr(extractor, "made_from", {})
         features = _compute(extractor, options, records.images, where, fit_folder)
+        made_from = getattr(extractor, "made_from", {})
+        if backend := getattr(extractor, "backend", None):
+            made_from = made_from | {"backend": backend}
     rule = options.get("normalise", "none")
     check_normalise(rule, features.shape[1:])
     _check_finite(features, records.ids, f"{where}: a feature is NaN or infinite")

@@ -3,9 +3,11 @@
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.features import backends
+from dpstudy.features.blocks import in_blocks
 from dpstudy.features.scaling import standardised
 
-_PIXELS = {"cpu": 2**16, "cuda": 2**21}  # network inputs at once: memory, not results, depends on it
+_PIXELS = {"cpu": 2**16, "cuda": 2**21}  # network inputs at once; another size rounds otherwise
 
 
 class NetworkInput:
@@ -18,18 +20,24 @@ class NetworkInput:
         size: (H, W) that images are resized to; None: as they are.
         crop: (h, w) of the middle that is then taken; None: all.
         name: of the network, for messages.
+        backend: auto, or what runs the network (features.backends).
 
     Attributes:
         network: on the device where it runs.
+        backend: what ran it last, with its version; None before.
     """
 
-    def __init__(self, network, channels: int, scaling, size=None, crop=None, name: str = ""):
+    def __init__(
+        self, network, channels: int, scaling, size=None, crop=None, name: str = "", backend: str = backends.AUTO
+    ):
         import torch
 
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.network = network.eval().requires_grad_(False).to(self._device)
         self._channels, self._scaling, self._name = channels, scaling, name
         self._size, self._crop = size and tuple(size), crop and tuple(crop)
+        self._wanted, self._runners = backend, {}
+        self.backend: str | None = None
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:
         """(d,), found by a run on a black image.
@@ -53,15 +61,18 @@ class NetworkInput:
 
         height, width = self._crop or self._size or images.shape[1:3]
         self._suit(height, width)
-        block = self.block(height, width)
         # exact float32 and the same algorithm every time, also on a GPU
         exact = {"enabled": True, "benchmark": False, "deterministic": True, "allow_tf32": False}
         with torch.inference_mode(), torch.backends.cudnn.flags(**exact):
-            found = [
-                self.network(self.planes(images[start : start + block])).float().cpu().numpy()
-                for start in range(0, len(images), block)
-            ]
-        return np.concatenate(found)
+            return in_blocks(self._features, images, self.block(height, width))
+
+    def _features(self, images: np.ndarray) -> np.ndarray:
+        planes = self.planes(images)
+        if planes.shape not in self._runners:
+            name, run = backends.runner(self._wanted, self.network, tuple(planes.shape), self._device.type)
+            self._runners[planes.shape] = backends.version(name), run
+        self.backend, run = self._runners[planes.shape]
+        return run(planes).float().cpu().numpy()
 
     def block(self, height: int, width: int) -> int:
         """How many images of what the network gets go through it at once."""

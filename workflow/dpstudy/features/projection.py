@@ -1,15 +1,19 @@
 """Projections that were fitted on public data (see `fits`): what they make of a record depends on that record alone."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_tensors
+from dpstudy.features.blocks import in_blocks
 from dpstudy.models.layout import check_layout
 
 _FILE = "projection.safetensors"
+_BLOCK = 64  # rows at a time
 _LAYOUT = {"mean": "d", "components": "kd", "eigenvalues": "k", "center": "d", "scale": "d"}
 
 
@@ -32,6 +36,7 @@ class Projection:
         check_layout(Path(folder) / _FILE, tensors, _LAYOUT, "eigenvalues" + " center scale" * (not standardises))
         self._mean, self._components = tensors["mean"], tensors["components"]
         self._standard = (tensors["center"], tensors["scale"]) if standardises else None
+        self._padded: Any = None  # the components, as torch multiplies by them
 
     @property
     def dim(self) -> int:
@@ -54,4 +59,21 @@ class Projection:
         """(n, k) float32."""
         if self._standard:
             features = standardised(features, *self._standard)
-        return (features - self._mean) @ self._components.T
+        return in_blocks(self._product, features - self._mean, _BLOCK)
+
+    def _product(self, rows: np.ndarray) -> np.ndarray:
+        if not find_spec("torch"):  # as with a bundle's receiver; NumPy's products round by a row's place
+            return np.stack([self._components @ row for row in rows])
+        import torch
+
+        if self._padded is None:
+            self._padded = _aligned(torch.from_numpy(self._components)).T
+        return (_aligned(torch.from_numpy(rows)) @ self._padded).numpy()
+
+
+def _aligned(matrix):
+    """Zeros behind each row of a tensor, so that all rows begin at multiples of 64 bytes: kernels for small matrices
+    round by where a row begins."""
+    from torch.nn.functional import pad
+
+    return pad(matrix, (0, -matrix.shape[1] % 16))

@@ -22,12 +22,13 @@ class Scattering:
         both = (torch.from_numpy(part)[..., None].repeat(1, 1, 1, 2) for part in (filters.fine, filters.coarse))
         self._fine, coarse = both
         self._coarse = [quarter.contiguous() / 4 for quarter in _quarters(coarse)]
-        self._low = [(torch.from_numpy(rows), torch.from_numpy(columns)) for rows, columns in filters.low]
+        self._low = [(torch.from_numpy(rows), torch.from_numpy(columns.T.copy())) for rows, columns in filters.low]
 
     def __call__(self, maps: torch.Tensor) -> torch.Tensor:
         """(n, 81, H // 4, W // 4) float32 of (n, H, W) float32."""
         with torch.inference_mode():
-            return torch.cat([self._block(part) for part in maps.split(_BLOCK)])
+            filled = torch.nn.functional.pad(maps, (0, 0, 0, 0, 0, -len(maps) % _BLOCK))  # one shape: one rounding
+            return torch.cat([self._block(part) for part in filled.split(_BLOCK)])[: len(maps)]
 
     def _block(self, maps: torch.Tensor) -> torch.Tensor:
         x = torch.nn.functional.pad(maps[:, None], self._pad, mode="reflect")[:, 0]
@@ -49,7 +50,9 @@ class Scattering:
 
     def _smooth(self, maps: torch.Tensor, scale: int) -> torch.Tensor:
         rows, columns = self._low[scale]
-        return rows @ maps @ columns
+        # one tall product, then another: of a product a map the rounding depends on where in memory the map lies
+        half = torch.nn.functional.linear(maps, columns).mT.contiguous()
+        return torch.nn.functional.linear(half, rows).mT
 
 
 def _spectrum(maps: torch.Tensor) -> torch.Tensor:

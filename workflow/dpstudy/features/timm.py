@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
+from dpstudy.features.backends import AUTO
 from dpstudy.features.network_input import NetworkInput
 from dpstudy.features.scaling import CONSTANTS
 from dpstudy.features.weights import check_fetched, check_file, fetched, fitting
@@ -60,6 +61,7 @@ class PublicNetwork(NetworkInput):
             config["input_size"][1:] if size == "model" else None if size == "native" else size,
             options.get("crop"),
             f"network {model!r}",
+            options.get("backend", AUTO),
         )
 
 
@@ -101,8 +103,8 @@ def _names(layers: str | tuple[str, ...] | None) -> tuple[str, ...]:
 def open(options: dict, *, backbone_folder=None, data_root=None) -> PublicNetwork:
     """The extractor; options `model`, `weights` (a file below `data_root`, hub, random, or {package: NAME}, converted
     in `backbone_folder`), `sha256`, `seed`, `scaling`, `size` ([H, W]; model, the network's own; or native, the images
-    as they are), `crop` ([h, w], the middle of that), and `pool` (of networks with tokens: token, mean; or model, as it
-    was trained).
+    as they are), `crop` ([h, w], the middle of that), `pool` (of networks with tokens: token, mean; or model, as it was
+    trained), and `backend`.
 
     Raises:
         StudyError: there is no such network, or its weights are missing, are others than `sha256` says or do not fit.

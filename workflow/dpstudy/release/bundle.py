@@ -9,7 +9,7 @@ from pathlib import Path
 from dpstudy.cell.refusals import BROUGHT, NOT_FOR_RELEASE, refusals
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256, write_json
-from dpstudy.features import extractor_modules
+from dpstudy.features import extractor_modules, open_extractor
 from dpstudy.features.scatter_filters import Filters
 from dpstudy.models.kinds import HOLDS_RECORDS, MODELS, kind_of
 from dpstudy.privacy import event_bounds, second_accountant
@@ -141,8 +141,10 @@ def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[
     features = _features(origin, target)
     facts = {"name": name, "classes": list(origin.classes), "multi_label": origin.multi_label}
     facts |= {"image": dict(origin.image), "features": features}
-    if features["extractor"] == "scatternet":
-        facts["backend"] = "torch"
+    if backend := _backend(features, origin, target):
+        facts["backend"] = backend
+        if features["extractor"] != "scatternet":
+            features["backend"] = backend.partition(" ")[0]
     check(facts, "bundle", f"cell {name}")
     check_facts(facts, f"cell {name}")
     write_json(target / "bundle.json", facts)  # for the trial that finds what packages it needs
@@ -176,6 +178,15 @@ def _features(origin: Origin, target: Path) -> dict:
         options["weights"] = f"weights{Path(origin.weights).suffix}"
         shutil.copyfile(origin.weights, target / options["weights"])
     return json.loads(json.dumps(options))
+
+
+def _backend(features: Mapping, origin: Origin, target: Path) -> str | None:
+    """What computes features here, as it did in the study; None where there is no choice."""
+    if features["extractor"] not in ("scatternet", "timm", "backbone"):
+        return None
+    extractor = open_extractor(dict(features), target / "backbone", target)
+    extractor.shape((*origin.image["size"], origin.image["channels"]))  # which has a network run
+    return extractor.backend  # type: ignore[attr-defined]
 
 
 def _write_program(target: Path, kind: str, extractor: str) -> None:
