@@ -32,7 +32,8 @@ def check_black_box(config: dict) -> None:
 
 def attacked(config: dict) -> list[Cell]:
     """The cells that get a black-box.json in each run of the study."""
-    return [cell for cell in unfold(config) if cell.entry in config["black_box"]["entries"] and cell.epsilon != "inf"]
+    entries = config["black_box"]["entries"]
+    return [cell for cell in unfold(config) if cell.entry in entries and cell.epsilon != "inf"] if entries else []
 
 
 def options_for(config: dict, entry: str) -> dict:

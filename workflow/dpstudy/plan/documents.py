@@ -47,6 +47,8 @@ def names_of(study: dict, kind: str, names: Iterable[str]) -> Names:
 
 def _ordered(study: dict, document: str, wanted: set[str]) -> list:
     """Those of the names that have such a document, in the study's order."""
+    if not wanted:
+        return []
     if document == "splits":
         return [[source, split] for source in sources(study) if source in wanted for split in splits(study, source)]
     if document == "features":
