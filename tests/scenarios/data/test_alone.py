@@ -22,6 +22,7 @@ CASES = [
     ("scatternet-colour", SCATTERNET | {"scaling": "opponent"}, (32, 32, 3)),
     ("resnet", NETWORK | {"model": "test_resnet", "size": "native"}, (32, 32, 3)),
     ("resnet-resized", NETWORK | {"model": "test_resnet", "size": [45, 47], "crop": [40, 41]}, (32, 30, 1)),
+    ("resnet-mirrored", NETWORK | {"model": "test_resnet", "size": [40, 40], "mirror": True}, (32, 32, 3)),
     ("vit", NETWORK | {"model": "test_vit"}, (32, 32, 3)),
     ("lite", NETWORK | {"model": "tf_efficientnet_lite0", "size": [48, 48]}, (32, 32, 3)),
 ]

@@ -75,6 +75,18 @@ def test_each_record_has_the_features_it_has_alone_and_a_second_run_the_same_byt
     np.testing.assert_allclose(extractor(images), features, rtol=1e-4, atol=1e-5)
 
 
+def test_a_mirrored_image_has_the_same_features_where_both_are_averaged(weights):
+    images = random_images(5)
+    plain, mirrored = (
+        open_extractor(FILE, data_root=weights),
+        open_extractor(FILE | {"mirror": True}, data_root=weights),
+    )
+    both = (plain(images) + plain(images[:, :, ::-1].copy())) / 2
+    np.testing.assert_allclose(mirrored(images), both, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(mirrored(images[:, :, ::-1].copy()), both, rtol=1e-5, atol=1e-6)
+    assert np.abs(plain(images) - both).max() > 1e-2
+
+
 def test_random_weights_follow_their_seed_and_leave_the_callers_random_numbers_alone():
     images = random_images(2)
     torch.manual_seed(5)

@@ -52,6 +52,7 @@ class Backbone(NetworkInput):
             options.get("crop"),
             f"backbone {self.card['backbone']!r}",
             options.get("backend", AUTO),
+            options.get("mirror", False),
         )
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:
@@ -70,7 +71,7 @@ class Backbone(NetworkInput):
 
 def open(options: dict, *, backbone_folder: str | os.PathLike | None = None, data_root=None) -> Backbone:
     """The extractor; `backbone_folder` holds model.safetensors and card.json. Options `size` ([H, W]; model, what it
-    was trained on; or native, the images as they are), `crop`, `pool` and `backend`, as the extractor timm has them.
+    was trained on; or native, the images as they are), `crop`, `pool`, `backend` and `mirror`, as those of timm.
 
     Raises:
         StudyError: no folder is given, or its files are missing or damaged.

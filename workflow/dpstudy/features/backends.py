@@ -7,6 +7,7 @@ largest.
 import importlib.metadata
 import logging
 import sys
+import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
@@ -86,7 +87,9 @@ def _by_openvino(network, example) -> Run:
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # which would report to its makers
     import openvino
 
-    model = openvino.convert_model(network, example_input=example, input=list(example.shape))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a trace has one shape: blocks have one, and the outcome is compared
+        model = openvino.convert_model(network, example_input=example, input=list(example.shape))
     settings = {
         "INFERENCE_PRECISION_HINT": "f32",
         "INFERENCE_NUM_THREADS": torch.get_num_threads(),

@@ -21,6 +21,7 @@ class NetworkInput:
         crop: (h, w) of the middle that is then taken; None: all.
         name: of the network, for messages.
         backend: auto, or what runs the network (features.backends).
+        mirror: average the features of an image and its mirror image.
 
     Attributes:
         network: on the device where it runs.
@@ -28,7 +29,15 @@ class NetworkInput:
     """
 
     def __init__(
-        self, network, channels: int, scaling, size=None, crop=None, name: str = "", backend: str = backends.AUTO
+        self,
+        network,
+        channels: int,
+        scaling,
+        size=None,
+        crop=None,
+        name: str = "",
+        backend: str = backends.AUTO,
+        mirror: bool = False,
     ):
         import torch
 
@@ -36,7 +45,7 @@ class NetworkInput:
         self.network = network.eval().requires_grad_(False).to(self._device)
         self._channels, self._scaling, self._name = channels, scaling, name
         self._size, self._crop = size and tuple(size), crop and tuple(crop)
-        self._wanted, self._runners = backend, {}
+        self._wanted, self._runners, self._mirror = backend, {}, mirror
         self.backend: str | None = None
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:
@@ -72,7 +81,10 @@ class NetworkInput:
             name, run = backends.runner(self._wanted, self.network, tuple(planes.shape), self._device.type)
             self._runners[planes.shape] = backends.version(name), run
         self.backend, run = self._runners[planes.shape]
-        return run(planes).float().cpu().numpy()
+        features = run(planes).float()
+        if self._mirror:
+            features = (features + run(planes.flip(3)).float()) / 2
+        return features.cpu().numpy()
 
     def block(self, height: int, width: int) -> int:
         """How many images of what the network gets go through it at once."""

@@ -62,6 +62,7 @@ class PublicNetwork(NetworkInput):
             options.get("crop"),
             f"network {model!r}",
             options.get("backend", AUTO),
+            options.get("mirror", False),
         )
 
 
@@ -104,7 +105,7 @@ def open(options: dict, *, backbone_folder=None, data_root=None) -> PublicNetwor
     """The extractor; options `model`, `weights` (a file below `data_root`, hub, random, or {package: NAME}, converted
     in `backbone_folder`), `sha256`, `seed`, `scaling`, `size` ([H, W]; model, the network's own; or native, the images
     as they are), `crop` ([h, w], the middle of that), `pool` (of networks with tokens: token, mean; or model, as it was
-    trained), and `backend`.
+    trained), `backend`, and `mirror` (false).
 
     Raises:
         StudyError: there is no such network, or its weights are missing, are others than `sha256` says or do not fit.
