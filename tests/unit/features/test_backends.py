@@ -1,5 +1,8 @@
 """Which backend runs a network, and that none does whose features are others than torch's."""
 
+import logging
+from importlib.util import find_spec
+
 import pytest
 import torch
 
@@ -77,3 +80,16 @@ def test_a_missing_backend_names_its_extra(network, monkeypatch):
 def test_versions_are_named():
     assert backends.version("torch") == f"torch {torch.__version__.partition('+')[0]}"
     assert backends.version("compile").startswith("compile 2.")
+
+
+class Unconvertible(torch.nn.Module):
+    def forward(self, planes):
+        return torch.special.bessel_j0(planes.mean((2, 3)))  # which OpenVINO has not
+
+
+@pytest.mark.skipif(not find_spec("openvino"), reason="takes OpenVINO")
+def test_where_openvino_fails_logs_are_as_they_were(caplog):
+    before = logging.getLogger().level
+    name, _ = backends.runner("auto", Unconvertible(), SHAPE, "cpu")
+    assert name == "torch" and logging.getLogger().level == before
+    assert "OpenVINO cannot run this network" in caplog.text

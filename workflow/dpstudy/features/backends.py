@@ -57,7 +57,8 @@ def runner(backend: str, network, shape: tuple[int, ...], device: str) -> tuple[
     try:
         with extras.named(f"backend {name!r}"):
             run = _by_openvino(network, drawn) if name == "openvino" else _compiled(network)
-        found, expected = run(drawn), network(drawn)
+        with torch.inference_mode():
+            found, expected = run(drawn), network(drawn)
     except StudyError:
         raise
     except Exception as error:  # each network may fail in its own way
@@ -87,9 +88,15 @@ def _by_openvino(network, example) -> Run:
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # which would report to its makers
     import openvino
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a trace has one shape: blocks have one, and the outcome is compared
-        model = openvino.convert_model(network, example_input=example, input=list(example.shape))
+    root = logging.getLogger()
+    level, filters, handlers = root.level, root.filters[:], root.handlers[:]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a trace has one shape: blocks have one, and the outcome is compared
+            model = openvino.convert_model(network, example_input=example, input=list(example.shape))
+    finally:  # it silences all but errors, and leaves that so where it fails
+        root.setLevel(level)
+        root.filters, root.handlers = filters, handlers
     settings = {
         "INFERENCE_PRECISION_HINT": "f32",
         "INFERENCE_NUM_THREADS": torch.get_num_threads(),

@@ -45,7 +45,8 @@ class NetworkInput:
         self.network = network.eval().requires_grad_(False).to(self._device)
         self._channels, self._scaling, self._name = channels, scaling, name
         self._size, self._crop = size and tuple(size), crop and tuple(crop)
-        self._wanted, self._runners, self._mirror = backend, {}, mirror
+        self._wanted, self._mirror = backend, mirror
+        self._runners: dict[tuple, tuple[str, backends.Run]] = {}
         self.backend: str | None = None
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:
