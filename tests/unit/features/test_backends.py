@@ -1,6 +1,5 @@
 """Which backend runs a network, and that none does whose features are others than torch's."""
 
-import logging
 from importlib.util import find_spec
 
 import pytest
@@ -41,7 +40,7 @@ def test_auto_is_openvino_on_a_cpu_for_larger_images_where_it_is_there(asked, de
 
 
 def run_by(work, monkeypatch):
-    monkeypatch.setattr(backends, "_by_openvino", lambda network, _: lambda planes: work(network(planes)))
+    monkeypatch.setattr(backends, "_OpenVINO", lambda network, _: lambda planes: work(network(planes)))
 
 
 def test_what_gives_the_same_features_is_taken(network, installed, monkeypatch):
@@ -72,7 +71,7 @@ def test_what_gives_others_or_none_is_refused_or_not_chosen(work, problem, netwo
 
 
 def test_a_missing_backend_names_its_extra(network, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "openvino", None)
+    monkeypatch.setattr(backends, "find_spec", lambda _: None)
     with pytest.raises(StudyError, match=r"backend 'openvino': needs openvino.*pip install 'dpstudy\[openvino\]'"):
         backends.runner("openvino", network, SHAPE, "cpu")
 
@@ -88,8 +87,25 @@ class Unconvertible(torch.nn.Module):
 
 
 @pytest.mark.skipif(not find_spec("openvino"), reason="takes OpenVINO")
-def test_where_openvino_fails_logs_are_as_they_were(caplog):
-    before = logging.getLogger().level
+def test_what_openvino_cannot_convert_torch_runs(caplog):
     name, _ = backends.runner("auto", Unconvertible(), SHAPE, "cpu")
-    assert name == "torch" and logging.getLogger().level == before
-    assert "OpenVINO cannot run this network" in caplog.text
+    assert name == "torch" and "OpenVINO cannot run this network" in caplog.text
+
+
+@pytest.mark.skipif(not find_spec("openvino"), reason="takes OpenVINO")
+def test_its_process_ends_with_what_asked_for_it(network):
+    _, run = backends.runner("openvino", network, SHAPE, "cpu")
+    process = run._process
+    planes = torch.rand(SHAPE, generator=torch.Generator().manual_seed(3))
+    assert torch.allclose(run(planes), network(planes), atol=1e-6) and process.poll() is None
+    del run
+    assert process.wait(timeout=20) == 0
+
+
+@pytest.mark.skipif(not find_spec("openvino"), reason="takes OpenVINO")
+def test_a_process_that_died_is_one_sentence(network):
+    _, run = backends.runner("openvino", network, SHAPE, "cpu")
+    run._process.kill()
+    run._process.wait()
+    with pytest.raises(StudyError, match="OpenVINO's process died"):
+        run(torch.rand(SHAPE))

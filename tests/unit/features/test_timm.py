@@ -16,6 +16,7 @@ from dpstudy.features.extract import extract_shard, prepare_manifest
 
 TINY = "test_resnet"  # one of timm's networks for tests: 96 features, mean and deviation 0.5, 160 x 160
 RANDOM = {"extractor": "timm", "model": TINY, "weights": "random", "scaling": "model", "size": "native"}
+RANDOM |= {"backend": "torch"}  # what others make of a network is compared in test_backends.py and test_alone.py
 FILE = RANDOM | {"weights": "tiny.safetensors"}
 
 

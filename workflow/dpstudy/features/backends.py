@@ -4,13 +4,18 @@ Each is held against torch before it is used, on pictures that a seed draws: the
 largest.
 """
 
+import contextlib
 import importlib.metadata
 import logging
+import math
+import subprocess
 import sys
+import tempfile
 import warnings
+import weakref
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from dpstudy.core import extras
 from dpstudy.core.errors import StudyError
@@ -56,7 +61,7 @@ def runner(backend: str, network, shape: tuple[int, ...], device: str) -> tuple[
     drawn = torch.rand(shape, generator=torch.Generator().manual_seed(0)).mul_(2).sub_(1).to(device)
     try:
         with extras.named(f"backend {name!r}"):
-            run = _by_openvino(network, drawn) if name == "openvino" else _compiled(network)
+            run = _OpenVINO(network, drawn) if name == "openvino" else _compiled(network)
         with torch.inference_mode():
             found, expected = run(drawn), network(drawn)
     except StudyError:
@@ -82,26 +87,71 @@ def _compiled(network) -> Run:
     return torch.compile(network, dynamic=False)
 
 
-def _by_openvino(network, example) -> Run:
-    import torch
+# OpenVINO runs in processes of its own: where its runtime shared one with torch, memory was corrupted, and other code
+# died of it (OpenVINO 2026.4, torch 2.15). The second process, which computes, has no torch.
+_CONVERT = """
+import sys
+sys.modules["openvino_telemetry"] = None  # which would report to its makers
+import openvino, torch
+traced, converted, *shape = sys.argv[1:]
+shape = list(map(int, shape))
+model = openvino.convert_model(torch.jit.load(traced), example_input=torch.zeros(shape), input=shape)
+openvino.save_model(model, converted, compress_to_fp16=False)
+"""
+_SERVE = """
+import sys
+sys.modules["openvino_telemetry"] = None
+import numpy as np, openvino
+converted, threads, *shape = sys.argv[1:]
+shape = list(map(int, shape))
+settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": int(threads), "NUM_STREAMS": 1}
+model = openvino.Core().compile_model(converted, "CPU", settings | {"EXECUTION_MODE_HINT": "ACCURACY"})
+print(*model.output(0).shape, flush=True)
+size = 4 * int(np.prod(shape))
+while len(block := sys.stdin.buffer.read(size)) == size:
+    found = model(np.frombuffer(block, np.float32).reshape(shape))[0]
+    sys.stdout.buffer.write(np.ascontiguousarray(found, np.float32))
+    sys.stdout.buffer.flush()
+"""
 
-    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # which would report to its makers
-    import openvino
 
-    root = logging.getLogger()
-    level, filters, handlers = root.level, root.filters[:], root.handlers[:]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a trace has one shape: blocks have one, and the outcome is compared
-            model = openvino.convert_model(network, example_input=example, input=list(example.shape))
-    finally:  # it silences all but errors, and leaves that so where it fails
-        root.setLevel(level)
-        root.filters, root.handlers = filters, handlers
-    settings = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "INFERENCE_NUM_THREADS": torch.get_num_threads(),
-        "NUM_STREAMS": 1,
-        "EXECUTION_MODE_HINT": "ACCURACY",
-    }
-    compiled = openvino.Core().compile_model(model, "CPU", settings)
-    return lambda planes: torch.from_numpy(compiled(planes.numpy())[0].copy())
+class _OpenVINO:
+    """A network for blocks of one shape, in a process that ends with this one."""
+
+    def __init__(self, network, example):
+        import torch
+
+        if find_spec("openvino") is None:
+            raise ModuleNotFoundError("No module named 'openvino'", name="openvino")
+        shape = list(map(str, example.shape))
+        with tempfile.TemporaryDirectory() as folder:
+            traced, converted = f"{folder}/traced.pt", f"{folder}/converted.xml"
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that a trace has one shape: blocks have one; outputs are compared
+                torch.jit.trace(network, example, check_trace=False).save(traced)
+            done = subprocess.run(
+                [sys.executable, "-c", _CONVERT, traced, converted, *shape], capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                raise RuntimeError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1])
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _SERVE, converted, str(torch.get_num_threads()), *shape],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            self._into, self._from = cast(BinaryIO, self._process.stdin), cast(BinaryIO, self._process.stdout)
+            self._shape = tuple(map(int, self._from.readline().split()))  # once it has read the file
+        weakref.finalize(self, self._into.close)
+        if not self._shape:
+            raise RuntimeError("its process died")
+
+    def __call__(self, planes):
+        import torch
+
+        with contextlib.suppress(BrokenPipeError):
+            self._into.write(planes.contiguous().numpy())
+            self._into.flush()
+        found = self._from.read(4 * math.prod(self._shape))
+        if len(found) < 4 * math.prod(self._shape):
+            raise StudyError("OpenVINO's process died; run the same command again, or write `backend: torch`")
+        return torch.frombuffer(bytearray(found), dtype=torch.float32).view(self._shape)
