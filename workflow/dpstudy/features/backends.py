@@ -1,12 +1,11 @@
 """What runs a network on blocks of one fixed shape: torch, torch.compile, or OpenVINO, which is the fastest on a CPU.
 
 Each is held against torch before it is used, on pictures that a seed draws: the outputs differ by at most 1e-4 of the
-largest.
+largest. `auto` is torch.
 """
 
 import contextlib
 import importlib.metadata
-import logging
 import math
 import subprocess
 import sys
@@ -22,23 +21,9 @@ from dpstudy.core.errors import StudyError
 
 AUTO = "auto"
 NAMES = ("torch", "compile", "openvino")
-_LEAST_PIXELS = 64 * 64  # of an input, from which on converting a network pays
 _ALIKE = 1e-4
 
 Run = Callable[[Any], Any]  # torch tensors (n, C, H, W) to (n, d)
-
-
-def chosen(backend: str, device: str, pixels: int) -> str:
-    """The backend that a config's word stands for.
-
-    Args:
-        device: "cpu" or "cuda".
-        pixels: of an input.
-    """
-    if backend != AUTO:
-        return backend
-    fast = device == "cpu" and pixels >= _LEAST_PIXELS and find_spec("openvino") is not None
-    return "openvino" if fast else "torch"
 
 
 def version(backend: str) -> str:
@@ -48,20 +33,19 @@ def version(backend: str) -> str:
 
 
 def runner(backend: str, network, shape: tuple[int, ...], device: str) -> tuple[str, Run]:
-    """(backend, what runs `network` on blocks of `shape`). `auto` falls back to torch where OpenVINO cannot run it.
+    """(backend, what runs `network` on blocks of `shape`).
 
     Raises:
         StudyError: the backend that was asked for is not installed, cannot run the network, or gives other features.
     """
     import torch
 
-    name = chosen(backend, device, shape[2] * shape[3])
-    if name == "torch":
-        return name, network
+    if backend in (AUTO, "torch"):
+        return "torch", network
     drawn = torch.rand(shape, generator=torch.Generator().manual_seed(0)).mul_(2).sub_(1).to(device)
     try:
-        with extras.named(f"backend {name!r}"):
-            run = _OpenVINO(network, drawn) if name == "openvino" else _compiled(network)
+        with extras.named(f"backend {backend!r}"):
+            run = _OpenVINO(network, drawn) if backend == "openvino" else _compiled(network)
         with torch.inference_mode():
             found, expected = run(drawn), network(drawn)
     except StudyError:
@@ -71,12 +55,9 @@ def runner(backend: str, network, shape: tuple[int, ...], device: str) -> tuple[
     else:
         apart = float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
         if apart <= _ALIKE:
-            return name, run
+            return backend, run
         problem = f"gives features that differ from torch's by {apart:.1e} of the largest"
-    if backend != AUTO:
-        raise StudyError(f"backend {name!r} {problem}; write `backend: torch`")
-    logging.getLogger(__name__).warning("OpenVINO %s; torch runs it", problem)
-    return "torch", network
+    raise StudyError(f"backend {backend!r} {problem}; write `backend: torch`")
 
 
 def _compiled(network) -> Run:
