@@ -32,6 +32,7 @@ def test_every_claim_of_the_csv_has_one_function_and_no_function_is_left_over():
     assert len(ROLES[PAPER]) == len(set(ROLES[PAPER]))
 
 
+@pytest.mark.slow
 def test_verdicts_on_the_printed_numbers_alone():
     found = [(row["section"], finding.verdict, finding.decided_by) for row, finding in judge(PAPER, evidence())]
     assert [section for section, outcome, _ in found if outcome == FAILS] == ["3.2; C.4, Table 11", "D.3; Figure 9"]

@@ -110,6 +110,7 @@ def test_torch_for_cpus_cannot_come_without_uv(set_up):
     assert set_up(torch="cpu") == (1, ["-m venv .venv", "-m pip install", "-m pip install"])
 
 
+@pytest.mark.slow
 def test_wheels_of_torch_may_lie_in_a_folder(tmp_path):
     """A real environment, whose list and wheels are made here."""
     made(tmp_path / "wheels", "torch", "2.15.0+cpu")

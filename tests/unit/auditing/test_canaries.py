@@ -100,6 +100,7 @@ def test_where_classes_are_shared_too_one_canary_plays():
     assert mu == pytest.approx(composed_mu(played.plan.events), rel=6 / math.sqrt(1200))
 
 
+@pytest.mark.slow
 def test_a_network_is_attacked_by_one_canary_of_its_images_shape():
     settings = {"network": "wrn-10-1", "learning_rate": 0.1, "clipping_norm": 1.0, "steps": 2}
     problem = Problem(60_000, (1, 12, 12), 3, Budget("4", 1e-5))
