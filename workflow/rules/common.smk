@@ -45,7 +45,10 @@ def told(function, *arguments):
         raise WorkflowError(f"dpstudy: {error}")
 
 
-STUDY = told(start.read_study, workflow, config)
+try:
+    STUDY = start.read_study(workflow, config)
+except StudyError as error:
+    raise WorkflowError(str(error))
 ENVIRONMENT = "../../envs/study.yaml"
 GPUS = resources.gpus()
 
