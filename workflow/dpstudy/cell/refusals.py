@@ -26,9 +26,9 @@ def refusals(
         tuned_on: what its hyper-parameters were chosen on, "nothing" where they were not.
         unmatched: public sets or weights that made its features, or its start, and were never compared with the private
             records.
-        accept: what the data owner answers for: "tuning" that was not paid for, "drop_public" of a public set that was
-            chosen by private records, "errata" that do not concern these records. Planted copies are not to be
-            accepted: they are private records.
+        accept: what the data owner answers for: "tuning" that was not paid for, "unmatched" public data that holds no
+            private record, "drop_public" of a public set that was chosen by private records, "errata" that do not
+            concern these records. Planted copies are not to be accepted: they are private records.
         audit: of the cell, where it was attacked.
         errata: what an earlier version may have stated falsely in the ledger (cell/errata.py).
         chosen, planted: of the public sets that made its features, or its start, those without the images that matched
@@ -49,10 +49,12 @@ def refusals(
             f"its hyper-parameters were chosen beforehand (tuned on: {tuned_on}), which was not paid for: where no "
             "private record had a part in that, write release: {accept: [tuning]}; the statement will name it"
         )
-    found += [
-        f"{name!r}, which made its features or its start, was never compared with the private records"
-        for name in unmatched
-    ]
+    if "unmatched" not in accept:
+        found += [
+            f"{name!r}, which made its features or its start, was never compared with the private records: where none "
+            "of them can be in what it was trained on, write release: {accept: [unmatched]}; the statement will name it"
+            for name in unmatched
+        ]
     if "drop_public" not in accept:
         found += [
             f"the images of {name!r}, which made its features or its start, were chosen by comparing them with private "

@@ -102,7 +102,7 @@ def job(log: str, append: bool = False, gpus: int = 0) -> Iterator[logging.Logge
     so that nothing writes beside its successor. With `append`, the log goes on where another process left it. `gpus`
     is how many the scheduler granted.
     """
-    _end_with_workflow()
+    end_with_workflow()
     if os.environ.get("DPSTUDY_GPU") == "0":  # torch asks for itself
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     logging.raiseExceptions = False  # a log that cannot be written (full disk) is no reason for a traceback
@@ -159,8 +159,8 @@ def _stop(logger: logging.Logger, sentence: str, trace: bool = False) -> NoRetur
     raise SystemExit(1) from None
 
 
-def _end_with_workflow() -> None:
-    """Watch the process that runs the workflow, and end when it does."""
+def end_with_workflow() -> None:
+    """Watch the process that runs the workflow, or the job that this process shares, and end when it does."""
     watched = os.environ.get(WORKFLOW, "").split()
     if not watched:
         return

@@ -14,8 +14,12 @@ from dpstudy.core.progress import LINE, SHOWN
 
 _ENDED = re.compile(r"^ *exitcode *: *-\d+ \(pid: \d+\) +\((SIG\w+)\)$", re.MULTILINE)
 _FIRST = "Root Cause (first observed failure):"
-# The library of this process comes first, whatever the environment or the current folder has by its name.
-_START = "import sys; sys.path.insert(0, sys.argv[1]); from {} import main; main(sys.argv[2])"
+# The library of this process comes first, whatever the environment or the current folder has by its name; and a process
+# ends with its job from its first moment, not only once it has loaded torch.
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from dpstudy.core.job import end_with_workflow; end_with_workflow(); "
+    "from {} import main; main(sys.argv[2])"
+)
 _LIBRARY = str(Path(__file__).parents[2])
 
 

@@ -60,6 +60,7 @@ _CARDS = {
     "backbone": ("backbone", "architecture", "options", "classes", "image_shape", "public", "versions"),
     "fit": ("fit", "options", "features", "versions"),
 }
+_WEIGHTS_CARD = "weights.json"  # whose the weights of a package are
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,9 @@ def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[
         write_json(target / "audit.json", audit)
     told = statement(ledger, name, origin.certificate["bounds"], audit, errata, origin.certificate.get("replay"))
     (target / "PRIVACY.md").write_text(told, encoding="utf-8")
-    (target / "README.md").write_text(card(ledger, facts, trained(metrics, origin.test_public)), encoding="utf-8")
+    weights = read_json(target / _WEIGHTS_CARD) if (target / _WEIGHTS_CARD).exists() else None
+    readme = card(ledger, facts, trained(metrics, origin.test_public), weights)
+    (target / "README.md").write_text(readme, encoding="utf-8")
     _write_program(target, kind, features["extractor"])
     (target / "bundle.json").unlink()  # which is the list, and not in it
     files = {path.relative_to(target).as_posix(): sha256(path) for path in sorted(target.rglob("*")) if path.is_file()}
@@ -175,6 +178,8 @@ def _features(origin: Origin, target: Path) -> dict:
         (target / "backbone").mkdir()
         Filters.of(*origin.image["size"]).write(target / "backbone")
     if origin.weights:
+        if isinstance(options["weights"], dict):  # a package's: whose they are goes with them
+            shutil.copyfile(Path(origin.weights).with_name("card.json"), target / _WEIGHTS_CARD)
         options["weights"] = f"weights{Path(origin.weights).suffix}"
         shutil.copyfile(origin.weights, target / options["weights"])
     return json.loads(json.dumps(options))

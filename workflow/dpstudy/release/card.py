@@ -59,18 +59,19 @@ def _interval(row: Mapping, metric: str) -> tuple[float, float] | None:
     return (row[f"{metric}_low"], row[f"{metric}_high"]) if f"{metric}_low" in row else None
 
 
-def card(ledger: Mapping, facts: Mapping, cell: Trained) -> str:
+def card(ledger: Mapping, facts: Mapping, cell: Trained, weights: Mapping | None = None) -> str:
     """The card as Markdown, the same bytes for the same bundle.
 
     Args:
         ledger: of the cell.
         facts: what bundle.json says: name, classes, multi_label, image, features.
         cell: what else may be said of the cell.
+        weights: whose the weights of a public network are: package, version, licence, source, trained_on.
     """
     sections = {
         "Intended use and limits": _use(facts),
         "Training data": _data(ledger),
-        "Preprocessing": _preprocessing(facts),
+        "Preprocessing": _preprocessing(facts, weights),
         "How to use": _how(facts["multi_label"]),
         "Evaluation": _evaluation(cell.scores),
         "Privacy": _privacy(ledger),
@@ -122,7 +123,7 @@ def _data(ledger: Mapping) -> list[str]:
     ]
 
 
-def _preprocessing(facts: Mapping) -> list[str]:
+def _preprocessing(facts: Mapping, weights: Mapping | None) -> list[str]:
     image, features = facts["image"], dict(facts["features"])
     height, width = image["size"]
     fitted = "by cutting out the middle" if image["crop"] else "by stretching"
@@ -141,6 +142,11 @@ def _preprocessing(facts: Mapping) -> list[str]:
                 f"- `{part}/` is {what} that was made of a public set; see `{part}/card.json`, and PRIVACY.md for what "
                 "private records had to do with that, if anything."
             )
+    if weights:
+        lines.append(
+            f"- The network's weights are those of {weights['package']} {weights['version']} ({weights['source']}), "
+            f"trained on {weights['trained_on']}, under the licence {weights['licence']}, which holds for this copy too."
+        )
     return lines
 
 
