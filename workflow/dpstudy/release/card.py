@@ -145,7 +145,7 @@ def _preprocessing(facts: Mapping, weights: Mapping | None) -> list[str]:
     if weights:
         lines.append(
             f"- The network's weights are those of {weights['package']} {weights['version']} ({weights['source']}), "
-            f"trained on {weights['trained_on']}, under the licence {weights['licence']}, which holds for this copy too."
+            f"trained on {weights['trained_on']}, under the licence {weights['licence']}, this copy too."
         )
     return lines
 
