@@ -26,7 +26,11 @@ fi
 [ -z "$torch" ] || echo "$torch" > "$folder/torch"
 
 by_pip() { "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$@" 2>"$folder/pip.log"; }
-by_uv() { [ -x "$uv" ] && "$uv" pip install --quiet --python "$folder/bin/python" --no-deps "$@" 2>"$folder/pip.log"; }
+# Compiled, as pip does: each job is a process, which else compiles torch and all, where nothing may be written.
+by_uv() {
+    [ -x "$uv" ] &&
+        "$uv" pip install --quiet --compile-bytecode --python "$folder/bin/python" --no-deps "$@" 2>"$folder/pip.log"
+}
 install() {
     : > "$folder/unfinished"
     by_uv "$@" || by_pip "$@" || {  # a pip that knows another index may get what uv did not

@@ -1,6 +1,7 @@
 """A study in a folder of its own: the real Snakefile, rules and library, on tiny data."""
 
 import atexit
+import compileall
 import fcntl
 import functools
 import os
@@ -86,7 +87,14 @@ def _dry_runs() -> DryRuns:
     return made
 
 
+@functools.cache
+def _compile() -> None:
+    """Of a machine that keeps processes from writing compiled files, each of a study's jobs would do this anew."""
+    compileall.compile_dir(ROOT / "workflow", quiet=2)
+
+
 def make_folder(path: Path) -> StudyFolder:
+    _compile()
     path.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "Snakefile", path)
     shutil.copytree(ROOT / "profiles", path / "profiles")

@@ -1,4 +1,5 @@
-"""`results/tables/all.pdf`: made on demand, from the tables and figures that are there."""
+"""What is made of a finished study on demand: `results/tables/all.pdf`, of the tables and figures that are there, and
+Snakemake's own report."""
 
 import shutil
 import sys
@@ -43,3 +44,13 @@ def test_it_is_made_of_what_is_there_and_only_again_where_that_changes(study):
     assert ran == ["localrule write_paper:", "localrule compile_paper:"]
     study.write_config(TINY | {"tables": {"tiny": TINY["tables"]["tiny"] | {"caption": "Another."}}})
     assert study.planned(PDF) == [("build_table", "results/tables/tiny.tex"), ("compile_paper", PDF)]
+
+
+def test_snakemakes_report_holds_tables_figures_and_certificates_and_nothing_warns(study):
+    """Its event loop runs while resources are asked for."""
+    result = study.snakemake("--report", "own.html")
+    said = result.stdout + result.stderr
+    assert result.returncode == 0 and "Warning" not in said, said
+    for added in ("tiny.csv", "tiny.tex", "total.json", "digits.json", "index.html"):
+        assert f"Adding {added} (" in said, said
+    assert (study.path / "own.html").stat().st_size > 1e6

@@ -1,5 +1,6 @@
 """What goes beyond Snakemake's public interface, with the versions that it was tried with."""
 
+import asyncio
 import importlib.metadata
 import re
 from pathlib import Path
@@ -112,3 +113,22 @@ def test_an_unknown_rule_is_not_run_here():
     workflow = SimpleNamespace(rules=[SimpleNamespace(name="build_table")])
     with pytest.raises(StudyError, match="DPSTUDY_HERE names 'nothing', and the rules are build_table"):
         internals.run_here(workflow, ["nothing"])
+
+
+def test_sizes_of_inputs_are_known_while_an_event_loop_runs(tmp_path, monkeypatch):
+    """And of a file that is not there yet Snakemake is told so, as its own would tell it."""
+    from snakemake.exceptions import is_file_not_found_error
+    from snakemake.iocontainers import InputFiles
+
+    monkeypatch.setattr(InputFiles, "size_files", InputFiles.size_files)
+    internals.look_up_sizes()
+    paths = [str(tmp_path / name) for name in "ab"]
+    Path(paths[0]).write_bytes(bytes(3 << 20))
+
+    async def megabytes(files):
+        return InputFiles(files).size_mb
+
+    assert asyncio.run(megabytes(paths[:1])) == 3
+    with pytest.raises(FileNotFoundError) as missing:
+        asyncio.run(megabytes(paths))
+    assert is_file_not_found_error(missing.value, paths)

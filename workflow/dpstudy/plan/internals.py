@@ -1,8 +1,8 @@
 """What dpstudy does with Snakemake beyond its public interface; all of it stands here.
 
 Where Snakemake has no setting for something, its own objects and files are used: the jobs that a run is about to start,
-its limit of jobs a second, a resource of rules that were parsed, and its records of what made each file. Tried with the
-versions in TRIED; a test fails on another.
+its limit of jobs a second, a resource of rules that were parsed, the sizes of inputs, and its records of what made each
+file. Tried with the versions in TRIED; a test fails on another.
 
 The records are kept within `results`, so that they travel with it. Snakemake looks for them in .snakemake/metadata,
 which is made a link. Without a record it knows nothing of a file but its time, and would take it for current whatever
@@ -139,6 +139,24 @@ def run_here(workflow, names: Iterable[str]) -> None:
             raise StudyError(f"DPSTUDY_HERE names {name!r}, and the rules are {', '.join(known)}")
         workflow.localrules(name)
         workflow.get_rule(name).resources["here"] = 1
+
+
+def look_up_sizes() -> None:
+    """Have `input.size_mb` ask the disk.
+
+    Snakemake's own runs an event loop, which it cannot while another runs, as it does for `--report`: it leaves such a
+    resource unknown, and a RuntimeWarning for each job.
+    """
+    from snakemake.iocontainers import InputFiles
+
+    own = InputFiles.size_files
+
+    def sizes(self) -> list[int]:
+        if any(getattr(path, "is_storage", False) for path in self):
+            return own.fget(self)
+        return [os.path.getsize(path) for path in self]
+
+    InputFiles.size_files = property(sizes)
 
 
 def keep_records() -> None:

@@ -33,6 +33,7 @@ def when_read(workflow, study: dict) -> None:
     """
     refuse_module(workflow, study)
     mind_records(workflow, study)
+    internals.look_up_sizes()
     internals.run_here(workflow, os.environ.get("DPSTUDY_HERE", "").split())
     if (listed := os.environ.get("DPSTUDY_KEPT")) and study["noise"] == "secure":
         before.note_kept(study, listed)  # for workflow/status.py
