@@ -97,7 +97,7 @@ def test_uv_installs_where_it_is_and_pip_what_it_cannot_get(set_up, uv):
 
 
 def test_torch_for_cpus_comes_apart_from_the_list(set_up, uv, tmp_path, monkeypatch):
-    options = "--quiet --python .venv/bin/python --no-deps"
+    options = "--quiet --compile-bytecode --python .venv/bin/python --no-deps"
     listed, torch = f"{options} --require-hashes -r .venv/cpu.txt", "torch==2.15.0 torchvision==0.29.2"
     cpu = [f"uv pip install {listed}", f"uv pip install {options} --torch-backend cpu {torch}"]
     assert set_up(torch="cpu", words=99)[1][1:3] == cpu
