@@ -99,11 +99,11 @@ def test_a_results_folder_that_turns_read_only_in_mid_run(empty):
 
 
 def test_a_disk_too_full_to_start(tmp_path):
-    with small_disk(tmp_path / "disk", "8m"):
+    with small_disk(tmp_path / "disk", "16m"):  # a study takes 8
         study = make_folder(tmp_path / "disk")
         filler = tmp_path / "disk" / "filler"
         with contextlib.suppress(OSError):
-            filler.write_bytes(bytes(16 << 20))
+            filler.write_bytes(bytes(32 << 20))
         result = make_study(study, "--dry-run")
         assert result.returncode == 1
         assert result.stderr == "dpstudy: the disk is full; free some space and run the same command again\n"

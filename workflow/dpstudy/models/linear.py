@@ -9,7 +9,7 @@ from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.models.layout import check_layout
 
 LAYOUT, OPTIONAL = {"weights": "md", "bias": "m", "center": "d", "scale": "d"}, "center scale"
-_BLOCK = 8192
+_BLOCK = 2048
 _SMALLEST_NORM = 1e-15
 
 
@@ -40,10 +40,13 @@ class LinearModel:
         if features.shape[1:] != self.weights.shape[1:]:
             raise ValueError(f"it takes {self.weights.shape[1]} features a record")
         weights, bias = (self.weights, self.bias) if self.unit else self.folded()
+        # in float64, so that what rounding makes of a record's sums in other company is lost in float32
+        weights = weights.astype(np.float64).T
         out = np.empty((len(features), len(bias)), dtype=np.float32)
         for start in range(0, len(features), _BLOCK):
             block = np.asarray(features[start : start + _BLOCK], dtype=np.float32)
-            out[start : start + _BLOCK] = (self._mapped(block) if self.unit else block) @ weights.T + bias
+            block = self._mapped(block) if self.unit else block
+            out[start : start + _BLOCK] = block.astype(np.float64) @ weights + bias
         return out
 
     def _mapped(self, block: np.ndarray) -> np.ndarray:
