@@ -21,7 +21,7 @@ rule audit_black_box:
     resources:
         mem_mb=peak(resources.black_box),
         runtime=grown(1440),
-        gpu=GPUS,
+        gpu=resources.gpus(),
     params:
         request=ask(training.black_box_request, "cell"),
         inputs=ask(training.black_box_inputs, "cell"),

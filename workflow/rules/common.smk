@@ -50,7 +50,6 @@ try:
 except StudyError as error:
     raise WorkflowError(str(error))
 ENVIRONMENT = "../../envs/study.yaml"
-GPUS = resources.gpus()
 
 
 wildcard_constraints:

@@ -26,6 +26,7 @@ rule fit_projection:
         options=ask(publics.fit_options, "fit"),
         folder=ask(publics.folder_of_fit, "fit"),
         backbone=ask(publics.backbone_folder_of_fit, "fit"),
+        where=ask(sources.place_of_data),
         drop=STUDY["dedup"]["drop"],
     script:
         "../scripts/fit_projection.py"

@@ -20,7 +20,7 @@ rule sum_statistics:
     resources:
         mem_mb=peak(data_resources.sums),
         runtime=grown(120),
-        gpu=GPUS,
+        gpu=resources.gpus(),
     params:
         library=code.script_hash("sum_statistics"),
         folder=ask(sources.feature_folder, "dataset", "features", "split"),

@@ -51,7 +51,7 @@ use rule train_closed_form as train_stepped with:
     resources:
         mem_mb=peak(resources.with_scores(resources.stepped)),
         runtime=grown(240),
-        gpu=GPUS,
+        gpu=resources.gpus(),
 
 
 # Entries whose guarantee is claimed and not proved: no cell without an attack on the claim.
@@ -72,7 +72,7 @@ use rule train_stepped as train_claimed with:
     resources:
         mem_mb=peak(resources.claimed),
         runtime=grown(240),
-        gpu=GPUS,
+        gpu=resources.gpus(),
 
 
 # Deep entries: each seed is a job, which goes on from its last checkpoint where it was killed, and a new seed leaves the

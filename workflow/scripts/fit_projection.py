@@ -17,4 +17,5 @@ if __name__ == "__main__":
             kept=next(iter(snakemake.input.get("kept", [])), None),
             drop=params.drop,
             backbone_folder=params.backbone,
+            data_root=params.where.data_root,
         )

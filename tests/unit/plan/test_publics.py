@@ -94,3 +94,44 @@ def test_an_extraction_reads_its_network_or_projection(study):
 def test_processes_of_a_pretraining_take_threads_and_makers_of_pictures():
     study = study_with(backbones__cnn__devices=2, backbones__cnn__workers=3)
     assert (publics.devices_of_backbone(study, "cnn"), publics.threads_of_backbone(study, "cnn")) == (2, 8)
+
+
+LITE = {"extractor": "timm", "model": "tf_efficientnet_lite0", "weights": {"package": LITE0}}
+
+
+def joined_study() -> dict:
+    """A package's network, one of the study's own and one with brought weights side by side, with a projection."""
+    return study_with(
+        features__lite=LITE,
+        features__brought=WEIGHTS | {"trained_on": "unmatched"},
+        features__three={"extractor": "joined", "parts": ["lite", "cnn", "brought"]},
+        features__less={"extractor": "joined", "parts": ["lite", "cnn", "brought"], "fit": "of-three"},
+        public__letters={"reader": "dead_leaves", "count": 50},
+        **{"fits__of-three": {"public": "letters", "features": "three", "dim": 4}},
+    )
+
+
+def test_what_is_joined_has_the_files_and_the_origins_of_all_its_parts(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
+    study = joined_study()
+    cnn = [f"results/backbones/cnn/{name}" for name in ("model.safetensors", "card.json")]
+    lite = [f"results/backbones/{LITE0}/{name}" for name in ("model.safetensors", "card.json")]
+    brought = [str(tmp_path / "w.safetensors")]
+    for features in ("three", "less"):
+        assert publics.extraction_inputs(study, "own", features, "train", "00000")[2:7] == [*cnn, *lite, *brought]
+        assert publics.never_compared(study, features, None) == ["tf_efficientnet_lite0", "resnet18"]
+        assert publics.backbone_folder_of_features(study, features) == "results/backbones"
+    assert publics.publics_of(study, "three") == ["web"] and publics.publics_of(study, "less") == ["web", "letters"]
+    assert publics.brought_weights(study, study["features"]["three"]) == brought
+    assert publics.packages(study) == [LITE0]
+    assert publics.backbone_files_of_fit(study, "of-three") == [*cnn, *lite, *brought]
+
+
+def test_an_extraction_is_told_its_parts_and_not_what_only_ledgers_say():
+    study = joined_study()
+    parts = publics.extraction_options(study, "three")["parts"]
+    assert [part["extractor"] for part in parts] == ["timm", "backbone", "timm"]
+    assert not any("trained_on" in part for part in parts) and "trained_on" in study["features"]["lite"]
+    fit = publics.fit_options(study, "of-three")
+    assert fit["parts"] == parts and (fit["dim"], fit["public"], fit["extractor"]) == (4, "letters", "joined")
+    assert publics.fit_options(study, "pca") == study["fits"]["pca"]

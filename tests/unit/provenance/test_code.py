@@ -29,7 +29,7 @@ from dpstudy.tables.styles import module_of, names
 SCRIPTS = PACKAGE.parent / "scripts"
 SOURCE, FEATURES = (schema("config")["$defs"][node] for node in ("source", "features"))
 READERS = [f"dpstudy.data.readers.{name}" for name in SOURCE["x-readers"]]
-EXTRACTORS = [module for name in FEATURES["x-extractors"] for module in extractor_modules(name)]
+EXTRACTORS = [module for name in FEATURES["x-extractors"] for module in extractor_modules({"extractor": name})]
 STYLES = {kind: [module_of(kind, {"style": name}) for name in names(kind)] for kind in KINDS}
 MODULES = {  # what a rule adds to a script, because the script chooses it by name
     "prepare_shard.py": READERS,

@@ -1,15 +1,17 @@
 """Bundles with a public network and a public projection: nothing in them derives from private records."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import timm
 from PIL import Image
 
 from dpstudy.cell.inputs import CellInputs
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_json, write_table
+from dpstudy.core.files import read_json, write_table, write_tensors
 from dpstudy.data import shards
 from dpstudy.data.records import Records
 from dpstudy.features import open_extractor
@@ -21,6 +23,7 @@ from dpstudy.models.kinds import load_model
 from dpstudy.pretraining.pretrain import pretrain
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.release.bundle import write_bundle
+from dpstudy.release.facts import check_facts
 from dpstudy.release.predictor import Predictor
 from dpstudy.schema.reading import fill_defaults, schema
 from tests.unit.release.test_bundle import SIDE, contents, origin_of, pictures, train
@@ -181,28 +184,81 @@ def test_public_parts_that_private_records_chose_are_refused_or_named_and_their_
         write_bundle("toy", replace(origin, planted=["web"]), ["tuning", "drop_public"], str(tmp_path / "bundle"))
 
 
+def converted(folder):
+    folder.mkdir(parents=True)
+    convert(LITE0, folder / "model.safetensors", folder / "card.json")
+    return folder
+
+
 def test_weights_of_a_package_are_refused_until_the_owner_answers_for_them_and_go_with_their_licence(tmp_path):
     """Nobody here can compare what they were trained on with private records."""
-    made = tmp_path / "made"
-    made.mkdir()
-    convert(LITE0, made / "model.safetensors", made / "card.json")
+    made = converted(tmp_path / "made")
     options = {"extractor": "timm", "model": "tf_efficientnet_lite0", "weights": {"package": LITE0}, "size": [32, 32]}
     options |= {"scaling": "model", "normalise": "none", "dtype": "float32", "trained_on": "imagenet-1k"}
     sentence = "The network 'n' that made the features was trained elsewhere"
     extractor = open_extractor(options, made)
     cell = train(tmp_path / "cell", LEAST_SQUARES, 1, extractor=extractor, not_accounted=[sentence])
     unmatched = {"features": options, "unmatched": ["tf_efficientnet_lite0"]}
-    origin = origin_of(cell, weights=str(made / "model.safetensors"), **unmatched)
+    origin = origin_of(cell, backbone=str(made), **unmatched)
     with pytest.raises(StudyError, match="'tf_efficientnet_lite0', .*, was never compared .*accept: .unmatched"):
         write_bundle("toy", origin, ["drop_public", "errata"], str(tmp_path / "bundle"))
     write_bundle("toy", origin, ["unmatched"], str(tmp_path / "bundle"))
     assert sentence in (tmp_path / "bundle" / "PRIVACY.md").read_text()
     readme = (tmp_path / "bundle" / "README.md").read_text()
     assert f"weights are those of {LITE0} 0.1.0" in readme and "under the licence Apache-2.0" in readme
-    assert read_json(tmp_path / "bundle" / "weights.json") == read_json(made / "card.json")
+    assert read_json(tmp_path / "bundle/backbone/card.json") == read_json(made / "card.json")
+    assert_predicts_as(extractor, cell, tmp_path)
+
+
+def assert_predicts_as(extractor, cell, folder):
+    """The bundle in a folder gives new images the scores that the cell's model gives their features, bit for bit."""
     images = pictures(5, 3)[0]
-    paths = [tmp_path / f"{number}.png" for number in range(3)]
+    paths = [folder / f"{number}.png" for number in range(3)]
     for path, image in zip(paths, images, strict=True):
         Image.fromarray(image[..., 0]).save(path)
     expected = load_model(cell / "model.safetensors").scores(extractor(images))
-    np.testing.assert_array_equal(Predictor(tmp_path / "bundle").scores(paths), expected)
+    np.testing.assert_array_equal(Predictor(folder / "bundle").scores(paths), expected)
+
+
+def test_joined_features_go_into_a_bundle_with_all_their_networks(parts, tmp_path):
+    """A package's, one of the study's own, one with weights of the user's, and features that need none."""
+    made, own = tmp_path / "results/backbones", tmp_path / "own.safetensors"
+    converted(made / LITE0)
+    shutil.copytree(parts["backbone"], made / "cnn")
+    write_tensors(own, {name: value.numpy() for name, value in timm.create_model("resnet10t").state_dict().items()})
+    plain = {"scaling": "unit", "normalise": "l2", "dtype": "float32"}
+    options = {"extractor": "joined", "scaling": "unit", "normalise": "none", "dtype": "float32"}
+    options["parts"] = [
+        plain
+        | {"extractor": "timm", "model": "tf_efficientnet_lite0", "weights": {"package": LITE0}, "size": [32, 32]}
+        | {"trained_on": "imagenet-1k"},
+        plain | {"extractor": "pixels"},
+        plain | {"extractor": "backbone", "backbone": "cnn"},
+        plain
+        | {"extractor": "timm", "model": "resnet10t", "weights": own.name, "size": [32, 32], "trained_on": "unmatched"},
+    ]
+    extractor = open_extractor(options, made, tmp_path)
+    cell = train(tmp_path / "cell", LEAST_SQUARES, 1, extractor=extractor)
+    origin = origin_of(cell, features=options, backbone=str(made), weights=[str(own)])
+    write_bundle("toy", origin, [], str(tmp_path / "bundle"))
+    files = {f"backbone/{name}/{file}" for name in (LITE0, "cnn") for file in ("model.safetensors", "card.json")}
+    assert {*files, "weights-3.safetensors"} <= set(contents(tmp_path / "bundle"))
+    assert not {"public_rows", "rows_sha256", "sha256"} & set(read_json(tmp_path / "bundle/backbone/cnn/card.json"))
+    assert "trained_on" not in str(read_json(tmp_path / "bundle/bundle.json")["features"])
+    assert "under the licence Apache-2.0" in (tmp_path / "bundle/README.md").read_text()
+    shutil.rmtree(made)
+    own.unlink()
+    assert_predicts_as(extractor, cell, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../cell", "..", "/etc", "a/b"])
+def test_no_part_of_a_bundle_lies_outside_of_it(name, parts, tmp_path):
+    """Whatever bundle.json says."""
+    options = FEATURES | {"scaling": "unit"}
+    joined = {"extractor": "joined", "scaling": "unit", "normalise": "none", "dtype": "float32"}
+    for part in (options | {"backbone": name}, options | {"extractor": "timm", "weights": {"package": name}}):
+        part.pop("fit")
+        facts = {"classes": ["a"], "multi_label": False, "features": joined | {"parts": [part]}}
+        facts["image"] = {"size": [SIDE, SIDE], "channels": 1, "crop": False}
+        with pytest.raises(StudyError, match="features"):
+            check_facts(facts, "bundle.json")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
+from dpstudy.features import parts_of
 from dpstudy.features.packaged import file_of
 from dpstudy.privacy.data_book import NAME
 
@@ -123,7 +124,7 @@ def check_locations(config: dict, used: Mapping[str, Collection[str]] | None = N
 
 def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
     """(key, path looked at, sentence) of each."""
-    for name, features in config["features"].items():
+    for name, features in ((name, part) for name, one in config["features"].items() for part in parts_of(one)):
         if isinstance(weights := features.get("weights"), dict):
             try:
                 file_of(weights["package"])

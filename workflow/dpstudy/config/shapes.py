@@ -3,6 +3,7 @@
 from dpstudy.config.cells import unfold
 from dpstudy.core.errors import Mistakes, StudyError
 from dpstudy.data.shard_size import Shape, told_shape
+from dpstudy.features import parts_of
 
 
 def check_shapes(config: dict) -> None:
@@ -25,14 +26,25 @@ def check_shapes(config: dict) -> None:
 def _check_features(dataset: str, name: str, config: dict) -> None:
     features, source = config["features"][name], config["datasets"][dataset]
     if "fit" in features:
-        public = config["fits"][features["fit"]]["public"]
-        _check(f"features.{name}.fit", f"the public set {public!r}", config["public"][public], dataset, source)
-    elif "backbone" in features:
-        backbone = config["backbones"][features["backbone"]]
-        public = backbone["public"]
-        resized = "size" in backbone or features.get("size", "native") != "native" or "crop" in features
-        place = f"features.{name}.backbone"
-        _check(place, f"the public set {public!r}", config["public"][public], dataset, source, resized)
+        fit = config["fits"][features["fit"]]
+        resized = "features" in fit and all(_is_resized(part, config) for part in parts_of(features))
+        _check(f"features.{name}.fit", *_public(fit["public"], config), dataset, source, resized)
+        return
+    for part in parts_of(features):
+        if "backbone" in part:
+            public = config["backbones"][part["backbone"]]["public"]
+            _check(f"features.{name}.backbone", *_public(public, config), dataset, source, _is_resized(part, config))
+
+
+def _public(name: str, config: dict) -> tuple[str, dict]:
+    return f"the public set {name!r}", config["public"][name]
+
+
+def _is_resized(features: dict, config: dict) -> bool:
+    """Whether a network's images are brought to one size, whatever theirs is."""
+    trained = "size" in config["backbones"].get(features.get("backbone"), {})
+    usual = "model" if features["extractor"] == "timm" else "native"
+    return trained or features.get("size", usual) != "native" or "crop" in features
 
 
 def _check(place: str, what: str, made_of: dict, dataset: str, source: dict, resized: bool = False) -> None:

@@ -6,9 +6,13 @@ from dpstudy.config.locations import sources_of
 from dpstudy.config.origins import check_backbone, check_origin
 from dpstudy.core.errors import Mistakes, StudyError
 from dpstudy.data.bands import check_entries
+from dpstudy.features import NOT_COMPUTED
 from dpstudy.features.packaged import package
 from dpstudy.schema.messages import check_known
 from dpstudy.schema.reading import schema
+
+_OF_FIT = ("extractor", "scaling", "backbone", "mirror", "root", "deskew")  # what a fit says of its features itself
+_NOT_EXTRACTED = {"fit", "normalise", "dtype", "trained_on"}  # keys that change nothing of what a fit sees
 
 
 def check_sources(config: dict, mistakes: Mistakes) -> None:
@@ -77,11 +81,47 @@ def check_fit(place: str, fit: dict, config: dict) -> None:
         StudyError: names the key.
     """
     check_known(f"{place}.public", fit["public"], config["public"], "public data set")
+    if "features" in fit:
+        _check_fitted_on(place, fit, config)
+        return
+    if "extractor" not in fit:
+        raise StudyError(f"{place}: needs the key 'features', a feature set that it is fitted on, or 'extractor'")
     taken = schema("config")["$defs"]["features"]["x-extractors"][fit["extractor"]]
     for key in ("mirror", "root", "deskew"):
         if key in fit and key not in taken:
             raise StudyError(f"{place}.{key}: the extractor {fit['extractor']!r} does not take this key")
     check_backbone(place, fit, config)
+
+
+def _check_fitted_on(place: str, fit: dict, config: dict) -> None:
+    """Put the feature set that a fit names in the name's place.
+
+    Raises:
+        StudyError: there is none, or it cannot be fitted on, or keys stand beside it that it has itself.
+    """
+    if fit["scaling"] == "unit":  # the default
+        del fit["scaling"]
+    for key in _OF_FIT:
+        if key in fit:
+            raise StudyError(f"{place}.{key}: does not go with `features`, which says so itself; leave it out")
+    fit["features"] = _named(f"{place}.features", fit["features"], config)
+
+
+def _named(place: str, name: str | dict, config: dict) -> dict:
+    """A feature set by its name, of those that compute features from images and have no fit.
+
+    Raises:
+        StudyError: it is none of them.
+    """
+    if isinstance(name, dict):
+        raise StudyError(f"{place}: is no name; give the feature set a name under `features`, and write that here")
+    check_known(place, name, config["features"], "feature set")
+    found = config["features"][name]
+    if found["extractor"] in NOT_COMPUTED:
+        raise StudyError(f"{place}: the extractor {found['extractor']!r} computes no features from images")
+    if "fit" in found:
+        raise StudyError(f"{place}: has a projection, the fit {found['fit']!r}; name a feature set without one")
+    return found
 
 
 def check_features(place: str, features: dict, config: dict) -> None:
@@ -91,6 +131,8 @@ def check_features(place: str, features: dict, config: dict) -> None:
         StudyError: names the key.
     """
     _check_extractor(place, features)
+    if "parts" in features:
+        _check_parts(place, features, config)
     check_backbone(place, features, config)
     if isinstance(weights := features.get("weights"), dict):
         _check_package(place, features, weights)
@@ -98,12 +140,29 @@ def check_features(place: str, features: dict, config: dict) -> None:
         check_origin(place, features, config)
     if "fit" in features:
         check_known(f"{place}.fit", features["fit"], config["fits"], "fit")
-        for key in ("extractor", "scaling", "backbone", "mirror", "root", "deskew"):
-            if (features.get(key) or None) != (config["fits"][features["fit"]].get(key) or None):  # false: absent
+        fitted = config["fits"][features["fit"]]
+        source = fitted.get("features", fitted)
+        if "extractor" not in source or isinstance(source, str):  # which is told of the fit
+            return
+        named = source is not fitted
+        for key in (*_OF_FIT, *sorted(({*features, *source} - _NOT_EXTRACTED - {*_OF_FIT}) if named else ())):
+            if (features.get(key) or None) != (source.get(key) or None):  # false: absent
                 raise StudyError(
                     f"{place}.{key}: {features.get(key)!r}, but the fit {features['fit']!r} was made with "
-                    f"{config['fits'][features['fit']].get(key)!r}; they must be the same"
+                    f"{source.get(key)!r}; they must be the same"
                 )
+
+
+def _check_parts(place: str, features: dict, config: dict) -> None:
+    """Put the feature sets that are joined in their names' place.
+
+    Raises:
+        StudyError: one is not there, is joined itself, or does not compute features from images.
+    """
+    for number, name in enumerate(features["parts"]):
+        part = features["parts"][number] = _named(f"{place}.parts[{number}]", name, config)
+        if "parts" in part:
+            raise StudyError(f"{place}.parts[{number}]: is joined itself; name what it is joined of")
 
 
 def _check_package(place: str, features: dict, weights: dict) -> None:

@@ -5,6 +5,7 @@ read the images), and `precomputed` reads what the user brings, row by row, inst
 """
 
 import os
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -15,9 +16,21 @@ from dpstudy.core.errors import StudyError
 NOT_COMPUTED = ("images", "precomputed")
 
 
-def extractor_modules(name: str) -> list[str]:
-    """The import path of an extractor's module; none where nothing is computed from images."""
-    return [] if name in NOT_COMPUTED else [f"{__name__}.{name}"]
+def parts_of(options: Mapping) -> list:
+    """The feature sets that one is put together of (`joined`), or itself alone."""
+    return options.get("parts", [options])
+
+
+def network_of(options: Mapping) -> str | None:
+    """The name of the folder of a feature set's network below results/backbones: a backbone's, or a package's."""
+    weights = options.get("weights")
+    return weights["package"] if isinstance(weights, Mapping) else options.get("backbone")
+
+
+def extractor_modules(options: Mapping) -> list[str]:
+    """The import paths of a feature set's extractor and its parts'; none where nothing is computed from images."""
+    names = dict.fromkeys(one["extractor"] for one in (options, *parts_of(options)))
+    return [f"{__name__}.{name}" for name in names if name not in NOT_COMPUTED]
 
 
 class Extractor(Protocol):
@@ -47,7 +60,7 @@ def open_extractor(
 
     Args:
         options: the entry: extractor, and what that extractor takes.
-        backbone_folder: results/backbones/{backbone}, for the extractor `backbone`.
+        backbone_folder: results/backbones/{backbone}, for the extractor `backbone`; of `joined`, that of all of them.
         data_root: what `weights` is relative to, for the extractor `timm`.
 
     Raises:

@@ -37,6 +37,7 @@ def fit_projection(
     kept: str | os.PathLike | None = None,
     drop: str | None = None,
     backbone_folder: str | os.PathLike | None = None,
+    data_root: str | os.PathLike | None = None,
 ) -> None:
     """Fit `name` on the split `train` of a public set, and write its projection and its card.
 
@@ -49,7 +50,8 @@ def fit_projection(
         out_card: JSON that says what the fit is and how the public features look under it.
         kept: kept.parquet of the de-duplication; public rows that it does not list are not used.
         drop: the de-duplication's mode, for the card.
-        backbone_folder: results/backbones/{backbone}, for the extractor `backbone`.
+        backbone_folder: results/backbones/{backbone}, for the extractor `backbone`; of `joined`, that of all of them.
+        data_root: what `weights` are relative to, for the extractor `timm`.
 
     Raises:
         StudyError: the public set has no images, or features that are not finite; or more components are asked for
@@ -58,7 +60,7 @@ def fit_projection(
     import sklearn
     from sklearn.decomposition import PCA
 
-    ids, features, channels = _public_features(options, Path(public_folder), kept, backbone_folder)
+    ids, features, channels = _public_features(options, Path(public_folder), kept, backbone_folder, data_root)
     standard = {}
     if options["standardise"]:
         standard = _channel_statistics(features, channels)
@@ -133,14 +135,16 @@ def _signed(components: np.ndarray) -> np.ndarray:
     return components * np.sign(components[np.arange(len(components)), largest])[:, None]
 
 
-def _public_features(options: dict, folder: Path, kept, backbone_folder) -> tuple[list[str], np.ndarray, int]:
+def _public_features(
+    options: dict, folder: Path, kept, backbone_folder, data_root
+) -> tuple[list[str], np.ndarray, int]:
     """The public training images whose ids hash lowest: ids, features (n, d) float32, and how many channels d has."""
     folder = folder / "train"
     manifest = shards.read_manifest(folder)
     if manifest["image_shape"] is None:
         raise StudyError(f"{folder}: this public set brings no images; a fit needs them")
     chosen = _chosen(folder, manifest, options, kept)
-    extractor = open_extractor(options, backbone_folder)
+    extractor = open_extractor(options, backbone_folder, data_root)
     shape = extractor.shape(tuple(manifest["image_shape"]))
     width = int(np.prod(shape))
     features = np.empty((len(chosen), width), np.float32)

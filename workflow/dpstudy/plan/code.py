@@ -11,7 +11,8 @@ from dpstudy.features import extractor_modules
 from dpstudy.methods import module_name
 from dpstudy.models.kinds import MODELS
 from dpstudy.plan import paths
-from dpstudy.plan.dedup import embedding_module
+from dpstudy.plan.dedup import embedding_modules
+from dpstudy.plan.publics import fitted_on
 from dpstudy.plan.sources import reader_modules
 from dpstudy.provenance.code import PACKAGE, WORKFLOW, closure, relative
 from dpstudy.provenance.hashes import library_hash, list_code
@@ -40,17 +41,21 @@ def describing_code(study: dict, source: str) -> list[str]:
 
 def embedding_code(study: dict, script: str) -> list[str]:
     """What images are described by for de-duplication, and a script that does so."""
-    return script_code(script, embedding_module(study))
+    return script_code(script, *embedding_modules(study))
 
 
 def extraction_code(study: dict, features: str) -> list[str]:
     """What features are extracted by."""
-    return script_code("extract_shard", f"dpstudy.features.{study['features'][features]['extractor']}")
+    return script_code("extract_shard", *_extractors(study["features"][features]))
 
 
 def projection_code(study: dict, fit: str) -> list[str]:
     """What a projection is fitted by."""
-    return script_code("fit_projection", f"dpstudy.features.{study['fits'][fit]['extractor']}")
+    return script_code("fit_projection", *_extractors(fitted_on(study, fit)))
+
+
+def _extractors(options: dict) -> list[str]:
+    return extractor_modules(options) or [f"dpstudy.features.{options['extractor']}"]
 
 
 def metric_modules(study: dict) -> list[str]:
@@ -93,7 +98,7 @@ def cell_hash(study: dict, cell: Cell, script: str = "train_cell") -> str:
 def bundle_code(study: dict, features: str) -> list[str]:
     """The script of a bundle, and what a bundle may be of: every kind of model, and the extractor."""
     models = [module for module, _ in MODELS.values()]
-    extractor = extractor_modules(study["features"][features]["extractor"])
+    extractor = extractor_modules(study["features"][features])
     return script_code("write_bundle", *models, *extractor, *metric_modules(study))
 
 
@@ -104,7 +109,7 @@ def check_modules(study: dict) -> None:
         StudyError: one has not.
     """
     for features in study["features"].values():
-        closure(*extractor_modules(features["extractor"]))
+        closure(*extractor_modules(features))
     for source in (*study["datasets"].values(), *study["public"].values()):
         closure(f"dpstudy.data.readers.{source['reader']}")
 

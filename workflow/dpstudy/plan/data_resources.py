@@ -9,7 +9,8 @@ from dpstudy.data.names import may_be_numbered
 from dpstudy.data.own import own_sources
 from dpstudy.data.own_names import BLOCK_BYTES
 from dpstudy.data.shard_size import shard_size, told_shape
-from dpstudy.plan.publics import devices_of_backbone, threads_of_backbone, weights_files
+from dpstudy.features import parts_of
+from dpstudy.plan.publics import devices_of_backbone, fitted_on, threads_of_backbone, weights_files
 from dpstudy.plan.resources import (
     GPU_MB,
     HELD_MB,
@@ -97,7 +98,8 @@ def extraction(study: dict, wildcards: Any, input: Any) -> int:
     if options["extractor"] == "precomputed":
         return int(300 + 6.5 * extracted)
     weights = sum(os.path.getsize(path) for path in weights_files(study, options) if os.path.exists(path)) / 1e6
-    least = 1110 if options["extractor"] == "scatternet" else 900
+    parts = parts_of(options)
+    least = (1110 if any(part["extractor"] == "scatternet" for part in parts) else 900) + 300 * (len(parts) - 1)
     normalising = 3.2 * isinstance(options["normalise"], dict)  # by groups
     return with_gpu(least + 2 * images + (4 + normalising) * extracted + 4 * weights)
 
@@ -111,10 +113,12 @@ def projection(study: dict, wildcards: Any, input: Any) -> int:
         values = math.prod(content["image_shape"])
     except (ValueError, KeyError, TypeError):
         return 2400
-    dim = int({"pixels": values, "scatternet": values * 81 / 16}.get(options["extractor"], 2048))
-    least = 230 if options["extractor"] == "pixels" else NETWORK_MB
+    source = fitted_on(study, wildcards.fit)
+    parts = parts_of(source)
+    dim = int(sum({"pixels": values, "scatternet": values * 81 / 16}.get(part["extractor"], 2048) for part in parts))
+    least = 230 if source["extractor"] == "pixels" else NETWORK_MB * len(parts)
     covariance = 32e-6 * dim**2 if dim <= EXACT_DIM else 0
-    return int(least + 3e-6 * 4 * rows * dim + covariance + (GPU_MB * gpus() if "backbone" in options else 0))
+    return int(least + 3e-6 * 4 * rows * dim + covariance + GPU_MB * projection_gpus(study, wildcards.fit))
 
 
 def shard_of(study: dict, manifest: str, options: dict) -> tuple[float, float]:
@@ -128,11 +132,16 @@ def shard_of(study: dict, manifest: str, options: dict) -> tuple[float, float]:
         rows = max(shard["rows"] for shard in content["shards"])
     except (ValueError, KeyError, TypeError):
         return 0, 0
-    made = {"pixels": values, "scatternet": values * 81 / 16, "random_patches": 8 * options.get("filters", 0)}
-    dim = made.get(options["extractor"], {"backbone": 640, "timm": 2048}.get(options["extractor"], 4096))
+    dim = sum(_width(part, values) for part in parts_of(options))
     if "fit" in options:
         dim = study["fits"][options["fit"]].get("dim", dim)
     return 4e-6 * rows * values, 4e-6 * rows * dim
+
+
+def _width(options: dict, values: int) -> float:
+    """Features of an image of so many values."""
+    made = {"pixels": values, "scatternet": values * 81 / 16, "random_patches": 8 * options.get("filters", 0)}
+    return made.get(options["extractor"], {"backbone": 640, "timm": 2048}.get(options["extractor"], 4096))
 
 
 def sums(study: dict, wildcards: Any, input: Any) -> int:
@@ -164,7 +173,11 @@ def pretraining(study: dict, wildcards: Any, input: Any) -> int:
 
 def extraction_gpus(study: dict, features: str) -> int:
     """One GPU, where there is one, for networks."""
-    return gpus() if study["features"][features]["extractor"] in ("backbone", "timm") else 0
+    return gpus() if _has_network(study["features"][features]) else 0
+
+
+def _has_network(options: dict) -> bool:
+    return any(part["extractor"] in ("backbone", "timm") for part in parts_of(options))
 
 
 def pretraining_gpus(study: dict, backbone: str) -> int:
@@ -174,4 +187,4 @@ def pretraining_gpus(study: dict, backbone: str) -> int:
 
 def projection_gpus(study: dict, fit: str) -> int:
     """One GPU, where there is one, for a network whose features are projected."""
-    return gpus() if "backbone" in study["fits"][fit] else 0
+    return gpus() if _has_network(fitted_on(study, fit)) else 0

@@ -1,6 +1,7 @@
 """De-duplication: which shards are compared with which, and by what."""
 
 from dpstudy.data.names import DRAWN, LABELS
+from dpstudy.features import extractor_modules
 from dpstudy.plan import paths
 from dpstudy.plan.publics import backbone_files, weights_files
 from dpstudy.plan.sources import all_files, is_planted, options_of, shards, splits
@@ -33,9 +34,9 @@ def embedding_files(study: dict) -> list[str]:
     return [*backbone_files(options), *weights_files(study, options)]
 
 
-def embedding_module(study: dict) -> str:
-    """Its extractor's module."""
-    return f"dpstudy.features.{(embedding_options(study) or {'extractor': 'scatternet'})['extractor']}"
+def embedding_modules(study: dict) -> list[str]:
+    """Its extractor's module, and its parts'."""
+    return extractor_modules(embedding_options(study) or {"extractor": "scatternet"})
 
 
 def described(source: str, split: str, shard: int) -> list:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dpstudy.config.origins import UNMATCHED
 from dpstudy.data.names import LABELS, may_be_numbered
 from dpstudy.data.own import own_sources, test_is_public
+from dpstudy.features import parts_of
 from dpstudy.plan.sources import numbered
 from dpstudy.schema.methods import BENCHMARKS, method_schema
 
@@ -31,6 +32,7 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
         publics: the public sets that made the features or the start.
     """
     options, sentences = config["features"][features], []
+    parts = parts_of(options)
     if isinstance(start, dict) and start["trained_on"] == UNMATCHED:
         sentences.append(
             f"The weights {start['weights']!r} that training starts from were trained elsewhere: what they were "
@@ -41,24 +43,30 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
             f"The weights {start['weights']!r} that training starts from were trained on {start['trained_on']}, a "
             "public set that was not compared with the private records."
         )
-    if options.get("weights", "random") != "random" and options["trained_on"] == UNMATCHED:
-        sentences.append(
-            f"The network {options['model']!r} that made the features was trained elsewhere: what it was trained "
-            "on was not compared with the private records."
-        )
-    elif options.get("weights", "random") != "random" and isinstance(options["trained_on"], str):
-        sentences.append(
-            f"The network {options['model']!r} that made the features was trained on {options['trained_on']}, a public "
-            "set that was not compared with the private records."
-        )
+    for part in parts:
+        if part.get("weights", "random") == "random":
+            continue
+        if part["trained_on"] == UNMATCHED:
+            sentences.append(
+                f"The network {part['model']!r} that made the features was trained elsewhere: what it was trained "
+                "on was not compared with the private records."
+            )
+        elif isinstance(part["trained_on"], str):
+            sentences.append(
+                f"The network {part['model']!r} that made the features was trained on {part['trained_on']}, a public "
+                "set that was not compared with the private records."
+            )
     sentences += [
         f"That {what} was trained on {_listed(origin)} alone is the config's word."
-        for what, origin in _brought(options, start)
+        for what, origin in _brought(parts, start)
         if not isinstance(origin, str)
     ]
     if options["extractor"] == "precomputed":
         sentences.append("The features were brought: what they were made with is not known to this ledger.")
-    if options["scaling"] == "cifar" or (options.get("model"), options["scaling"]) == ("resnext29-cifar", "model"):
+    if any(
+        part["scaling"] == "cifar" or (part.get("model"), part["scaling"]) == ("resnext29-cifar", "model")
+        for part in parts
+    ):
         sentences.append(
             "Inputs are scaled by the printed channel means and deviations of CIFAR-10's training images, which depend "
             "on the private records where those are CIFAR-10's."
@@ -94,14 +102,16 @@ def inherited_choices(dataset: dict, entry: dict) -> list[str]:
     return found + [FLOOR_CHOSEN] * (dataset["reader"] == "cifar" and floor_is_default)
 
 
-def _brought(options: dict, start: str | dict | None) -> list[tuple[str, str | list[str]]]:
+def _brought(parts: Sequence[dict], start: str | dict | None) -> list[tuple[str, str | list[str]]]:
     """(what, what it was trained on: public sets of the study, or a word) of weights that were brought."""
     found = []
     if isinstance(start, dict):
         found.append((f"the file of weights {start['weights']!r}", start["trained_on"]))
-    if options.get("weights", "random") != "random":
-        found.append((f"the network {options['model']!r}", options["trained_on"]))
-    return found
+    return found + [
+        (f"the network {part['model']!r}", part["trained_on"])
+        for part in parts
+        if part.get("weights", "random") != "random"
+    ]
 
 
 def _listed(names: Sequence[str]) -> str:

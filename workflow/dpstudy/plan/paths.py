@@ -29,11 +29,12 @@ KEPT = f"{DEDUP}/kept.parquet"
 DEDUP_REPORT = f"{DEDUP}/report.json"
 
 # What is learned from public sets.
-BACKBONE = f"{RESULTS}/backbones/{{backbone}}"
+BACKBONES = f"{RESULTS}/backbones"
+BACKBONE = f"{BACKBONES}/{{backbone}}"
 BACKBONE_MODEL = f"{BACKBONE}/model.safetensors"
 BACKBONE_CARD = f"{BACKBONE}/card.json"
 BACKBONE_CHECKPOINT = f"{BACKBONE}/checkpoint.safetensors"
-PACKAGED = f"{RESULTS}/backbones/{{package}}"  # weights from a Python package
+PACKAGED = f"{BACKBONES}/{{package}}"  # weights from a Python package
 PACKAGED_MODEL = f"{PACKAGED}/model.safetensors"
 PACKAGED_CARD = f"{PACKAGED}/card.json"
 FIT = f"{RESULTS}/fits/{{fit}}"

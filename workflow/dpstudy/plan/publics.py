@@ -2,6 +2,7 @@
 
 from dpstudy.config.locations import weights_file
 from dpstudy.config.origins import publics_trained_on
+from dpstudy.features import parts_of
 from dpstudy.plan import paths
 from dpstudy.plan.sources import all_files, split_files
 
@@ -20,10 +21,11 @@ def start_files(study: dict, start: Start) -> list[str]:
 def publics_of(study: dict, features: str, start: Start = None) -> list[str]:
     """The public sets that a feature set's network, or a start, was trained on, or its projection fitted on."""
     options = study["features"][features]
-    kinds = {"backbone": "backbones", "fit": "fits"}
-    named = [study[kind][options[key]]["public"] for key, kind in kinds.items() if key in options]
+    parts = parts_of(options)
+    named = [study["backbones"][part["backbone"]]["public"] for part in parts if "backbone" in part]
+    named += [study["fits"][options["fit"]]["public"]] if "fit" in options else []
     named += [study["backbones"][start]["public"]] if isinstance(start, str) else publics_trained_on(start)
-    return list(dict.fromkeys([*named, *publics_trained_on(options)]))
+    return list(dict.fromkeys([*named, *(public for part in parts for public in publics_trained_on(part))]))
 
 
 def is_matched(study: dict, public: str) -> bool:
@@ -55,25 +57,34 @@ def matching_of(study: dict, public: str) -> dict | None:
 
 def never_compared(study: dict, features: str, start: Start) -> list[str]:
     """What made a cell's features, or its start, and was never compared with the private records."""
-    options = study["features"][features]
     found = [public for public in publics_of(study, features, start) if not is_matched(study, public)]
     if isinstance(start, dict) and isinstance(start["trained_on"], str):
         found.append(start["weights"])
-    if options.get("weights", "random") != "random" and isinstance(options["trained_on"], str):
-        found.append(options["model"])
-    return found
+    return found + [
+        part["model"]
+        for part in parts_of(study["features"][features])
+        if part.get("weights", "random") != "random" and isinstance(part["trained_on"], str)
+    ]
 
 
 def backbone_folder(options: dict) -> str | None:
-    """Where the backbone of a feature set or fit lies; None for an extractor without one."""
+    """Where the backbone of a feature set or fit lies, or a package's weights, converted; of several parts, where all
+    of them lie; None for an extractor without one."""
+    if "parts" in options:
+        return paths.BACKBONES
+    if package := package_of(options):
+        return paths.PACKAGED.format(package=package)
     return paths.BACKBONE.format(backbone=options["backbone"]) if "backbone" in options else None
 
 
 def backbone_files(options: dict) -> list[str]:
-    """The files of that backbone."""
-    if "backbone" not in options:
-        return []
-    return [path.format(backbone=options["backbone"]) for path in (paths.BACKBONE_MODEL, paths.BACKBONE_CARD)]
+    """The files of its backbones."""
+    return [
+        path.format(backbone=part["backbone"])
+        for part in parts_of(options)
+        if "backbone" in part
+        for path in (paths.BACKBONE_MODEL, paths.BACKBONE_CARD)
+    ]
 
 
 def fit_folder(options: dict) -> str | None:
@@ -99,16 +110,25 @@ def package_of(options: dict) -> str | None:
 
 def packages(study: dict) -> list[str]:
     """Those of a study."""
-    return sorted({package for options in study["features"].values() if (package := package_of(options))})
+    parts = (part for options in study["features"].values() for part in parts_of(options))
+    return sorted({package for part in parts if (package := package_of(part))})
 
 
 def weights_files(study: dict, options: dict) -> list[str]:
-    """The file of a public network that the user brings, another one makes the features anew; or those of a package's
-    weights, converted, and their card."""
-    if package := package_of(options):
-        return [path.format(package=package) for path in (paths.PACKAGED_MODEL, paths.PACKAGED_CARD)]
-    path = weights_file(study, options)
-    return [str(path)] if path else []
+    """The files of public networks that the user brings, others make the features anew; and those of packages' weights,
+    converted, with their cards."""
+    found = []
+    for part in parts_of(options):
+        if package := package_of(part):
+            found += [path.format(package=package) for path in (paths.PACKAGED_MODEL, paths.PACKAGED_CARD)]
+        elif path := weights_file(study, part):
+            found.append(str(path))
+    return found
+
+
+def brought_weights(study: dict, options: dict) -> list[str]:
+    """Of these files those that the user brings, in the order of the parts."""
+    return [str(path) for part in parts_of(options) if (path := weights_file(study, part))]
 
 
 def devices_of_backbone(study: dict, backbone: str) -> int:
@@ -151,9 +171,15 @@ def checkpoint_of_backbone(study: dict, backbone: str) -> str:
     return paths.BACKBONE_CHECKPOINT.format(backbone=backbone)
 
 
+def fitted_on(study: dict, fit: str) -> dict:
+    """What a projection is fitted on: a feature set, or what its own keys say of one."""
+    return study["fits"][fit].get("features", study["fits"][fit])
+
+
 def fit_options(study: dict, fit: str) -> dict:
-    """The config entry of a fit."""
-    return study["fits"][fit]
+    """The config entry of a fit, with what its features are extracted by."""
+    own = {key: value for key, value in study["fits"][fit].items() if key != "features"}
+    return _told(fitted_on(study, fit)) | own
 
 
 def images_of_fit(study: dict, fit: str) -> list[str]:
@@ -172,21 +198,19 @@ def kept_for_fit(study: dict, fit: str) -> list[str]:
 
 
 def backbone_files_of_fit(study: dict, fit: str) -> list[str]:
-    """The files of the backbone whose features are projected, where there is one."""
-    return backbone_files(study["fits"][fit])
+    """The files of the networks whose features are projected, where there are any."""
+    options = fitted_on(study, fit)
+    return [*backbone_files(options), *weights_files(study, options)]
 
 
 def backbone_folder_of_fit(study: dict, fit: str) -> str | None:
     """Their folder."""
-    return backbone_folder(study["fits"][fit])
+    return backbone_folder(fitted_on(study, fit))
 
 
 def backbone_folder_of_features(study: dict, features: str) -> str | None:
-    """The folder of the backbone that makes features, or of a package's weights."""
-    options = study["features"][features]
-    if package := package_of(options):
-        return paths.PACKAGED.format(package=package)
-    return backbone_folder(options)
+    """The folder of the network that makes features."""
+    return backbone_folder(study["features"][features])
 
 
 def fit_folder_of_features(study: dict, features: str) -> str | None:
@@ -196,7 +220,12 @@ def fit_folder_of_features(study: dict, features: str) -> str | None:
 
 def extraction_options(study: dict, features: str) -> dict:
     """What an extraction is told of a feature set: not what only ledgers say."""
-    return {key: value for key, value in study["features"][features].items() if key != "trained_on"}
+    return _told(study["features"][features])
+
+
+def _told(options: dict) -> dict:
+    told = {key: value for key, value in options.items() if key != "trained_on"}
+    return told | ({"parts": list(map(_told, options["parts"]))} if "parts" in options else {})
 
 
 def extraction_inputs(study: dict, dataset: str, features: str, split: str, shard: str) -> list[str]:

@@ -20,7 +20,7 @@ def facts(study: dict, cell: Cell) -> dict:
         "features": features,
         "backbone": publics.backbone_folder(features),
         "fit": publics.fit_folder(features),
-        "weights": next(iter(publics.weights_files(study, features)), None),
+        "weights": publics.brought_weights(study, features),
         "image": decoding(study, cell.dataset),
         "unmatched": publics.never_compared(study, cell.features, start_of(study, cell)),
         "chosen": _where(study, cell, is_chosen),

@@ -9,7 +9,7 @@ from pathlib import Path
 from dpstudy.cell.refusals import BROUGHT, NOT_FOR_RELEASE, refusals
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256, write_json
-from dpstudy.features import extractor_modules, open_extractor
+from dpstudy.features import extractor_modules, network_of, open_extractor, parts_of
 from dpstudy.features.scatter_filters import Filters
 from dpstudy.models.kinds import HOLDS_RECORDS, MODELS, kind_of
 from dpstudy.privacy import event_bounds, second_accountant
@@ -60,7 +60,6 @@ _CARDS = {
     "backbone": ("backbone", "architecture", "options", "classes", "image_shape", "public", "versions"),
     "fit": ("fit", "options", "features", "versions"),
 }
-_WEIGHTS_CARD = "weights.json"  # whose the weights of a package are
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,9 @@ class Origin:
         classes: label names.
         multi_label: whether a record may have several.
         features: the feature set's options.
-        backbone, fit: folders of public networks and projections, or None.
-        weights: a file of public weights, or None.
+        backbone, fit: folders of public networks (of joined features, the folder of all networks) and projections, or
+            None.
+        weights: files of public weights that were brought.
         audit: path of audit.json, or None.
         unmatched: what was never compared with the private records.
         chosen: public sets of which private records chose the images.
@@ -91,7 +91,7 @@ class Origin:
     features: Mapping
     backbone: str | None = None
     fit: str | None = None
-    weights: str | None = None
+    weights: Sequence[str] = ()
     audit: str | None = None
     unmatched: Sequence[str] = ()
     chosen: Sequence[str] = ()
@@ -144,7 +144,7 @@ def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[
     facts |= {"image": dict(origin.image), "features": features}
     if backend := _backend(features, origin, target):
         facts["backend"] = backend
-        if features["extractor"] != "scatternet":
+        if features["extractor"] not in ("scatternet", "joined"):
             features["backend"] = backend.partition(" ")[0]
     check(facts, "bundle", f"cell {name}")
     check_facts(facts, f"cell {name}")
@@ -153,10 +153,9 @@ def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[
         write_json(target / "audit.json", audit)
     told = statement(ledger, name, origin.certificate["bounds"], audit, errata, origin.certificate.get("replay"))
     (target / "PRIVACY.md").write_text(told, encoding="utf-8")
-    weights = read_json(target / _WEIGHTS_CARD) if (target / _WEIGHTS_CARD).exists() else None
-    readme = card(ledger, facts, trained(metrics, origin.test_public), weights)
+    readme = card(ledger, facts, trained(metrics, origin.test_public), _packages(features, target))
     (target / "README.md").write_text(readme, encoding="utf-8")
-    _write_program(target, kind, features["extractor"])
+    _write_program(target, kind, features)
     (target / "bundle.json").unlink()  # which is the list, and not in it
     files = {path.relative_to(target).as_posix(): sha256(path) for path in sorted(target.rglob("*")) if path.is_file()}
     write_json(target / "bundle.json", facts | {"files": files})
@@ -166,37 +165,60 @@ def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[
 
 def _features(origin: Origin, target: Path) -> dict:
     """The feature set's options as the bundle has them; public networks and projections are copied."""
-    options = {key: value for key, value in origin.features.items() if key != "trained_on"}
-    for part, source in (("backbone", origin.backbone), ("fit", origin.fit)):
-        if source:
-            (target / part).mkdir()
-            weights = f"{'model' if part == 'backbone' else 'projection'}.safetensors"
-            shutil.copyfile(Path(source) / weights, target / part / weights)
-            card = read_json(Path(source) / "card.json")
-            write_json(target / part / "card.json", {key: card[key] for key in _CARDS[part]})
+    options = json.loads(json.dumps(origin.features))
+    parts, brought = parts_of(options), iter(origin.weights)
+    if origin.fit:
+        _copy(Path(origin.fit), target / "fit", "projection", _CARDS["fit"])
     if origin.features["extractor"] == "scatternet":
         (target / "backbone").mkdir()
         Filters.of(*origin.image["size"]).write(target / "backbone")
-    if origin.weights:
-        if isinstance(options["weights"], dict):  # a package's: whose they are goes with them
-            shutil.copyfile(Path(origin.weights).with_name("card.json"), target / _WEIGHTS_CARD)
-        options["weights"] = f"weights{Path(origin.weights).suffix}"
-        shutil.copyfile(origin.weights, target / options["weights"])
-    return json.loads(json.dumps(options))
+    for place, part in enumerate(parts):
+        part.pop("trained_on", None)
+        if network_of(part) and origin.backbone:
+            within = _within(part, options)
+            keys = _CARDS["backbone"] if "backbone" in part else None
+            _copy(Path(origin.backbone, within), target / "backbone" / within, "model", keys)
+        elif part.get("weights", "random") not in ("random", "hub"):
+            source = Path(next(brought))
+            part["weights"] = f"weights{f'-{place}' if part is not options else ''}{source.suffix}"
+            shutil.copyfile(source, target / part["weights"])
+    return options
+
+
+def _copy(source: Path, target: Path, tensors: str, keys: Sequence[str] | None) -> None:
+    """Tensors, and of their card these keys; all where None."""
+    target.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source / f"{tensors}.safetensors", target / f"{tensors}.safetensors")
+    card = read_json(source / "card.json")
+    write_json(target / "card.json", card if keys is None else {key: card[key] for key in keys})
+
+
+def _packages(features: Mapping, target: Path) -> list[dict]:
+    """The cards of packages whose weights are in the bundle: whose these are goes with them."""
+    return [
+        read_json(target / "backbone" / _within(part, features) / "card.json")
+        for part in parts_of(features)
+        if isinstance(part.get("weights"), dict)
+    ]
+
+
+def _within(part: Mapping, features: Mapping) -> str:
+    """Where the network of a part lies in the folder of all: the only one in that folder itself."""
+    return "" if part is features else network_of(part) or ""
 
 
 def _backend(features: Mapping, origin: Origin, target: Path) -> str | None:
     """What computes features here, as it did in the study; None where there is no choice."""
-    if features["extractor"] not in ("scatternet", "timm", "backbone"):
+    if features["extractor"] not in ("scatternet", "timm", "backbone", "joined"):
         return None
     extractor = open_extractor(dict(features), target / "backbone", target)
     extractor.shape((*origin.image["size"], origin.image["channels"]))  # which has a network run
     return extractor.backend  # type: ignore[attr-defined]
 
 
-def _write_program(target: Path, kind: str, extractor: str) -> None:
+def _write_program(target: Path, kind: str, features: Mapping) -> None:
     """predict.py with the part of the library that it runs on, and verify.py with its accountants, which need none."""
-    modules = [MODELS[kind][0], *extractor_modules(extractor)]
+    modules = [MODELS[kind][0], *extractor_modules(features)]
     files = closure("dpstudy.release.predictor", *modules)
     for path in files:
         copy = target / "dpstudy" / Path(path).resolve().relative_to(PACKAGE)

@@ -4,7 +4,7 @@ It is made of what the bundle holds already (bundle.json, the ledger, lines of t
 and of scores on test records only where these are public. What only the owner can say is left open.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dpstudy.evaluation.metrics import metric_of, ordered
@@ -59,14 +59,14 @@ def _interval(row: Mapping, metric: str) -> tuple[float, float] | None:
     return (row[f"{metric}_low"], row[f"{metric}_high"]) if f"{metric}_low" in row else None
 
 
-def card(ledger: Mapping, facts: Mapping, cell: Trained, weights: Mapping | None = None) -> str:
+def card(ledger: Mapping, facts: Mapping, cell: Trained, weights: Sequence[Mapping] = ()) -> str:
     """The card as Markdown, the same bytes for the same bundle.
 
     Args:
         ledger: of the cell.
         facts: what bundle.json says: name, classes, multi_label, image, features.
         cell: what else may be said of the cell.
-        weights: whose the weights of a public network are: package, version, licence, source, trained_on.
+        weights: whose the weights of public networks are, of each its package, version, licence, source, trained_on.
     """
     sections = {
         "Intended use and limits": _use(facts),
@@ -123,7 +123,7 @@ def _data(ledger: Mapping) -> list[str]:
     ]
 
 
-def _preprocessing(facts: Mapping, weights: Mapping | None) -> list[str]:
+def _preprocessing(facts: Mapping, weights: Sequence[Mapping]) -> list[str]:
     image, features = facts["image"], dict(facts["features"])
     height, width = image["size"]
     fitted = "by cutting out the middle" if image["crop"] else "by stretching"
@@ -142,12 +142,11 @@ def _preprocessing(facts: Mapping, weights: Mapping | None) -> list[str]:
                 f"- `{part}/` is {what} that was made of a public set; see `{part}/card.json`, and PRIVACY.md for what "
                 "private records had to do with that, if anything."
             )
-    if weights:
-        lines.append(
-            f"- The network's weights are those of {weights['package']} {weights['version']} ({weights['source']}), "
-            f"trained on {weights['trained_on']}, under the licence {weights['licence']}, this copy too."
-        )
-    return lines
+    return lines + [
+        f"- The network's weights are those of {one['package']} {one['version']} ({one['source']}), trained on "
+        f"{one['trained_on']}, under the licence {one['licence']}, this copy too."
+        for one in weights
+    ]
 
 
 def _how(several: bool) -> list[str]:
