@@ -23,12 +23,17 @@ FITTED = {
     "fits": {
         "pca": {"public": "glyphs", "extractor": "pixels", "dim": 12},
         "cnn-pca": {"public": "glyphs", "extractor": "backbone", "backbone": "cnn", "dim": 5, "whiten": 1},
+        "joined-pca": {"public": "glyphs", "features": "beside", "dim": 6},
     },
     "features": {
         "pixels": {"extractor": "pixels"},
         "projected": {"extractor": "pixels", "fit": "pca", "normalise": "l2"},
         "both": {"extractor": "backbone", "backbone": "cnn", "fit": "cnn-pca"},
+        "cnn": {"extractor": "backbone", "backbone": "cnn"},
+        "beside": {"extractor": "joined", "parts": ["pixels", "cnn"]},
+        "joined": {"extractor": "joined", "parts": ["pixels", "cnn"], "fit": "joined-pca"},
     },
+    "cells": [{"features": ["pixels", "projected", "both", "joined"]}],
     "methods": {"ls": {"method": "least_squares"}},
     "epsilons": ["1"],
     "seeds": [0],
@@ -82,21 +87,22 @@ def fitted_study(finished_fits, tmp_path) -> StudyFolder:
 
 
 def test_features_have_the_fits_dimensions(finished_fits):
-    for features, dim in (("pixels", 64), ("projected", 12), ("both", 5)):
+    for features, dim in (("pixels", 64), ("projected", 12), ("both", 5), ("joined", 6)):
         manifest = json.loads(finished_fits.read(f"features/digits/{features}/train/manifest.json"))
         assert manifest["dim"] == dim
         assert (len(manifest["shape"]) == 1) == (features != "pixels")
     card = json.loads(finished_fits.read("fits/cnn-pca/card.json"))
     assert (card["images"], card["features"], card["drop"]) == (200, 16, "private")
+    assert json.loads(finished_fits.read("fits/joined-pca/card.json"))["features"] == 64 + 16
 
 
 def test_a_cell_drops_records_that_match_the_backbones_or_the_fits_public_set(finished_fits):
     made_by = {
         features: json.loads(finished_fits.read(f"cells/digits/{features}/ls/eps=1/metrics.json"))["made_by"]["data"]
-        for features in FITTED["features"]
+        for features in FITTED["cells"][0]["features"]
     }
     kept = {features: sum(name.startswith("kept") for name in data) for features, data in made_by.items()}
-    assert kept == {"pixels": 0, "projected": 1, "both": 2}
+    assert kept == {"pixels": 0, "projected": 1, "both": 2, "joined": 2}
     rows = read_table(finished_fits.path / "results/dedup/copies/kept.parquet").to_pylist()
     left = sum((row["dataset"], row["split"]) == ("digits", "train") for row in rows)
     assert left <= ledger(finished_fits, "both")["n"] - FITTED["public"]["copies"]["plant"]["count"]
@@ -105,8 +111,9 @@ def test_a_cell_drops_records_that_match_the_backbones_or_the_fits_public_set(fi
 def test_what_the_ledger_says_of_fits_and_backbones(finished_fits):
     assert ledger(finished_fits, "pixels")["not_accounted"] == []
     assert ledger(finished_fits, "projected")["not_accounted"] == []
-    (sentence,) = ledger(finished_fits, "both")["not_accounted"]
-    assert sentence.startswith("Copies of private records were planted in 'copies'")
+    for features in ("both", "joined"):
+        (sentence,) = ledger(finished_fits, features)["not_accounted"]
+        assert sentence.startswith("Copies of private records were planted in 'copies'")
 
 
 def test_what_saw_planted_copies_is_not_for_release(finished_fits):
@@ -155,7 +162,7 @@ def test_a_fitted_study_has_nothing_to_do_after_a_run(fitted_study):
     assert fitted_study.planned() == []
 
 
-@pytest.mark.parametrize(("fit", "features"), [("pca", "projected"), ("cnn-pca", "both")])
+@pytest.mark.parametrize(("fit", "features"), [("pca", "projected"), ("cnn-pca", "both"), ("joined-pca", "joined")])
 def test_another_dimension_reruns_the_fit_and_what_comes_of_it(fitted_study, fit, features):
     fitted_study.write_config(changed_fit(fit, dim=4))
     expected = [("fit_projection", FIT.format(fit)), *downstream(features), *AFTER_CELLS]
@@ -173,12 +180,14 @@ def test_another_backbone_reruns_the_fits_on_it_only(fitted_study):
     config = copy.deepcopy(FITTED)
     config["backbones"]["cnn"]["epochs"] = 2
     fitted_study.write_config(config)
-    made = [("pretrain_backbone", "results/backbones/cnn/model.safetensors"), ("fit_projection", FIT.format("cnn-pca"))]
-    assert fitted_study.planned() == sorted([*made, *downstream("both"), *AFTER_CELLS])
+    made = [("pretrain_backbone", "results/backbones/cnn/model.safetensors")]
+    made += [("fit_projection", FIT.format(fit)) for fit in ("cnn-pca", "joined-pca")]
+    assert fitted_study.planned() == sorted([*made, *downstream("both"), *downstream("joined"), *AFTER_CELLS])
 
 
 def test_editing_the_fit_leaves_features_without_one_alone(fitted_study):
     path = fitted_study.path / "workflow" / "dpstudy" / "features" / "fits.py"
     path.write_text(path.read_text() + "\n# an edit\n")
     fits = [("fit_projection", FIT.format(name)) for name in FITTED["fits"]]
-    assert fitted_study.planned() == sorted([*fits, *downstream("projected"), *downstream("both"), *AFTER_CELLS])
+    made = [job for features in ("projected", "both", "joined") for job in downstream(features)]
+    assert fitted_study.planned() == sorted([*fits, *made, *AFTER_CELLS])
