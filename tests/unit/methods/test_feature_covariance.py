@@ -109,6 +109,26 @@ def test_without_privacy_the_improved_form_fits_as_logistic_regression_does(rows
     assert ours == pytest.approx(reference.predict_proba(x), abs=2e-3)
 
 
+def test_without_privacy_the_default_is_regularised_and_what_is_set_by_hand_holds(rows):
+    """Records of few dimensions are not learned by heart; those of many would be."""
+    rng = np.random.default_rng(5)
+    labels = rng.integers(CLASSES, size=500)
+    x = (rng.standard_normal((500, 200)) + 2 * np.eye(CLASSES, 200)[labels]).astype(np.float32)
+    new = (rng.standard_normal((2000, 200)) + 2 * np.eye(CLASSES, 200)[labels.repeat(4)]).astype(np.float32)
+    problem = problem_of(n=500, dim=200)
+    right = {
+        name: np.mean(trained((x, labels), parameters, problem).scores(new).argmax(1) == labels.repeat(4))
+        for name, parameters in {"default": Parameters(), "by hand": Parameters(steps=300)}.items()
+    }
+    assert right["default"] > right["by hand"] + 0.03
+    steps = []
+    trained((x, labels), Parameters(curve_points=4), problem, monitor=lambda step, model: steps.append(step))
+    assert steps == [25, 50, 75, 100]
+    facts = feature_covariance.plan(Parameters(), problem).facts
+    assert (facts["steps"], facts["learning_rate_applied"]) == (100, 1.0)
+    assert feature_covariance.plan(Parameters(steps=300), problem).facts["learning_rate_applied"] == 1.9
+
+
 VARIANTS = [
     Parameters(),
     Parameters(start_share=0.2, steps=5, mean_share=0.0),

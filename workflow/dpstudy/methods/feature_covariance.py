@@ -12,6 +12,7 @@ Frobenius norm at most C_G^2, each gradient sum by at most C_g.
     3. T times, the noisy sum of softmax gradients clipped to C_g is released.
     Adaptive Gaussian releases compose to mu^2 = 1/s_mean^2 + 1/s_gram^2 + T/s_gradient^2 exactly; the shares of mu^2
     are constants, and everything else is post-processing of what was released.
+    Without noise and clip it is the regularised optimum of the same loss (regularised.py).
     Step: W <- W - (reach/T) g (G/2 + lambda I)^-1 for the sum g, with G's negative eigenvalues raised to zero and
     lambda the spectral norm of its noise, sqrt(2d) s_gram (symmetric noise, Wigner's semicircle). G/2 bounds the
     Hessian of the softmax loss (Boehning 1992); gradients clipped well below their usual norm move less than
@@ -29,13 +30,14 @@ import numpy as np
 
 from dpstudy.core.arrays import Array
 from dpstudy.core.errors import StudyError
-from dpstudy.methods import private_mean
+from dpstudy.methods import private_mean, regularised
 from dpstudy.methods.checks import count, finite, one_of, positive
 from dpstudy.methods.gradients import LOSSES, Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.optimisers import TailAverage
 from dpstudy.methods.problem import Fit, Plan, Problem, check_softmax
 from dpstudy.methods.records import Records
+from dpstudy.methods.regularised import curvature
 from dpstudy.methods.releases import released_array
 from dpstudy.methods.row_map import RowMap
 from dpstudy.methods.spectral import Preconditioner
@@ -57,7 +59,8 @@ class Parameters:
 
     Attributes:
         variant: "published" or "improved".
-        steps: T; "auto" (improved): reach/20, between 20 and 50; 100 where there is no noise.
+        steps: T; "auto" (improved): reach/20, between 20 and 50; 100 where there is no noise. Where nothing is clipped
+            either, and neither these nor the next are set, see `regularised`.
         clipping_norm: C_g, the bound on a record's gradient.
         gram_clipping_norm: C_G, the bound on its feature norm (published; default C_g).
         loss, bias: of the head; the bias is a fixed number.
@@ -133,8 +136,15 @@ class Parameters:
         """The sum of all learning rates."""
         return auto_reach(problem) if self.reach == "auto" else self.reach
 
+    def regularised(self, problem: Problem) -> bool:
+        """Whether the head is trained to its regularised optimum: nothing is private, and nothing set by hand."""
+        free = not problem.clipped and self.variant == "improved" and not self.average and not self.start_share
+        return free and (self.steps, self.learning_rate, self.reach, self.ridge) == ("auto",) * 3 + ("known-noise",)
+
     def step_size(self, problem: Problem) -> float:
         """eta."""
+        if self.regularised(problem):
+            return 1.0
         if self.learning_rate != "auto":
             return self.learning_rate
         return self.total_reach(problem) / max(1, self.total_steps(problem)) if problem.clipped else _RATE_UNCLIPPED
@@ -253,14 +263,21 @@ def fit(
     def model() -> LinearModel:
         return head.model(released, _METHOD, center, unit=parameters.variant == "improved")
 
+    def seen(step: int, weights: Array) -> None:
+        nonlocal released
+        released = weights
+        if monitor and step in stops:
+            monitor(step, model())
+
+    if parameters.regularised(problem):
+        regularised.train(data.records, head, preconditioner, steps, seen)
+        return Fit(finite(_METHOD, model()))
     for step in range(1, steps + 1):
         gradient = _first_sum(data, weights, head) if step == 1 else clipped_sum(data.records, weights, head)
         if plan.events:
             gradient = released_array(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
         weights = weights - parameters.step_size(problem) * preconditioner(gradient / problem.n)
-        released = average.add(weights, step) if average else weights
-        if monitor and step in stops:
-            monitor(step, model())
+        seen(step, average.add(weights, step) if average else weights)
     if monitor and not steps:
         monitor(0, model())
     return Fit(finite(_METHOD, model()))
@@ -277,7 +294,7 @@ def _preconditioner(
         matrix = source.released(GRAM, matrix, plan.noise[GRAM], symmetric=True)
     matrix = matrix / problem.n
     if parameters.variant == "improved":
-        matrix /= 2
+        matrix *= curvature(parameters.head(problem), problem.classes) if parameters.regularised(problem) else 0.5
     smallest = _SMALLEST_RIDGE * max(float(np.trace(matrix)) / len(matrix), 1e-12)
     ridge = math.sqrt(2 * len(matrix)) * std if parameters.ridge == "known-noise" else parameters.ridge
     return Preconditioner(matrix, max(ridge, smallest), parameters.floor)

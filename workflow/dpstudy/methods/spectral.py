@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lu_factor, lu_solve
 
@@ -52,11 +54,21 @@ class Preconditioner:
         if not ridge > 0:
             raise ValueError(f"ridge must be positive, got {ridge}")
         values, vectors = eigh(matrix.astype(np.float64), overwrite_a=True, check_finite=False, driver="evd")
-        values = (np.maximum(values, 0.0) if floor else values) + ridge
+        self._values = np.maximum(values, 0.0) if floor else values
+        self._vectors: Array = vectors.astype(np.float32)
+        self._ridge(ridge)
+
+    def _ridge(self, ridge: float) -> None:
+        values = self._values + ridge
         if not values.all():
             raise StudyError("the noisy system is singular: use a larger ridge, or floor: true")
-        self._vectors: Array = vectors.astype(np.float32)
         self._inverse: Array = (1 / values).astype(np.float32)
+
+    def ridged(self, ridge: float) -> Preconditioner:
+        """The same with another ridge."""
+        other = copy.copy(self)
+        other._ridge(ridge)
+        return other
 
     def __call__(self, gradients: Array) -> Array:
         """(m, d) preconditioned gradients, where the gradients are."""
