@@ -19,8 +19,7 @@ from typing import Any, BinaryIO, cast
 from dpstudy.core import extras
 from dpstudy.core.errors import StudyError
 
-AUTO = "auto"
-NAMES = ("torch", "compile", "openvino")
+AUTO, OPENVINO = "auto", "openvino"
 _ALIKE = 1e-4
 
 Run = Callable[[Any], Any]  # torch tensors (n, C, H, W) to (n, d)

@@ -10,6 +10,7 @@ from dpstudy.cell.refusals import BROUGHT, NOT_FOR_RELEASE, refusals
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256, write_json
 from dpstudy.features import extractor_modules, network_of, open_extractor, parts_of
+from dpstudy.features.backends import OPENVINO
 from dpstudy.features.scatter_filters import Filters
 from dpstudy.models.kinds import HOLDS_RECORDS, MODELS, kind_of
 from dpstudy.privacy import event_bounds, second_accountant
@@ -155,7 +156,7 @@ def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[
     (target / "PRIVACY.md").write_text(told, encoding="utf-8")
     readme = card(ledger, facts, trained(metrics, origin.test_public), _packages(features, target))
     (target / "README.md").write_text(readme, encoding="utf-8")
-    _write_program(target, kind, features)
+    _write_program(target, kind, features, backend or "")
     (target / "bundle.json").unlink()  # which is the list, and not in it
     files = {path.relative_to(target).as_posix(): sha256(path) for path in sorted(target.rglob("*")) if path.is_file()}
     write_json(target / "bundle.json", facts | {"files": files})
@@ -216,7 +217,7 @@ def _backend(features: Mapping, origin: Origin, target: Path) -> str | None:
     return extractor.backend  # type: ignore[attr-defined]
 
 
-def _write_program(target: Path, kind: str, features: Mapping) -> None:
+def _write_program(target: Path, kind: str, features: Mapping, backend: str) -> None:
     """predict.py with the part of the library that it runs on, and verify.py with its accountants, which need none."""
     modules = [MODELS[kind][0], *extractor_modules(features)]
     files = closure("dpstudy.release.predictor", *modules)
@@ -229,6 +230,8 @@ def _write_program(target: Path, kind: str, features: Mapping) -> None:
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(FOLDER / copy.name, copy)
     needed = providers(target)
+    if OPENVINO in backend:  # which a process of its own loads
+        needed[OPENVINO] = OPENVINO
     (target / "requirements.txt").write_text(
         "\n".join([*_hints(needed), *requirements(needed)]) + "\n", encoding="utf-8"
     )
