@@ -23,7 +23,6 @@ if ! whole >/dev/null 2>&1; then
     [ ! -e "$folder" ] || echo "$folder is half-made, or of another Python; it is made again"
     "$python" -m venv "$folder" --clear
 fi
-[ -z "$torch" ] || echo "$torch" > "$folder/torch"
 
 by_pip() { "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$@" 2>"$folder/pip.log"; }
 # Compiled, as pip does: each job is a process, which else compiles torch and all, where nothing may be written.
@@ -31,13 +30,15 @@ by_uv() {
     [ -x "$uv" ] &&
         "$uv" pip install --quiet --compile-bytecode --python "$folder/bin/python" --no-deps "$@" 2>"$folder/pip.log"
 }
+failed() {
+    [ "$1" -gt 128 ] || rm "$folder/unfinished"  # pip itself ended, and leaves nothing half-made
+    cat "$folder/pip.log" >&2
+    [ -z "${2:-}" ] || echo "dpstudy: $2" >&2
+    exit 1
+}
 install() {
     : > "$folder/unfinished"
-    by_uv "$@" || by_pip "$@" || {  # a pip that knows another index may get what uv did not
-        [ $? -gt 128 ] || rm "$folder/unfinished"  # pip itself ended, and leaves nothing half-made
-        cat "$folder/pip.log" >&2
-        exit 1
-    }
+    by_uv "$@" || by_pip "$@" || failed $?  # a pip that knows another index may get what uv did not
     rm "$folder/unfinished"
 }
 
@@ -57,10 +58,14 @@ if [ "$torch" = cpu ]; then
     if [ -n "${TORCH_WHEELS:-}" ]; then
         for each in $wanted; do install "$TORCH_WHEELS/${each%%==*}-${each##*==}"*.whl; done
     elif [ -n "$uv" ]; then
-        install --torch-backend cpu $wanted
+        : > "$folder/unfinished"  # which pip cannot take over: it knows no such option
+        by_uv --torch-backend cpu $wanted || failed $? \
+            "PyTorch's own index gave no PyTorch for CPUs; leave TORCH=cpu out, or name a TORCH_WHEELS=FOLDER that has it"
+        rm "$folder/unfinished"
     else
         echo "dpstudy: TORCH=cpu needs uv, which could not be installed, or TORCH_WHEELS=FOLDER with $wanted" >&2; exit 1
     fi
+    echo cpu > "$folder/torch"  # only now: a choice that did not work out is none
 else
     echo "Installing $list into $folder (6 GB the first time) ..."
     install --require-hashes -r "$list"

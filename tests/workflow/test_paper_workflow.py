@@ -54,3 +54,13 @@ def test_snakemakes_report_holds_tables_figures_and_certificates_and_nothing_war
     for added in ("tiny.csv", "tiny.tex", "total.json", "digits.json", "index.html"):
         assert f"Adding {added} (" in said, said
     assert (study.path / "own.html").stat().st_size > 1e6
+
+
+def test_results_of_another_study_are_not_packed(study):
+    """Which have a report of the same name, perhaps about private records."""
+    study.write_config(TINY | {"study": "other", "epsilons": ["1"]})
+    result = study.snakemake("--report", "own.html")
+    assert result.returncode == 1 and not (study.path / "own.html").exists()
+    assert (
+        "dpstudy: nothing was packed: not all results are this study's as it stands (a run would make" in result.stderr
+    )

@@ -31,6 +31,7 @@ UV = """#!/bin/sh
 echo "uv $*" >> "$CALLS"
 [ "$FAULT" != "no network" ] && [ "$FAULT" != "another index" ] || exit 1
 [ "$FAULT" != killed ] || kill -9 $$
+case "$*" in *torch-backend*) [ "$FAULT" != "no torch" ] || { echo "no such host" >&2; exit 2; } ;; esac
 """
 ASKED = ("-m venv", "-m pip install", "uv pip install")
 
@@ -48,7 +49,8 @@ def set_up(tmp_path):
         calls.write_text("")
         command = ["sh", str(SETUP), "./python", ".venv", "list.txt", *([torch] if torch else [])]
         environment = {"PATH": f"{tmp_path / 'uv'}:/usr/bin:/bin", "CALLS": str(calls), "FAULT": fault}
-        status = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True).returncode
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        status, run.said = done.returncode, done.stderr
         asked = [" ".join(line.split()[:words]) for line in calls.read_text().splitlines()]
         return status, [line for line in asked if line.startswith(ASKED)]
 
@@ -66,6 +68,7 @@ def uv(tmp_path):
 # Without uv on the path it is installed first, which this pip only says.
 MADE = (0, ["-m venv .venv", *["-m pip install"] * 3])
 UPDATED = (0, ["-m pip install"] * 3)
+UPDATED_BY_UV = (0, ["uv pip install"] * 2)
 LIST = """numpy==2.4.1 \\
     --hash=sha256:00
 torch==2.15.0 \\
@@ -104,6 +107,16 @@ def test_torch_for_cpus_comes_apart_from_the_list(set_up, uv, tmp_path, monkeypa
     assert (tmp_path / ".venv/cpu.txt").read_text() == "".join(LIST.splitlines(keepends=True)[i] for i in (0, 1, 9, 10))
     assert set_up(words=99)[1][:2] == cpu, "the environment remembers it"
     assert set_up(torch="gpu") == (1, [])
+
+
+def test_torch_for_cpus_that_cannot_be_had_is_said_in_uv_s_words_and_not_remembered(set_up, uv):
+    """pip, which has no such option, is not asked; and the next set-up, without the choice, is the usual one."""
+    failed, asked = set_up("no torch", torch="cpu")
+    assert failed == 1 and "-m pip install" not in asked
+    assert set_up.said.startswith(
+        "no such host\ndpstudy: PyTorch's own index gave no PyTorch for CPUs; leave TORCH=cpu out"
+    )
+    assert set_up() == UPDATED_BY_UV
 
 
 def test_torch_for_cpus_cannot_come_without_uv(set_up):

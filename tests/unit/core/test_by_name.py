@@ -16,8 +16,8 @@ SOURCE, FEATURES = (schema("config")["$defs"][node] for node in ("source", "feat
 def test_every_reader_and_extractor_of_the_schema_is_a_module_and_every_such_module_is_there():
     for package, names in (("features", FEATURES["x-extractors"]), ("data/readers", SOURCE["x-readers"])):
         module = "dpstudy." + package.replace("/", ".")
-        with pytest.raises(StudyError, match="kind 'none' does not exist; there are ") as caught:
-            opener(module, "kind", "none")
+        with pytest.raises(StudyError, match="kind 'zzz' does not exist; there are ") as caught:
+            opener(module, "kind", "zzz")
         opening = set(str(caught.value).partition(" there are ")[2].split(", "))
         assert opening | set(NOT_COMPUTED) >= set(names) >= opening
     assert {name for name in SOURCE["x-readers"] if own_data(name)} == set(SOURCE["x-own-data"])

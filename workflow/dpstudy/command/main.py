@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     asked = command("inspect", _inspect, "The guarantee of a bundle or a ledger, in words", "inspect bundle")
     asked.add_argument("path", metavar="BUNDLE|ledger.json")
 
-    asked = command("verify", _verify, "Do a bundle's files belong together, and does its ledger cost what it says?",
+    asked = command("verify", _verify, "Do a bundle's files belong together, and does its ledger cost what it says",
                     "verify bundle")  # fmt: skip
     asked.add_argument("bundle", metavar="BUNDLE")
 
@@ -87,7 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     for name, about in (("run", "Run a study"), ("status", "Which cells of a study are done, stale or missing")):
         asked = command(name, _workflow, about, f"{name} studies/tramer2021-mnist.yaml --in ../mine")
         _add_study(asked)
-    asked = command("release", _workflow, "Write what may be published of a cell", "release digits/cnn/ls/eps=1")
+    asked = command(
+        "release", _workflow, "Write what may be published of a cell", "release own/scatternet/default/eps=2"
+    )
     asked.add_argument("cell", metavar="CELL", help="DATASET/FEATURES/ENTRY/eps=E")
     _add_study(asked)
 

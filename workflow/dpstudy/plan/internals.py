@@ -124,6 +124,32 @@ def tell_when_planned(workflow, look: Callable[[], str]) -> None:
     workflow._build_dag, workflow.log_provenance_info = built, ended
 
 
+def refuse_other_reports(workflow) -> None:
+    """Refuse `--report` of results that are not this study's as it stands: Snakemake packs what lies there, another
+    study's report of the same name included.
+
+    Raises:
+        WorkflowError: when the report is to be made.
+    """
+    build, report, reporting = workflow._build_dag, workflow.create_report, []
+
+    def built():
+        build()
+        if reporting and (due := next(iter(workflow.dag.needrun_jobs()), None)):
+            raise WorkflowError(
+                f"dpstudy: nothing was packed: not all results are this study's as it stands (a run would make "
+                f"{', '.join(map(str, due.output)) or due.rule.name}); run it first"
+            )
+
+    def reported(*arguments, **named):
+        reporting.append(True)
+        report(*arguments, **named)
+
+    from snakemake.exceptions import WorkflowError
+
+    workflow._build_dag, workflow.create_report = built, reported
+
+
 def run_here(workflow, names: Iterable[str]) -> None:
     """Of a run whose jobs are submitted to a cluster: run those of some rules where Snakemake itself runs.
 

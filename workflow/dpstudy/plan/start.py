@@ -37,6 +37,7 @@ def when_read(workflow, study: dict) -> None:
     internals.run_here(workflow, os.environ.get("DPSTUDY_HERE", "").split())
     if (listed := os.environ.get("DPSTUDY_KEPT")) and study["noise"] == "secure":
         before.note_kept(study, listed)  # for workflow/status.py
+    internals.refuse_other_reports(workflow)
     internals.tell_when_planned(workflow, lambda: look_ahead(workflow, study))
 
 
