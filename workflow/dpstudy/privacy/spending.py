@@ -175,10 +175,12 @@ class Spending:
                 f"cell {cell}: its guarantee is {ledger['guarantee']!r}, without a bound, beyond {budget}"
             )
         if spent > float(self.ceiling):
-            before = _total([(one, 1) for one in past], ledger["delta"]) if past else 0.0
+            before = (_total([(one, 1) for one in past], ledger["delta"]) if past else None) or 0.0
+            used_up = before >= float(self.ceiling)
+            remedy = "which is used up: leave it out" if used_up else "leave it out, or take a smaller ε"
             raise BeyondBudgetError(
                 f"cell {cell}: with it trainings would have spent ε = {upper_bound(spent)} on these records (before it "
-                f"{upper_bound(before or 0.0)}), beyond {budget}; leave it out, or take a smaller ε"
+                f"{upper_bound(before)}), beyond {budget}{', ' if used_up else '; '}{remedy}"
             )
 
     def numbered(self, dataset: str, records: str) -> bool:
