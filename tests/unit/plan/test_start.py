@@ -53,8 +53,10 @@ def test_once_rules_are_read_the_environment_is_heeded(noise, monkeypatch):
     for module, name in (
         (start, "refuse_module"),
         (start, "mind_records"),
+        (internals, "look_up_sizes"),
         (internals, "run_here"),
         (before, "note_kept"),
+        (internals, "refuse_other_reports"),
         (internals, "tell_when_planned"),
     ):
         monkeypatch.setattr(module, name, lambda *all, name=name: calls.append((name, *all[1:2])))
@@ -63,8 +65,8 @@ def test_once_rules_are_read_the_environment_is_heeded(noise, monkeypatch):
     study = {"noise": noise}
     start.when_read(Workflow(), study)
     kept = [("note_kept", "kept.json")] if noise == "secure" else []
-    expected = [("refuse_module", study), ("mind_records", study), ("run_here", ["all", "tables"]), *kept]
-    assert calls[:-1] == expected and calls[-1][0] == "tell_when_planned"
+    expected = [("refuse_module", study), ("mind_records", study), ("look_up_sizes",), ("run_here", ["all", "tables"])]
+    assert calls[:-1] == [*expected, *kept, ("refuse_other_reports",)] and calls[-1][0] == "tell_when_planned"
 
 
 @pytest.mark.parametrize(("main", "remote"), [(True, False), (False, True), (False, False)])

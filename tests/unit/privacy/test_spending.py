@@ -217,7 +217,7 @@ def test_trainings_together_stay_below_the_ceiling(tmp_path):
         book.record("a", "a/b/c/eps=1", [3, 4, 5], LEDGER, "r1")
     assert len(list(book.entries())) == 3, "of what is refused nothing is written down"
     less = Spending(tmp_path / "spent.jsonl", ceiling="0.9")
-    with pytest.raises(StudyError, match=r"\(before it 0\.916\), beyond .*0\.9}, which is used up: leave it out$"):
+    with pytest.raises(StudyError, match=r"\(before it 0\.916\), beyond .*0\.9}, which is used up; leave it out$"):
         less.record("a", "a/b/c/eps=1", [3], LEDGER, "r1")
     book.record("another name", "d/b/c/eps=1", [3, 4], LEDGER, "r1")
     book.record("a", "a/b/c/eps=1", [3, 4, 5], LEDGER, "r2")

@@ -131,7 +131,8 @@ def refuse_other_reports(workflow) -> None:
     Raises:
         WorkflowError: when the report is to be made.
     """
-    build, report, reporting = workflow._build_dag, workflow.create_report, []
+    build, report = workflow._build_dag, workflow.create_report
+    reporting: list[bool] = []
 
     def built():
         build()

@@ -177,10 +177,10 @@ class Spending:
         if spent > float(self.ceiling):
             before = (_total([(one, 1) for one in past], ledger["delta"]) if past else None) or 0.0
             used_up = before >= float(self.ceiling)
-            remedy = "which is used up: leave it out" if used_up else "leave it out, or take a smaller ε"
+            limit, less = (f"{budget}, which is used up", "") if used_up else (budget, ", or take a smaller ε")
             raise BeyondBudgetError(
                 f"cell {cell}: with it trainings would have spent ε = {upper_bound(spent)} on these records (before it "
-                f"{upper_bound(before)}), beyond {budget}{', ' if used_up else '; '}{remedy}"
+                f"{upper_bound(before)}), beyond {limit}; leave it out{less}"
             )
 
     def numbered(self, dataset: str, records: str) -> bool:
