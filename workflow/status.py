@@ -18,7 +18,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.plan import paths
 from run import RUN, holder, locked
 from terminal.asked import mistake, unwritable
-from terminal.failures import refusal
+from terminal.failures import lines_of, refusal
 from terminal.reasons import shorten
 
 SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), "--dry-run", "--cores", "1", "--nolock"]
@@ -92,7 +92,8 @@ def show(arguments: list[str]) -> int:
         print("  kept    was paid for with secure noise, and is taken as it is if its records are the same")
     for title, names in (("stale", stale), ("missing", missing)):
         for cell in list(names)[:NAMED]:
-            print(f"  {title:8}{cell}" + (f"  ({stale[cell]})" if cell in stale else ""))
+            why = stale[cell] if cell in stale else last_words(cell)
+            print(f"  {title:8}{cell}" + (f"  ({why})" if why else ""))
         if len(names) > NAMED:
             print(f"  {title:8}and {len(names) - NAMED:,} more")
     others = Counter(rule for rule, cell, _, _ in due if not cell and rule != "all")
@@ -116,6 +117,14 @@ def show(arguments: list[str]) -> int:
     if stops:
         print(f"dpstudy: a run would stop at once: {stops}", file=sys.stderr)
     return 1 if stops and not of_paid else 0
+
+
+def last_words(cell: str) -> str:
+    """Why the last job that was to make a cell stopped, such as at the owner's budget; "" where it ended well, or none
+    has begun."""
+    logs = [*Path().glob(paths.log("*", cell)), *Path().glob(paths.log("*", f"{cell}/*"))]
+    lines = lines_of(max(logs, key=lambda log: log.stat().st_mtime)) if logs else []
+    return f"last time: {error}" if lines and (error := lines[-1].partition(" ERROR ")[2]) else ""
 
 
 def at_work() -> str:

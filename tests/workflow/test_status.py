@@ -4,6 +4,7 @@ import copy
 import fcntl
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -107,3 +108,15 @@ def planned(study):
 def kept(study):
     """What lies in results, with times."""
     return {path: path.stat().st_mtime_ns for path in (study.path / "results").rglob("*")}
+
+
+def test_a_missing_cell_is_listed_with_what_stopped_it_last(study):
+    """Such as a budget that others used up meanwhile."""
+    cell = "digits/pixels/ls/eps=1"
+    log = study.path / f"results/logs/train_closed_form/{cell}.log"
+    shutil.rmtree(study.path / "results/cells" / cell)
+    assert f"  missing {cell}\n" in status(study)
+    log.write_text(log.read_text() + "2026-11-27 19:34:27,550 ERROR beyond release: {budget: 3}; leave it out\n")
+    assert f"  missing {cell}  (last time: beyond release: {{budget: 3}}; leave it out)\n" in status(study)
+    log.write_text(log.read_text() + "2026-11-27 19:35:27,550 INFO done in 0.4 s\n")
+    assert f"  missing {cell}\n" in status(study)
