@@ -14,13 +14,22 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 
-FOLDERS = ("workflow", "slurm", "mutants", "fuzz", "attacks")  # whose tests are slow, but for these files
-QUICK = ("test_tiny.py", "test_reruns.py", "test_status.py")
+# Whose tests are slow, but for these files.
+FOLDERS = ("workflow", "slurm", "mutants", "fuzz", "attacks", "studies", "claims")
+QUICK = ("test_reruns.py", "test_tiny.py", "test_status.py")
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Mark slow tests. Whole workflows first: a file of them takes minutes, and the last would keep one worker busy."""
+    """Mark slow tests, and put them in order."""
     for item in items:
         if item.path.parent.name in FOLDERS and item.path.name not in QUICK:
             item.add_marker("slow")
-    items.sort(key=lambda item: item.path.parent.name not in ("workflow", "slurm"))
+    items.sort(key=_place)
+
+
+def _place(item) -> int:
+    """Whole workflows first: a file of them takes minutes, and the last would keep one worker busy. Of the quick ones
+    the first alone: the others would wait for the study that it makes for all."""
+    if item.path.parent.name in ("workflow", "slurm"):
+        return 2 if item.path.name in QUICK[1:] else 0
+    return 1 if "scenarios" in item.path.parts else 3

@@ -73,12 +73,14 @@ def test_evidence_is_that_of_a_gaussian_with_the_mu_of_the_ledger():
     assert 0.7 * planned < np.mean(found) < 1.2 * planned  # canaries' gradients are not quite orthogonal
 
 
+@pytest.mark.slow  # nine seconds
 def test_a_bound_is_below_what_is_certified_and_tells_something():
     (found,) = one_run(network("8"), 150, 0.95)
     assert found["bound"] == "one-run" and found["runs"] == 150
     assert 0.2 < found["epsilon_lower"] <= 8
 
 
+@pytest.mark.slow  # nine seconds
 def test_an_eighth_of_the_noise_is_told(monkeypatch):
     """The releases of epsilon 1 with noise for 11: the bound is above 1."""
     released = NoiseSource.released
@@ -89,6 +91,7 @@ def test_an_eighth_of_the_noise_is_told(monkeypatch):
     assert found["epsilon_lower"] > 1
 
 
+@pytest.mark.slow  # nine seconds
 def test_batches_that_are_samples_and_long_gradients_are_attacked_too():
     (found,) = one_run(network("8", 6, batch_size=30_000, network="wrn-10-2"), 60, 0.9)
     assert 0 <= found["epsilon_lower"] <= 8

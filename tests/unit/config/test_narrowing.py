@@ -21,6 +21,8 @@ from dpstudy.tables.styles import style_of
 from dpstudy.tables.styles.figures.epsilons import collect
 
 STUDIES = sorted((Path(__file__).parents[3] / "studies").glob("*.yaml"))
+QUICK = ("own-data", "mehta2023-small")  # the others take a minute together
+MARKED = [path if path.stem in QUICK else pytest.param(path, marks=pytest.mark.slow) for path in STUDIES]
 PRINTED = ("plain", "grouped", "best", "ceiling", "claims", "parameters")  # styles that read nothing but cells
 
 
@@ -61,7 +63,7 @@ def written(config, cells, folder):
     return Results.read(axes_of(config), folder / "summary.csv", ledgers=ledgers, metrics=metrics)
 
 
-@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MARKED, ids=lambda path: path.stem)
 def test_a_table_of_part_of_a_study_is_that_of_the_whole(path, tmp_path):
     config = loaded(path)
     whole = written(config, unfold(config), tmp_path / "whole")
