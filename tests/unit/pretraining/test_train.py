@@ -203,6 +203,7 @@ def test_a_vision_transformer_is_trained_by_the_recipe_and_gives_features(public
     np.testing.assert_allclose(scores, whole, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow  # three quarters of a minute
 def test_a_network_learns_without_labels(public, tmp_path):
     options = {
         "architecture": "wrn-10-1", "objective": "contrast", "epochs": 30, "batch_size": 100, "area": 0.5,
