@@ -64,6 +64,8 @@ def check_make(words, page):
             if word != "ONLY=NAME":
                 config = yaml.safe_load((ROOT / study).read_text(encoding="utf-8"))
                 assert load(config | {"only": word.removeprefix("ONLY=").split(",")}), page
+        elif word.startswith("TORCH="):
+            assert word == "TORCH=cpu", page  # the one that setup.sh takes
         elif not word.startswith(("A=", "B=", "CELL=", "IN=")):  # folders and cells, of the reader
             assert word in MAKE_TARGETS or word == ".venv/study.stamp", f"{page}: make {word}"
 
