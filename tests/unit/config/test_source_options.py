@@ -7,6 +7,7 @@ import pytest
 
 from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
+from dpstudy.plan.publics import fit_options
 from tests.unit.config.test_loading import BASE, LITE
 
 JOINED = {"extractor": "joined", "parts": ["pixels", "lite"]}
@@ -68,3 +69,24 @@ def test_images_of_another_size_than_the_public_ones_are_resized_by_the_network_
     native = {"features__lite__size": "native", "features__less__size": "native"}
     with pytest.raises(StudyError, match=r"features\.less\.fit: the images .* of the public set 'glyphs' are 20 x 20"):
         load(config_with(public__glyphs__size=[20, 20], cells=cells, **native))
+
+
+def test_the_order_of_feature_sets_does_not_matter():
+    """Names are replaced before what a fit was made of is compared; a seed is the network's own, not the fit's."""
+    config = config_with()
+    drawn = {"extractor": "timm", "model": "resnet18", "weights": "random", "seed": 5, "size": [32, 32]}
+    first = {"extractor": "joined", "parts": ["pixels", "drawn"], "fit": "of-both"}
+    config["features"] = {
+        "first": first,
+        "of": dict(JOINED, parts=["pixels", "drawn"]),
+        **config["features"],
+        "drawn": drawn,
+    }
+    config["fits"]["of-both"] = {"public": "glyphs", "features": "of", "dim": 4}
+    config["cells"] = [{"datasets": ["digits"], "features": ["first", "less"]}]
+    study = load(config)
+    assert study["features"]["first"]["parts"][1]["seed"] == 5
+    told = fit_options(study, "of-both")
+    assert (told["seed"], told["features"]["parts"][1]["seed"]) == (0, 5)
+    reversed_too = config | {"features": dict(reversed(config["features"].items()))}
+    assert load(reversed_too)["features"] == study["features"]

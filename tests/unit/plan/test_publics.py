@@ -133,5 +133,16 @@ def test_an_extraction_is_told_its_parts_and_not_what_only_ledgers_say():
     assert [part["extractor"] for part in parts] == ["timm", "backbone", "timm"]
     assert not any("trained_on" in part for part in parts) and "trained_on" in study["features"]["lite"]
     fit = publics.fit_options(study, "of-three")
-    assert fit["parts"] == parts and (fit["dim"], fit["public"], fit["extractor"]) == (4, "letters", "joined")
+    assert fit["features"]["parts"] == parts and (fit["dim"], fit["public"], fit["seed"]) == (4, "letters", 0)
     assert publics.fit_options(study, "pca") == study["fits"]["pca"]
+
+
+def test_one_network_at_two_sizes_is_read_and_named_once():
+    study = study_with(
+        features__small=LITE | {"size": [64, 64]},
+        features__large=LITE | {"size": [128, 128]},
+        features__sizes={"extractor": "joined", "parts": ["small", "large"]},
+    )
+    read = publics.extraction_inputs(study, "own", "sizes", "train", "00000")
+    assert len(read) == len(set(read)) == 4
+    assert publics.never_compared(study, "sizes", None) == ["tf_efficientnet_lite0"]

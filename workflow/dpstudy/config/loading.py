@@ -15,7 +15,7 @@ from dpstudy.config.public_points import check_public_points
 from dpstudy.config.secure import check_budget, check_secure
 from dpstudy.config.shapes import check_shapes
 from dpstudy.config.size import check_size
-from dpstudy.config.source_options import check_features, check_fit, check_sources
+from dpstudy.config.source_options import check_features, check_fit, check_made_alike, check_sources
 from dpstudy.config.space import check_grid, check_space, corners
 from dpstudy.config.tuned import check_tuned
 from dpstudy.core.errors import Mistakes, StudyError
@@ -174,6 +174,9 @@ def _check_references(config: dict, mistakes: Mistakes) -> None:
     for name, features in config["features"].items():
         with mistakes.kept():
             check_features(f"features.{name}", features, config)
+    for name, features in config["features"].items():
+        with mistakes.kept():
+            check_made_alike(f"features.{name}", features, config)
     for number, block in enumerate(config.get("cells", [])):
         for key, allowed, what in (
             ("datasets", config["datasets"], "data set"),

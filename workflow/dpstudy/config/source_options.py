@@ -12,7 +12,7 @@ from dpstudy.schema.messages import check_known
 from dpstudy.schema.reading import schema
 
 _OF_FIT = ("extractor", "scaling", "backbone", "mirror", "root", "deskew")  # what a fit says of its features itself
-_NOT_EXTRACTED = {"fit", "normalise", "dtype", "trained_on"}  # keys that change nothing of what a fit sees
+_NOT_EXTRACTED = {"fit", "normalise", "dtype"}  # keys that change nothing of what a fit sees
 
 
 def check_sources(config: dict, mistakes: Mistakes) -> None:
@@ -125,7 +125,7 @@ def _named(place: str, name: str | dict, config: dict) -> dict:
 
 
 def check_features(place: str, features: dict, config: dict) -> None:
-    """A feature set's keys are those that its extractor takes, and what it names is there and was made alike.
+    """A feature set's keys are those that its extractor takes, and what it names is there.
 
     Raises:
         StudyError: names the key.
@@ -140,17 +140,25 @@ def check_features(place: str, features: dict, config: dict) -> None:
         check_origin(place, features, config)
     if "fit" in features:
         check_known(f"{place}.fit", features["fit"], config["fits"], "fit")
-        fitted = config["fits"][features["fit"]]
-        source = fitted.get("features", fitted)
-        if "extractor" not in source or isinstance(source, str):  # which is told of the fit
-            return
-        named = source is not fitted
-        for key in (*_OF_FIT, *sorted(({*features, *source} - _NOT_EXTRACTED - {*_OF_FIT}) if named else ())):
-            if (features.get(key) or None) != (source.get(key) or None):  # false: absent
-                raise StudyError(
-                    f"{place}.{key}: {features.get(key)!r}, but the fit {features['fit']!r} was made with "
-                    f"{source.get(key)!r}; they must be the same"
-                )
+
+
+def check_made_alike(place: str, features: dict, config: dict) -> None:
+    """A feature set with a fit is extracted as what the fit was made of; asked once all names are replaced.
+
+    Raises:
+        StudyError: names the key.
+    """
+    fit = config["fits"].get(features.get("fit"), {})
+    source = fit.get("features", fit)
+    if "extractor" not in source or isinstance(source, str):  # none, or told already
+        return
+    others = set() if source is fit else {*features, *source} - _NOT_EXTRACTED - {*_OF_FIT}
+    for key in (*_OF_FIT, *sorted(others)):
+        if (features.get(key) or None) != (source.get(key) or None):  # false: absent
+            raise StudyError(
+                f"{place}.{key}: {features.get(key)!r}, but the fit {features['fit']!r} was made with "
+                f"{source.get(key)!r}; they must be the same"
+            )
 
 
 def _check_parts(place: str, features: dict, config: dict) -> None:
@@ -159,10 +167,12 @@ def _check_parts(place: str, features: dict, config: dict) -> None:
     Raises:
         StudyError: one is not there, is joined itself, or does not compute features from images.
     """
+    parts = []
     for number, name in enumerate(features["parts"]):
-        part = features["parts"][number] = _named(f"{place}.parts[{number}]", name, config)
-        if "parts" in part:
+        parts.append(_named(f"{place}.parts[{number}]", name, config))
+        if "parts" in parts[-1]:
             raise StudyError(f"{place}.parts[{number}]: is joined itself; name what it is joined of")
+    features["parts"] = parts
 
 
 def _check_package(place: str, features: dict, weights: dict) -> None:

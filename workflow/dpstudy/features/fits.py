@@ -42,7 +42,8 @@ def fit_projection(
     """Fit `name` on the split `train` of a public set, and write its projection and its card.
 
     Args:
-        options: the fit's config entry: extractor and its keys, standardise, dim, images, whiten, seed, and `public`.
+        options: the fit's config entry: extractor and its keys, or `features`, those of a feature set; standardise,
+            dim, images, whiten, seed, and `public`.
         public_folder: results/data/{public}.
         out_projection: safetensors of mean (d,), components (k, d), scaled by whitening, and eigenvalues (k,);
             with `standardise` center (d,) and scale (d,) too.
@@ -144,7 +145,7 @@ def _public_features(
     if manifest["image_shape"] is None:
         raise StudyError(f"{folder}: this public set brings no images; a fit needs them")
     chosen = _chosen(folder, manifest, options, kept)
-    extractor = open_extractor(options, backbone_folder, data_root)
+    extractor = open_extractor(options.get("features", options), backbone_folder, data_root)
     shape = extractor.shape(tuple(manifest["image_shape"]))
     width = int(np.prod(shape))
     features = np.empty((len(chosen), width), np.float32)

@@ -105,7 +105,8 @@ def _one_pass(records: Records, head: Head, weights: Array, out: np.ndarray) -> 
         residual[residual != residual] = 0.0
         left = out[start : start + residual.shape[1]]
         start += residual.shape[1]
-        loss += _losses(residual, block, head)[left].sum()
+        if left.any():
+            loss += _losses(residual, block, head)[left].sum()
         residual = residual * place_of(residual).array((~left).astype(np.float32), "float32")
         total += residual @ block.features
     gradient = total / max(1, int((~out).sum()))

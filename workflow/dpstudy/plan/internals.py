@@ -131,6 +131,8 @@ def refuse_other_reports(workflow) -> None:
     Raises:
         WorkflowError: when the report is to be made.
     """
+    if is_module(workflow):  # whose workflow makes the report
+        return
     build, report = workflow._build_dag, workflow.create_report
     reporting: list[bool] = []
 

@@ -2,7 +2,7 @@
 
 from dpstudy.config.cells import Cell
 from dpstudy.features import parts_of
-from dpstudy.plan.publics import extraction_options, kept_for, kept_for_training
+from dpstudy.plan.publics import extraction_options, fit_options, kept_for, kept_for_training
 from dpstudy.plan.sources import reading_options
 from dpstudy.provenance.hashes import config_hash
 
@@ -22,7 +22,7 @@ def origin_of(study: dict, cell: Cell) -> str:
         {
             "images": reading_options(study, cell.dataset),
             "features": extraction_options(study, cell.features),
-            "fit": fit,
+            "fit": fit_options(study, options["fit"]) if fit else {},
             "networks": networks,
             "publics": {name: reading_options(study, name) for name in publics},
             "dedup": study["dedup"] if matched else None,

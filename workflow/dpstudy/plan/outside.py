@@ -73,7 +73,7 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
         )
     for public in publics:
         sentences += _of_public(public, config)
-    return sentences
+    return list(dict.fromkeys(sentences))
 
 
 def kept_numbers(study: dict, dataset: str) -> list[str]:

@@ -60,11 +60,12 @@ def never_compared(study: dict, features: str, start: Start) -> list[str]:
     found = [public for public in publics_of(study, features, start) if not is_matched(study, public)]
     if isinstance(start, dict) and isinstance(start["trained_on"], str):
         found.append(start["weights"])
-    return found + [
+    found += [
         part["model"]
         for part in parts_of(study["features"][features])
         if part.get("weights", "random") != "random" and isinstance(part["trained_on"], str)
     ]
+    return list(dict.fromkeys(found))
 
 
 def backbone_folder(options: dict) -> str | None:
@@ -178,8 +179,8 @@ def fitted_on(study: dict, fit: str) -> dict:
 
 def fit_options(study: dict, fit: str) -> dict:
     """The config entry of a fit, with what its features are extracted by."""
-    own = {key: value for key, value in study["fits"][fit].items() if key != "features"}
-    return _told(fitted_on(study, fit)) | own
+    options = study["fits"][fit]
+    return options | ({"features": _told(options["features"])} if "features" in options else {})
 
 
 def images_of_fit(study: dict, fit: str) -> list[str]:
@@ -200,7 +201,7 @@ def kept_for_fit(study: dict, fit: str) -> list[str]:
 def backbone_files_of_fit(study: dict, fit: str) -> list[str]:
     """The files of the networks whose features are projected, where there are any."""
     options = fitted_on(study, fit)
-    return [*backbone_files(options), *weights_files(study, options)]
+    return list(dict.fromkeys([*backbone_files(options), *weights_files(study, options)]))
 
 
 def backbone_folder_of_fit(study: dict, fit: str) -> str | None:
@@ -232,4 +233,5 @@ def extraction_inputs(study: dict, dataset: str, features: str, split: str, shar
     """The image shard with its manifest, and the network and the projection where the feature set has them."""
     options, names = study["features"][features], {"source": dataset, "split": split, "shard": shard}
     images = [path.format(**names) for path in (paths.DATA_MANIFEST, paths.DATA_SHARD)]
-    return [*images, *backbone_files(options), *weights_files(study, options), *fit_files(options)]
+    made = [*backbone_files(options), *weights_files(study, options), *fit_files(options)]
+    return list(dict.fromkeys([*images, *made]))  # of one network at two sizes once

@@ -191,6 +191,8 @@ def _copy(source: Path, target: Path, tensors: str, keys: Sequence[str] | None) 
     target.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source / f"{tensors}.safetensors", target / f"{tensors}.safetensors")
     card = read_json(source / "card.json")
+    if "options" in card:  # what a fit was made of stands in bundle.json, without places of this machine
+        card["options"].pop("features", None)
     write_json(target / "card.json", card if keys is None else {key: card[key] for key in keys})
 
 
