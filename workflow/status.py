@@ -19,7 +19,7 @@ from dpstudy.plan import paths
 from run import RUN, holder, locked
 from terminal.asked import mistake, unwritable
 from terminal.failures import lines_of, refusal
-from terminal.reasons import shorten
+from terminal.reasons import first_cause, shorten
 
 SNAKEMAKE = [str(Path(sys.executable).with_name("snakemake")), "--dry-run", "--cores", "1", "--nolock"]
 JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", re.MULTILINE)
@@ -79,8 +79,9 @@ def show(arguments: list[str]) -> int:
         for cell, reason in cells.items()
         if cell not in taken and Path(paths.CELLS, cell, "metrics.json").exists()
     }
-    missing = [cell for cell in cells if cell not in stale and cell not in taken]
     order = {cell: number for number, cell in enumerate(every)}
+    stale = dict(sorted(stale.items(), key=lambda item: order.get(item[0], len(order))))
+    missing = [cell for cell in cells if cell not in stale and cell not in taken]
     missing.sort(key=lambda cell: order.get(cell, len(order)))
     wrong = wrong_files([cell for cell in every if cell not in cells])
     counts = f"{len(every.keys() - cells.keys() - wrong.keys())} done, {len(stale)} stale, {len(missing)} missing"
@@ -201,11 +202,16 @@ def corrected(study: dict, wrong: Container[str]) -> dict[str, list[str]]:
 def jobs(text: str):
     """(rule, cell that it trains, gathers or scores or "", its seed or None for all, reason) of every job of a dry
     run."""
-    for rule, body in JOB.findall(text):
-        fields = dict(re.findall(r"^    (\w+): (.*)$", body, re.MULTILINE))
+    planned = [(rule, dict(re.findall(r"^    (\w+): (.*)$", body, re.MULTILINE))) for rule, body in JOB.findall(text)]
+    makers = {
+        name: (rule, fields.get("reason", ""))
+        for rule, fields in planned
+        for name in fields.get("output", "").split(", ")
+    }
+    for rule, fields in planned:
         found = CELL.search(fields.get("output", ""))
         cell, seed = found.groups() if found else ("", None)
-        yield rule, cell, seed and int(seed), shorten(fields.get("reason", ""))
+        yield rule, cell, seed and int(seed), shorten(first_cause(fields.get("reason", ""), makers))
 
 
 def due_seeds(due, cell: str, seeds: list[int]) -> list[int]:

@@ -119,4 +119,9 @@ def test_a_missing_cell_is_listed_with_what_stopped_it_last(study):
     log.write_text(log.read_text() + "2026-11-27 19:34:27,550 ERROR beyond release: {budget: 3}; leave it out\n")
     assert f"  missing {cell}  (last time: beyond release: {{budget: 3}}; leave it out)\n" in status(study)
     log.write_text(log.read_text() + "2026-11-27 19:35:27,550 INFO done in 0.4 s\n")
-    assert f"  missing {cell}\n" in status(study)
+    config = copy.deepcopy(TINY)
+    config["datasets"]["digits"]["splits"]["test"] = 0.3
+    study.write_config(config)
+    said = status(study)
+    assert f"  missing {cell}\n" in said
+    assert "  stale   digits/cnn/ls/eps=1  (prepare_shard: parameters changed: test: 0.2 -> 0.3)\n" in said

@@ -76,7 +76,7 @@ def test_a_bundle_predicts_and_is_not_made_of_a_cell_that_is_not_for_release(cli
     assert result.returncode == 0, result.stdout + result.stderr
     folder = clinic.path / bundle
     statement = (folder / "PRIVACY.md").read_text()
-    assert "one person, with all of that person's records" in statement
+    assert "one person with all of that person's records" in statement
     assert "**Replayed**: Trained with the same settings on 64 made-up records" in statement
     assert "No score is given: the test split holds private records" in (folder / "README.md").read_text()
     images = [str(clinic.path / "data" / "clinic" / "images" / f"{number}.png") for number in (0, 1)]

@@ -2,9 +2,10 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 PARAMS = re.compile(r"Params have changed since last execution: .*? before: (.*) now: (.*)$")
+UPDATED = "Input files updated by another job: "
 WIDTH = 100
 _ABSENT = object()
 
@@ -24,6 +25,21 @@ def shorten(reason: str) -> str:
         else:
             reason = "parameters changed: " + ", ".join(_differences(before, now))
     return reason if len(reason) <= WIDTH else reason[: WIDTH - 3] + "..."
+
+
+def first_cause(reason: str, makers: Mapping[str, tuple[str, str]]) -> str:
+    """A reason that names files which other jobs are to make again: the first of those jobs that has a reason of its
+    own, and that reason. `makers` has rule and reason by each file that a job is to make.
+
+    >>> makers = {"b": ("extract", "Input files updated by another job: a"), "a": ("prepare", "Code has changed")}
+    >>> first_cause("Input files updated by another job: b, c", makers)
+    'prepare: Code has changed'
+    """
+    rule = ""
+    while reason.startswith(UPDATED):
+        found = (makers[name] for name in reason.removeprefix(UPDATED).split(", ") if name in makers)
+        rule, reason = next(found, ("", "Inputs are made again"))
+    return f"{rule}: {shorten(reason)}" if rule else reason
 
 
 def _differences(before: list, now: list) -> list[str]:

@@ -101,7 +101,7 @@ class Predictor:
         bad, images = {}, []
         for place, path in enumerate(paths):
             try:
-                images.append(self._decoded(path))
+                images.append(self._decoded(path, f"image {place + 1}"))
             except StudyError as error:
                 bad[place] = str(error)
             if len(images) == batch:  # of good files alone: a bad one changes no digit of the others
@@ -111,10 +111,10 @@ class Predictor:
             found.append(self._scored(images))
         return np.concatenate(found) if found else np.empty((0, len(self.classes)), np.float32), bad
 
-    def _decoded(self, path: str | Path) -> np.ndarray:
+    def _decoded(self, path: str | Path, where: str) -> np.ndarray:
         how = self._facts["image"] | {"size": tuple(self._facts["image"]["size"]), "max_pixels": self._max_pixels}
-        with in_a_sentence(f"{path}: cannot be decoded"):
-            return decode(Path(path), str(path), **how)
+        with in_a_sentence(f"{where}: {path} cannot be decoded"):
+            return decode(Path(path), where, **how)
 
     def _scored(self, images: list[np.ndarray]) -> np.ndarray:
         with self._fitting():

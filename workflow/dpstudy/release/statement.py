@@ -16,7 +16,7 @@ from dpstudy.tables.words import (
     replay_in_words,
 )
 
-_UNIT = {"record": "one record (an image)", "subject": "one person, with all of that person's records"}
+_UNIT = {"record": "one record (an image)", "subject": "one person with all of that person's records"}
 _NUMBER = (
     "The number of {many} that are learned from, {n}, and of each of their splits, those included that may have been "
     "left out as copies of public images: it is exact, and counts as public."
