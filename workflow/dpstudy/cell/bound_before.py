@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpstudy.cell import bound
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_json, sha256
+from dpstudy.core.files import atomic, read_json, sha256
 
 _KEPT = ".snakemake/dpstudy-bound.json"
 _FILES = (bound.MODEL, bound.SCORES, bound.LEDGER, bound.CURVE, bound.RUN, bound.METRICS)
@@ -47,11 +47,8 @@ class BoundBefore:
         """Write down what was found; where nothing can be written, nothing is."""
         if self._known == self._before:
             return
-        temporary = Path(f"{self._path}.{os.getpid()}.tmp")  # `make status` may look on while a study runs
-        with contextlib.suppress(OSError):
-            os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
+        with contextlib.suppress(OSError, StudyError), atomic(self._path, private=True) as temporary:
             temporary.write_text(json.dumps(self._known), encoding="utf-8")
-            os.replace(temporary, self._path)
 
     def _signature(self, cell: str) -> str:
         """A hash of what the system knows of a cell's files, and of what the book has of it."""

@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import os
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 
 _READ_BLOCK = 1 << 20
+_DAY = 24 * 3600.0
 _HEADER_LENGTH = 8  # bytes of a safetensors file that say how long its header is
 _CHECKSUM = "crc32"
 _AGAIN = "delete it and run the study again"
@@ -23,7 +25,8 @@ _AGAIN = "delete it and run the study again"
 def atomic(path: str | os.PathLike, private: bool = False, durable: bool = False) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` on success, remove it on failure.
 
-    Temporary files that a killed process left behind for the same output are removed first.
+    Several processes may write the same output at once: the last one's stays. Temporary files that processes which died
+    left of it are removed first.
     With `private`, the file is readable by its owner alone (it holds values of private records); with `durable`, it is
     on the disk when this returns, whatever becomes of the machine.
 
@@ -34,8 +37,9 @@ def atomic(path: str | os.PathLike, private: bool = False, durable: bool = False
     with clear_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         for leftover in path.parent.glob(f".{path.name}.*.tmp"):
-            leftover.unlink(missing_ok=True)
-        temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
+            if _is_of_the_dead(leftover):
+                leftover.unlink(missing_ok=True)
+        temporary = path.parent / f".{path.name}.{_machine()}.{os.getpid()}.tmp"
         try:
             if private:
                 os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
@@ -48,6 +52,29 @@ def atomic(path: str | os.PathLike, private: bool = False, durable: bool = False
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def _is_of_the_dead(temporary: Path) -> bool:
+    """Whether the process that wrote a file of `atomic` is gone; another machine's is, where the file is a day old.
+
+    A file that vanishes meanwhile was no dead one's.
+    """
+    *_, machine, process, _ = temporary.name.split(".")
+    with contextlib.suppress(FileNotFoundError):
+        if machine != _machine() or not process.isdigit():
+            return time.time() - temporary.stat().st_mtime > _DAY
+        try:
+            os.kill(int(process), 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:  # another user's
+            return False
+    return False
+
+
+def _machine() -> str:
+    """This machine's name, as part of the name of a file."""
+    return f"{zlib.crc32(os.uname().nodename.encode()):08x}"
 
 
 def sync(path: str | os.PathLike) -> None:

@@ -6,6 +6,7 @@ may be older than what the present one made: hence the hash.
 
 from dpstudy.config.cells import Cell
 from dpstudy.config.tuned import PAID_TUNING, pays
+from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.metrics import modules
 from dpstudy.features import extractor_modules
 from dpstudy.methods import module_name
@@ -86,7 +87,7 @@ def cell_code(study: dict, cell: Cell, script: str = "train_cell") -> str | list
     files = method_code(study, options, script)
     try:
         return list_code(files, paths.CODE_LIST.format(script=script, method=f"{options['method']}{paid}{by}"))
-    except OSError:  # results cannot be written to, which is said before anything runs
+    except (OSError, StudyError):  # results cannot be written to, which is said before anything runs
         return files
 
 

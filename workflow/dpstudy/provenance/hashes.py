@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dpstudy import __version__
-from dpstudy.core.files import sha256
+from dpstudy.core.files import atomic, sha256
 
 _PACKAGES = ("numpy", "scipy", "torch", "dp-accounting", "pyarrow", "snakemake")
 
@@ -70,31 +70,16 @@ def list_code(files: Sequence[str], path: str) -> str:
         path
 
     Raises:
-        OSError: it cannot be written.
+        StudyError, OSError: it cannot be written.
     """
     known = os.path.abspath(path)
     if _listed.get(known) != tuple(files):
         text = "".join(f"{_file_hash(file)}  {file}\n" for file in sorted(files))
         if not os.path.exists(path) or Path(path).read_text(encoding="utf-8") != text:
-            _write_beside_others(Path(path), text)
+            with atomic(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
         _listed[known] = tuple(files)
     return path
-
-
-def _write_beside_others(path: Path, text: str) -> None:
-    """Write a file whole or not at all. `atomic` would remove what other processes have begun, and `make status` may
-    look on while a study runs: here only what those left behind that are dead."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for leftover in path.parent.glob(f".{path.name}.*.tmp"):
-        if not os.path.exists(f"/proc/{leftover.suffixes[-2][1:]}"):
-            leftover.unlink(missing_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def listed_code(path: str) -> list[str]:
