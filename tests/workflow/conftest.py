@@ -7,7 +7,6 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import pytest
 import yaml
 
 from tests.workflow.clinic import CONFIG, write_clinic
-from tests.workflow.dry_runs import DryRuns
+from tests.workflow.snakemakes import Snakemakes
 
 ROOT = Path(__file__).parents[2]
 SNAKEMAKE = str(Path(sys.executable).with_name("snakemake"))
@@ -64,25 +63,23 @@ class StudyFolder:
         return outside | {"PYTHONPATH": str(ROOT / "workflow"), "OMP_NUM_THREADS": "1"}
 
     def snakemake(self, *arguments: str, timeout: float = 600) -> CompletedProcess:
-        command = [SNAKEMAKE, "--cores", "2", *arguments]
-        return subprocess.run(
-            command, cwd=self.path, env=self.environment, capture_output=True, text=True, timeout=timeout
-        )
+        return _runs("in earnest").run(self.path, ("--cores", "2", *arguments), self.environment, timeout)
 
     def planned(self, *arguments: str) -> list[tuple[str, str]]:
         """(rule, first output) of every job that a dry run names, sorted; `all` left out."""
-        status, text = _dry_runs().plan(self.path, ("--cores", "2", *arguments), self.environment)
-        assert status == 0, text
+        done = _runs("dry").run(self.path, ("--cores", "2", *arguments, "--dry-run"), self.environment)
+        assert done.returncode == 0, done.stdout + done.stderr
         pattern = r"^(?:local)?rule (\w+):\n(?:    input: .*\n)?    output: ([^,\n]+)"
-        return sorted(re.findall(pattern, text, re.MULTILINE))
+        return sorted(re.findall(pattern, done.stdout + done.stderr, re.MULTILINE))
 
     def read(self, name: str) -> bytes:
         return (self.path / "results" / name).read_bytes()
 
 
 @functools.cache
-def _dry_runs() -> DryRuns:
-    made = DryRuns(StudyFolder(ROOT).environment)
+def _runs(kind: str) -> Snakemakes:
+    """One process for dry runs, another for those in earnest."""
+    made = Snakemakes(StudyFolder(ROOT).environment)
     atexit.register(made.close)
     return made
 
