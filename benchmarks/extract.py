@@ -82,7 +82,7 @@ def _extraction(name: str, folder: Path, repeats: int) -> dict[str, float]:
     opening = time.perf_counter() - started
     plain = opened["torch"]
     size = plain.block(*_size(options))
-    blocks = [plain.planes(pixels[start : start + size]) for start in range(0, rows, size)]
+    blocks = [plain.views(pixels[start : start + size])[0] for start in range(0, rows, size)]
     blocks = [block for block in blocks if block.shape == blocks[0].shape]
     last = copy.deepcopy(plain.network).to(memory_format=torch.channels_last)
     auto = opened["auto"]._runners[blocks[0].shape][1]

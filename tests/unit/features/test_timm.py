@@ -88,6 +88,55 @@ def test_a_mirrored_image_has_the_same_features_where_both_are_averaged(weights)
     assert np.abs(plain(images) - both).max() > 1e-2
 
 
+def test_five_crops_are_averaged_with_their_mirror_images(weights):
+    images = random_images(3, (24, 28, 3))
+    plain, five = (
+        open_extractor(FILE | more, data_root=weights)
+        for more in ({}, {"crop": [16, 20], "crops": "five", "mirror": True})
+    )
+    parts = [images[:, top : top + 16, left : left + 20] for top, left in ((4, 4), (0, 0), (0, 8), (8, 0), (8, 8))]
+    slow = [plain(np.ascontiguousarray(seen)) for part in parts for seen in (part, part[:, :, ::-1])]
+    np.testing.assert_allclose(five(images), np.mean(slow, 0), rtol=1e-4, atol=1e-5)
+    assert len({each.tobytes() for each in slow}) == 10
+    with pytest.raises(StudyError, match="crops: five needs the key `crop`"):
+        open_extractor(FILE | {"crops": "five"}, data_root=weights)
+
+
+def test_layers_are_means_of_what_stages_within_give(weights):
+    images, seen = random_images(3), {}
+    network = trained()
+    for number, name in enumerate(("act1", "layer1", "layer2", "layer3", "layer4")):  # its stages
+        network.get_submodule(name).register_forward_hook(lambda _, __, out, number=number: seen.update({number: out}))
+    extractor = open_extractor(FILE | {"layers": [3, 1]}, data_root=weights)
+    with torch.inference_mode():
+        network(extractor.views(images)[0])
+    slow = torch.cat([seen[number].mean((2, 3)) for number in (1, 3)], 1)[:3].numpy()
+    assert extractor.shape((24, 24, 3)) == slow.shape[1:] == (32 + 192,)
+    np.testing.assert_allclose(extractor(images), slow, rtol=1e-4, atol=1e-5)
+    with pytest.raises(StudyError, match="has the stages 0 to 4; mend `layers`"):
+        open_extractor(FILE | {"layers": [5]}, data_root=weights)
+    with pytest.raises(StudyError, match="does not tell what its stages give"):
+        open_extractor(RANDOM | {"model": "resnext29-cifar", "layers": [0]})
+
+
+def test_precision_is_of_the_passes_alone(weights, monkeypatch):
+    images = random_images(4)
+    exact, short, tf32 = (
+        open_extractor(FILE | {"precision": precision}, data_root=weights)
+        for precision in ("float32", "bfloat16", "tf32")
+    )
+    features, rounded = exact(images), short(images)
+    assert rounded.dtype == np.float32 and (features != rounded).any()
+    np.testing.assert_allclose(rounded, features, rtol=0, atol=0.03 * np.abs(features).max())
+    seen = []
+    monkeypatch.setattr(tf32, "_features", lambda images: seen.append(torch.backends.cudnn.allow_tf32) or images)
+    monkeypatch.setattr(exact, "_features", tf32._features)
+    tf32(images), exact(images)
+    assert seen == [True, False] and not torch.backends.cuda.matmul.allow_tf32
+    with pytest.raises(StudyError, match="precision: bfloat16 is for backend torch or compile"):
+        open_extractor(FILE | {"precision": "bfloat16", "backend": "openvino"}, data_root=weights)
+
+
 def test_random_weights_follow_their_seed_and_leave_the_callers_random_numbers_alone():
     images = random_images(2)
     torch.manual_seed(5)
@@ -297,6 +346,6 @@ def test_a_transformer_takes_images_of_another_size(tmp_path):
     state = checkpoint_filter_fn(dict(network.state_dict()), made)  # resamples the positions
     made.load_state_dict({key: value for key, value in state.items() if not key.startswith("head")})
     with torch.no_grad():
-        np.testing.assert_allclose(larger(images), made(larger.planes(images).cpu()).numpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(larger(images), made(larger.views(images)[0].cpu()).numpy(), rtol=1e-4, atol=1e-5)
     with pytest.raises(StudyError, match="network 'test_vit' cannot take images of 190x190"):
         open_extractor(options | {"size": [190, 190]}, data_root=tmp_path).shape((32, 32, 3))

@@ -6,7 +6,7 @@ from pathlib import Path
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_tensors
 from dpstudy.features.backends import AUTO
-from dpstudy.features.network_input import NetworkInput
+from dpstudy.features.network_input import FLOAT32, NetworkInput
 from dpstudy.models.layout import shape_of
 
 
@@ -53,6 +53,8 @@ class Backbone(NetworkInput):
             f"backbone {self.card['backbone']!r}",
             options.get("backend", AUTO),
             options.get("mirror", False),
+            options.get("crops", "middle"),
+            options.get("precision", FLOAT32),
         )
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:
@@ -71,7 +73,8 @@ class Backbone(NetworkInput):
 
 def open(options: dict, *, backbone_folder: str | os.PathLike | None = None, data_root=None) -> Backbone:
     """The extractor; `backbone_folder` holds model.safetensors and card.json. Options `size` ([H, W]; model, what it
-    was trained on; or native, the images as they are), `crop`, `pool`, `backend` and `mirror`, as those of timm.
+    was trained on; or native, the images as they are), `crop`, `crops`, `pool`, `backend`,
+    `mirror` and `precision`, as those of timm.
 
     Raises:
         StudyError: no folder is given, or its files are missing or damaged.

@@ -1,7 +1,6 @@
 """What runs a network on blocks of one fixed shape: torch, torch.compile, or OpenVINO, which is the fastest on a CPU.
 
-Each is held against torch before it is used, on pictures that a seed draws: the outputs differ by at most 1e-4 of the
-largest. `auto` is torch.
+Each is held against torch before it is used, on pictures that a seed draws. `auto` is torch.
 """
 
 import contextlib
@@ -20,7 +19,6 @@ from dpstudy.core import extras
 from dpstudy.core.errors import StudyError
 
 AUTO, OPENVINO = "auto", "openvino"
-_ALIKE = 1e-4
 
 Run = Callable[[Any], Any]  # torch tensors (n, C, H, W) to (n, d)
 
@@ -31,8 +29,8 @@ def version(backend: str) -> str:
     return f"{backend} {importlib.metadata.version(package).partition('+')[0]}"
 
 
-def runner(backend: str, network, shape: tuple[int, ...], device: str) -> tuple[str, Run]:
-    """(backend, what runs `network` on blocks of `shape`).
+def runner(backend: str, network, shape: tuple[int, ...], device: str, near: float = 1e-4) -> tuple[str, Run]:
+    """(backend, what runs `network` on blocks of `shape`, with outputs as torch's to `near` of the largest).
 
     Raises:
         StudyError: the backend that was asked for is not installed, cannot run the network, or gives other features.
@@ -53,7 +51,7 @@ def runner(backend: str, network, shape: tuple[int, ...], device: str) -> tuple[
         problem = f"cannot run this network ({(str(error) or type(error).__name__).splitlines()[0]})"
     else:
         apart = float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
-        if apart <= _ALIKE:
+        if apart <= near:
             return backend, run
         problem = f"gives features that differ from torch's by {apart:.1e} of the largest"
     raise StudyError(f"backend {backend!r} {problem}; write `backend: torch`")

@@ -1,4 +1,7 @@
-"""What a network gets of images: resized, its middle cut out, scaled, in as many channels as it takes; and its run."""
+"""What a network gets of images: resized, a part cut out, scaled, in as many channels as it takes; and its run."""
+
+import contextlib
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -7,6 +10,12 @@ from dpstudy.features import backends
 from dpstudy.features.blocks import in_blocks
 from dpstudy.features.scaling import standardised
 
+FLOAT32 = "float32"
+_NEAR = {
+    FLOAT32: 1e-4,
+    "tf32": 5e-3,
+    "bfloat16": 3e-2,
+}  # of the largest feature: how far a backend's may be from torch's
 _PIXELS = {"cpu": 2**16, "cuda": 2**21}  # network inputs at once; another size rounds otherwise
 
 
@@ -22,6 +31,8 @@ class NetworkInput:
         name: of the network, for messages.
         backend: auto, or what runs the network (features.backends).
         mirror: average the features of an image and its mirror image.
+        crops: "five" averages those of the middle and the four corners of size `crop`; or "middle".
+        precision: of the passes, float32 (exact), tf32 or bfloat16.
 
     Attributes:
         network: on the device where it runs.
@@ -38,6 +49,8 @@ class NetworkInput:
         name: str = "",
         backend: str = backends.AUTO,
         mirror: bool = False,
+        crops: str = "middle",
+        precision: str = FLOAT32,
     ):
         import torch
 
@@ -45,7 +58,13 @@ class NetworkInput:
         self.network = network.eval().requires_grad_(False).to(self._device)
         self._channels, self._scaling, self._name = channels, scaling, name
         self._size, self._crop = size and tuple(size), crop and tuple(crop)
-        self._wanted, self._mirror = backend, mirror
+        self._wanted, self._mirror, self._crops, self._precision = backend, mirror, crops, precision
+        if crops == "five" and crop is None:
+            raise StudyError(f"{name}: crops: five needs the key `crop`, the size of each")
+        if precision != FLOAT32 and backend == backends.OPENVINO:
+            raise StudyError(f"{name}: precision: {precision} is for backend torch or compile; OpenVINO has float32")
+        if precision != FLOAT32 and self._device.type == "cuda":
+            self.network = self.network.to(memory_format=torch.channels_last)
         self._runners: dict[tuple, tuple[str, backends.Run]] = {}
         self.backend: str | None = None
 
@@ -71,21 +90,37 @@ class NetworkInput:
 
         height, width = self._crop or self._size or images.shape[1:3]
         self._suit(height, width)
-        # exact float32 and the same algorithm every time, also on a GPU
-        exact = {"enabled": True, "benchmark": False, "deterministic": True, "allow_tf32": False}
-        with torch.inference_mode(), torch.backends.cudnn.flags(**exact):
+        with torch.inference_mode(), self._rounding():
             return in_blocks(self._features, images, self.block(height, width))
 
+    @contextlib.contextmanager
+    def _rounding(self) -> Iterator[None]:
+        """The precision that was asked for, and the same algorithm every time, also on a GPU."""
+        import torch
+
+        short = self._precision == "tf32"
+        before, torch.backends.cuda.matmul.allow_tf32 = torch.backends.cuda.matmul.allow_tf32, short
+        flags = {"enabled": True, "benchmark": False, "deterministic": True, "allow_tf32": short}
+        try:
+            with (
+                torch.backends.cudnn.flags(**flags),
+                torch.autocast(self._device.type, torch.bfloat16, enabled=self._precision == "bfloat16"),
+            ):
+                yield
+        finally:
+            torch.backends.cuda.matmul.allow_tf32 = before
+
     def _features(self, images: np.ndarray) -> np.ndarray:
-        planes = self.planes(images)
-        if planes.shape not in self._runners:
-            name, run = backends.runner(self._wanted, self.network, tuple(planes.shape), self._device.type)
-            self._runners[planes.shape] = backends.version(name), run
-        self.backend, run = self._runners[planes.shape]
-        features = run(planes).float()
-        if self._mirror:
-            features = (features + run(planes.flip(3)).float()) / 2
-        return features.cpu().numpy()
+        import torch
+
+        views = [planes for part in self.views(images) for planes in ([part, part.flip(3)] if self._mirror else [part])]
+        shape = tuple(views[0].shape)
+        if shape not in self._runners:
+            near = _NEAR[self._precision]
+            name, run = backends.runner(self._wanted, self.network, shape, self._device.type, near)
+            self._runners[shape] = backends.version(name), run
+        self.backend, run = self._runners[shape]
+        return torch.stack([run(planes).float() for planes in views]).mean(0).cpu().numpy()
 
     def block(self, height: int, width: int) -> int:
         """How many images of what the network gets go through it at once."""
@@ -97,26 +132,40 @@ class NetworkInput:
         if made_for and tuple(made_for) != (height, width) and hasattr(self.network, "set_input_size"):
             self.network.set_input_size((height, width))
 
-    def planes(self, images: np.ndarray):
-        """What the network gets: (n, C, h, w) float32 on its device."""
+    def views(self, images: np.ndarray) -> list:
+        """What the network gets, for each crop: (n, C, h, w) float32 on its device.
+
+        Raises:
+            StudyError: `crop` is larger than the images.
+        """
         import torch
         from torch.nn.functional import interpolate
 
         planes = torch.tensor(images, device=self._device).permute(0, 3, 1, 2).contiguous().float() / 255
         if self._size and self._size != tuple(planes.shape[2:]):
             planes = interpolate(planes, self._size, mode="bicubic", antialias=True).clamp_(0, 1)
-        if self._crop:
-            planes = _middle(planes, self._crop)
-        planes = planes.expand(-1, self._channels, -1, -1).contiguous()  # grey: the same plane three times
-        return standardised(planes, self._scaling)
+        laid = torch.contiguous_format
+        if self._precision != FLOAT32 and self._device.type == "cuda":
+            laid = torch.channels_last
+        return [  # grey: the same plane three times
+            standardised(
+                planes[:, :, top : top + height, left : left + width]
+                .expand(-1, self._channels, -1, -1)
+                .contiguous(memory_format=laid),
+                self._scaling,
+            )
+            for top, left, height, width in self._places(*planes.shape[2:])
+        ]
 
-
-def _middle(planes, crop: tuple[int, int]):
-    """The middle (h, w) of planes (n, C, H, W)."""
-    height, width = planes.shape[2:]
-    if crop[0] > height or crop[1] > width:
-        raise StudyError(
-            f"crop: {crop[0]}x{crop[1]} does not fit into images of {height}x{width}; mend `crop` or `size`"
-        )
-    top, left = (height - crop[0]) // 2, (width - crop[1]) // 2
-    return planes[:, :, top : top + crop[0], left : left + crop[1]]
+    def _places(self, height: int, width: int) -> list[tuple[int, int, int, int]]:
+        """(top, left, height, width) of each part that is taken of images; the middle is the first."""
+        if not self._crop:
+            return [(0, 0, height, width)]
+        down, right = height - self._crop[0], width - self._crop[1]
+        if min(down, right) < 0:
+            raise StudyError(
+                f"crop: {self._crop[0]}x{self._crop[1]} does not fit into images of {height}x{width}; mend `crop` or "
+                "`size`"
+            )
+        corners = [(0, 0), (0, right), (down, 0), (down, right)] if self._crops == "five" else []
+        return [(*corner, *self._crop) for corner in ((down // 2, right // 2), *corners)]

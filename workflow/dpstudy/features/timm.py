@@ -12,7 +12,7 @@ from pathlib import Path
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.features.backends import AUTO
-from dpstudy.features.network_input import NetworkInput
+from dpstudy.features.network_input import FLOAT32, NetworkInput
 from dpstudy.features.scaling import CONSTANTS
 from dpstudy.features.weights import check_fetched, check_file, fetched, fitting
 
@@ -31,6 +31,7 @@ class PublicNetwork(NetworkInput):
         import torch
 
         from dpstudy.models.backbones import body
+        from dpstudy.models.stages import stages
 
         model, weights = options["model"], options["weights"]
         with torch.device("meta"):  # of tensors that lie nowhere: the name may promise more than the file holds
@@ -53,6 +54,8 @@ class PublicNetwork(NetworkInput):
         network.load_state_dict(tensors, strict=False)
         if options.get("pool", "model") != "model":
             network = body(network, options["pool"])
+        if "layers" in options:
+            network = stages(network, options["layers"], f"network {model!r}")
         scaling, size = options.get("scaling", "model"), options.get("size", "model")
         super().__init__(
             network,
@@ -63,6 +66,8 @@ class PublicNetwork(NetworkInput):
             f"network {model!r}",
             options.get("backend", AUTO),
             options.get("mirror", False),
+            options.get("crops", "middle"),
+            options.get("precision", FLOAT32),
         )
 
 
