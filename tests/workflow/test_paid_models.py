@@ -90,6 +90,8 @@ def test_after_an_update_of_the_program_paid_models_are_tabled_and_released_as_t
     assert made["library"] == library and f"`{library}`" in (clinic.path / BUNDLE / "README.md").read_text()
     assert (clinic.path / BUNDLE / "model.safetensors").read_bytes() == before[f"cells/{LS}/model.safetensors"]
     assert status(clinic).startswith("cells: 2 done, 0 stale, 0 missing\n")
+    if earlier:  # the same from here on
+        return
     run = clinic.path / f"results/cells/{LS}/metrics.json"
     run.write_text(run.read_text().replace(library, "0" * 16))  # by neither library
     succeeds(clinic.snakemake("--touch", TABLE))
@@ -106,8 +108,9 @@ def test_a_changed_hyper_parameter_is_refused_alone_and_nothing_is_lost(clinic, 
     update(clinic)
     config["methods"]["dp-sgd"]["steps"] = 6
     clinic.write_config(config)
-    assert status(clinic).startswith("cells: 0 done, 1 stale, 0 missing, 1 kept\n")
-    assert "1 of the cells were trained with secure noise, and will not be again" in status(clinic)
+    said = status(clinic)
+    assert said.startswith("cells: 0 done, 1 stale, 0 missing, 1 kept\n")
+    assert "1 of the cells were trained with secure noise, and will not be again" in said
     (clinic.path / METRICS[0]).unlink()
     first = ("--cores", "1", "--prioritize", f"results/cells/{SGD}/run.json", "--")  # the others go on after it
     refused = clinic.snakemake(*first, *METRICS)
