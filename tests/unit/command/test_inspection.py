@@ -42,6 +42,13 @@ def test_no_guarantee_is_said_to_be_none(tmp_path):
     assert "There is no guarantee." in shared and "One noise vector was added" in shared
 
 
+@pytest.mark.parametrize("changed", [{"epsilon": 0.5}, {"guarantee": "none"}])
+def test_a_ledger_that_does_not_stand_is_put_in_no_words(tmp_path, changed):
+    (tmp_path / "ledger.json").write_text(json.dumps(ledger_of(noise="secure") | changed))
+    with pytest.raises(StudyError, match="does not stand: .*epsilon .* is stated.* Take it from its owner again"):
+        inspected(str(tmp_path))
+
+
 @pytest.mark.parametrize("content", ["{}", '{"version": "0.2.0", "epsilon": 1}', "[]", "no JSON"])
 def test_what_is_no_ledger_is_told(tmp_path, content):
     (tmp_path / "ledger.json").write_text(content)

@@ -5,7 +5,7 @@ from pathlib import Path
 from dpstudy.cell.errata import errata
 from dpstudy.core.errors import StudyError, in_a_sentence
 from dpstudy.core.files import read_json
-from dpstudy.privacy.certificate import bounds_of
+from dpstudy.privacy.certificate import recertify
 from dpstudy.release.statement import guarantee_lines
 from dpstudy.schema.reading import check
 from dpstudy.tables.words import bounds_on_epsilon, event_in_words
@@ -24,7 +24,7 @@ def inspected(path: str) -> list[str]:
     """Lines of Markdown about a bundle's ledger, or a ledger.json.
 
     Raises:
-        StudyError: it is not there, damaged, or no ledger.
+        StudyError: it is not there, damaged, or no ledger; or its epsilon is not what its releases are worth.
     """
     file = Path(path, "ledger.json") if Path(path).is_dir() else Path(path)
     if not file.is_file():
@@ -37,12 +37,14 @@ def inspected(path: str) -> list[str]:
 
 
 def _lines(ledger: dict, name: str) -> list[str]:
-    promised = ledger["guarantee"] == "proved"
+    promised, found = ledger["guarantee"] == "proved", recertify(ledger)
+    if found["faults"]:
+        raise StudyError(f"{name}: does not stand: {'; '.join(found['faults'])}. Take it from its owner again")
     return [
         f"# {name}",
         "",
         *(guarantee_lines(ledger) if promised else [_NONE[ledger["guarantee"]]]),
-        *(_certified(ledger) if promised else []),
+        *(_certified(ledger, found["bounds"]) if promised else []),
         f"- **Noise**: {_NOISE[ledger['noise']]}.",
         f"- **Scope**: {ledger['scope']}. Other models of the same records spend privacy of their own; it adds up.",
         "",
@@ -57,8 +59,7 @@ def _lines(ledger: dict, name: str) -> list[str]:
     ]
 
 
-def _certified(ledger: dict) -> list[str]:
-    bounds = bounds_of(ledger["events"], ledger["delta"])
+def _certified(ledger: dict, bounds: dict[str, float | None]) -> list[str]:
     return [
         f"- **Computed by** {ledger['accountant']}; by accountants that had no part in the training: "
         f"{bounds_on_epsilon(bounds)}. Each is an upper bound."

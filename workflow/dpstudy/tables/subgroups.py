@@ -43,13 +43,14 @@ def csv_rows(scores: list[Score], column: str, metric: str) -> Iterator[tuple]:
 
 
 def lay_disparities(name: str, spec: dict, results: Results, kind: str = "table") -> list[Score]:
-    """The scores of a table or figure (`kind`), row by row of its config, then by epsilon and group.
+    """The scores of a table or figure (`kind`), row by row of its config, then by epsilon and group; of all records
+    alone where no group is large enough.
 
     Args:
         spec: rows (features and entry), column (of the data set's table, or `label`), metric, epsilons, dataset.
 
     Raises:
-        StudyError: a name that the study does not have, or no cell with such groups.
+        StudyError: a name that the study does not have, or no cell with such a metric.
     """
     where, metric, column = f"{kind} {name}", spec.get("metric", "top1"), spec["column"]
     dataset = datasets_of(name, spec, results.axes, kind)[0]
@@ -65,10 +66,7 @@ def lay_disparities(name: str, spec: dict, results: Results, kind: str = "table"
             if path is not None:
                 found += _of_cell(place, read_json(path)["seeds"], column, metric)
     if not found:
-        raise StudyError(
-            f"{where}: no cell has {metric!r} by {column!r}; the data set must name the column in `group_columns`, or "
-            "evaluation.per_label be true for `label`, and groups have evaluation.smallest_group records"
-        )
+        raise StudyError(f"{where}: no cell has {metric!r}; name it in evaluation.metrics")
     return found
 
 
@@ -78,7 +76,7 @@ def _of_cell(place: tuple[str, str, str, str], seeds: list[dict], column: str, m
         {name.removeprefix(prefix): entry for name, entry in seed.get("groups", {}).items() if name.startswith(prefix)}
         for seed in seeds
     ]
-    if not groups[0] or metric not in seeds[0]:
+    if metric not in seeds[0]:
         return
     whole = [own.pop(WHOLE, {}) for own in groups]
     yield _score(place, WHOLE, None, whole if metric in whole[0] else seeds, metric)

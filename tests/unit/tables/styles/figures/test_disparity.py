@@ -104,7 +104,7 @@ def test_a_second_build_gives_the_same_bytes_and_the_page_has_it(grouped):
 
 
 def test_what_cannot_be_drawn_is_named(grouped):
-    with pytest.raises(StudyError, match="figure f: no cell has 'top1' by 'race'"):
-        build(grouped, column="race")
+    with pytest.raises(StudyError, match="figure f: no cell has 'auc'; name it in evaluation.metrics"):
+        build(grouped, metric="auc")
     with pytest.raises(StudyError, match="figure f: data set 'cifar' is not in the study"):
         build(grouped, dataset="cifar")

@@ -60,9 +60,33 @@ def test_the_table_and_its_numbers(grouped):
     assert r"\begin{tabular}{llrrr}" in tex.read_text()
 
 
-def test_a_table_without_groups_says_what_is_missing(grouped):
-    with pytest.raises(StudyError, match="no cell has 'top1' by 'race'; the data set must name the column"):
-        lay_disparities("t", SPEC | {"column": "race"}, grouped.results)
+@pytest.mark.parametrize(
+    ("column", "note"),
+    [
+        ("race", "No group by race: each has fewer test records (persons, where they are known) than"),
+        ("label", "All: on every label that test records bear; 10 of 10 have too few for a row."),
+    ],
+)
+def test_where_no_group_is_large_enough_all_records_stand_alone(grouped, column, note):
+    """Once everything is trained, a study does not stop for that."""
+    sheet = STYLE.table("t", SPEC | {"column": column}, grouped.results).sheets[0]
+    assert [[row[1] for row in block] for block in sheet.blocks] == [["all"], ["all"]]
+    assert any(note in each for each in sheet.notes)
+
+
+def test_small_groups_that_stand_together_are_told_of(grouped):
+    for path in grouped.metrics.values():
+        content = read_json(path)
+        for row in content["seeds"]:
+            row["groups"]["sex=others"] = row["groups"].pop("sex=M")
+        write_json(path, content)
+    notes = STYLE.table("t", SPEC, grouped.results).sheets[0].notes
+    assert any(note.startswith("others: groups that have fewer test records") for note in notes)
+
+
+def test_what_a_table_cannot_be_made_of_is_named(grouped):
+    with pytest.raises(StudyError, match="no cell has 'auc'; name it in evaluation.metrics"):
+        lay_disparities("t", SPEC | {"metric": "auc"}, grouped.results)
     with pytest.raises(StudyError, match="features 'pixel' is not"):
         lay_disparities("t", SPEC | {"rows": [{"features": "pixel", "entry": "ls"}]}, grouped.results)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from dpstudy.evaluation.groups import OTHERS
 from dpstudy.evaluation.intervals import FEWEST as PERSONS
 from dpstudy.evaluation.judge import FEWEST, LABEL
 from dpstudy.evaluation.metrics import metric_of
@@ -54,6 +55,7 @@ def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Shee
         f"95 % intervals over seeds and test records (persons, where they are known) together, where at least "
         f"{PERSONS} of these are on each side. n: {counted}.",
         *_labels_told(metric, spec["column"], scores, results),
+        *_small_told(spec["column"], {score.group for score in scores}),
     )
     if any(score.mean is None for score in scores):
         notes += ("–: too few of the group's records bear a label, or too few do not.",)
@@ -61,6 +63,14 @@ def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Shee
     unlike = unlike_rows(_scored(spec, scores, results), private_tests([scores[0].place[0]], axes))
     notes += (*facts_of(places, results), *unlike, *spec_remarks(spec, axes))
     return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)
+
+
+def _small_told(column: str, groups: set[str]) -> list[str]:
+    """What became of groups that are too small to be told of."""
+    fewer = "fewer test records (persons, where they are known) than `evaluation.smallest_group` says"
+    if not groups - {WHOLE, GAP} and column != LABEL:
+        return [f"No group by {column.replace('_', ' ')}: each has {fewer}, or the records name none."]
+    return [f"{OTHERS}: groups that have {fewer}, together."] if OTHERS in groups and column != LABEL else []
 
 
 def _labels_told(metric: str, column: str, scores: list[Score], results: Results) -> list[str]:
