@@ -43,7 +43,7 @@ compare: $(VENV)/study.stamp  # exit status 1 of the script says that something 
 	@$(BIN)/dpstudy compare $(if $(A),"$(A)") $(if $(B),"$(B)") || [ $$? -eq 1 ]
 
 release: $(VENV)/study.stamp
-	@$(if $(CELL),,echo "make release: which cell? such as CELL=own/scatternet/default/eps=2" >&2; exit 1)
+	@$(if $(CELL),,echo "make release: which cell? such as CELL=own/scatternet/default/eps=2 STUDY=studies/own-data.yaml" >&2; exit 1)
 	@$(BIN)/dpstudy release $(CELL) $(PART) --cores $(CORES)
 
 paper: $(VENV)/study.stamp

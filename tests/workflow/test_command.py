@@ -44,12 +44,15 @@ def test_a_study_is_made_in_another_folder(clone, tmp_path):
     done = dpstudy(clone, tmp_path, "run", study, "--in", "mine", "--cores", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     table = (tmp_path / "mine/results/tables/tiny.csv").read_bytes()
-    assert os.listdir(tmp_path) == ["mine"]
+    assert os.listdir(tmp_path) == ["mine"] and done.stderr.endswith("(paths above count from mine)\n")
 
     again = dpstudy(clone, tmp_path / "mine", "status", study)
     assert again.returncode == 0 and again.stdout == "cells: 1 done, 0 stale, 0 missing\nnothing to be done\n", (
         again.stderr
     )
+
+    asked = dpstudy(clone, tmp_path, "status", study, "--in", "further/other")
+    assert asked.stdout.startswith("cells: 0 done, 0 stale, 1 missing") and os.listdir(tmp_path) == ["mine"]
 
     other = dpstudy(clone, tmp_path, "run", study, "--in", "other", "--only", "tiny", "--cores", "2")
     assert other.returncode == 0, other.stdout + other.stderr
@@ -102,6 +105,13 @@ def test_a_budget_holds_over_two_folders_of_one_clone(clone, tmp_path):
     assert "with it trainings would have spent" in refused.stderr, refused.stderr
     assert book.read_text().count("\n") == 1 and not list((tmp_path / "two").rglob("model.safetensors"))
     assert "1 done, 0 stale, 0 missing\nnothing to be done" in run("status", "one", "3").stdout
+
+    hopeless = run("status", "three", "1")
+    assert (
+        hopeless.returncode == 1
+        and "a run would stop at once: cell clinic/pixels/least-squares/eps=2: release: " in (hopeless.stderr)
+    )
+    assert "{budget: 1} is used up (ε = " in hopeless.stderr and " is spent on these records" in hopeless.stderr
 
     second = run("run", "two", "4.1")
     assert second.returncode == 0, second.stdout + second.stderr

@@ -117,7 +117,8 @@ def test_a_book_lies_on_the_disk_before_anybody_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "replace", noted_replace)
     Spending(tmp_path / "spent.jsonl").record("a", "x", 0, LEDGER)
-    assert done == [f".spent.jsonl.{os.getpid()}.tmp", "renamed", tmp_path.name]
+    assert done[0].startswith(".spent.jsonl.") and done[0].endswith(f".{os.getpid()}.tmp")
+    assert done[1:] == ["renamed", tmp_path.name]
 
 
 def test_what_was_begun_counts_until_it_has_ended(tmp_path):
@@ -237,6 +238,23 @@ def _write_below(path, job):
             Spending(path, ceiling=str(gaussian.epsilon_of(math.sqrt(5.5) / 7, 1e-5))).record(
                 "a", str(job), seed, LEDGER
             )
+
+
+def test_what_cannot_keep_the_ceiling_is_told_before_it_begins(tmp_path):
+    """By what was spent on the same records alone, and not where there is room, however little."""
+    spent = gaussian.epsilon_of(math.sqrt(2) / 7, 1e-5)
+    Spending(tmp_path / "spent.jsonl").record("a", "a/b/c/eps=1", [0, 1], LEDGER, "x")
+    cell = ("a/b/d/eps=1", "1", 1e-5)
+    used_up, room = (Spending(tmp_path / "spent.jsonl", ceiling=str(spent * share)) for share in (0.999, 1.001))
+    assert used_up.hopeless("a", *cell, "x").startswith("cell a/b/d/eps=1: release: {budget: ")
+    assert "is used up (ε = " in used_up.hopeless("z", *cell, "x"), "the same records under another name"
+    assert used_up.hopeless("z", *cell, "y") == room.hopeless("a", *cell, "x") == ""
+    assert Spending(tmp_path / "spent.jsonl").hopeless("a", *cell, "x") == "", "no ceiling"
+    assert "without noise it has no bound" in room.hopeless("z", "z/b/c/eps=inf", "inf", 1e-5, "y")
+    room.record("a", "a/b/e/eps=1", 0, LEDGER | {"epsilon": 0}, "w", training="t")  # begun
+    begun = Spending(tmp_path / "spent.jsonl", ceiling="1e-9")
+    assert begun.hopeless("a", "a/b/e/eps=1", "1", 1e-5, "w") == "", "it goes on, and is written down already"
+    assert begun.hopeless("a", "a/b/f/eps=1", "1", 1e-5, "w")
 
 
 def test_jobs_that_end_at_once_do_not_pass_the_ceiling_together(tmp_path):

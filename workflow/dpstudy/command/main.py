@@ -88,7 +88,10 @@ def _parser() -> argparse.ArgumentParser:
         asked = command(name, _workflow, about, f"{name} studies/tramer2021-mnist.yaml --in ../mine")
         _add_study(asked)
     asked = command(
-        "release", _workflow, "Write what may be published of a cell", "release own/scatternet/default/eps=2"
+        "release",
+        _workflow,
+        "Write what may be published of a cell",
+        "release own/scatternet/default/eps=2 studies/own-data.yaml",
     )
     asked.add_argument("cell", metavar="CELL", help="DATASET/FEATURES/ENTRY/eps=E")
     _add_study(asked)

@@ -1,5 +1,6 @@
 """`dpstudy run`, `status` and `release`: the workflow of the clone that this library lies in, run in any folder."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ def run(
     Args:
         command: one of the above.
         study: path of a config, from here; None: the folder's config.yaml, else the clone's.
-        folder: where results are made; made where it is missing. None: here.
+        folder: where results are made; a run makes it where it is missing. None: here.
         only: tables and figures.
         targets: files to make; none: all of the study.
         more: options of Snakemake's.
@@ -41,8 +42,8 @@ def run(
     target = Path(folder or ".").resolve()
     if study is not None and not Path(study).is_file():
         raise StudyError(f"{study}: no such file; a study is a YAML file such as config.yaml")
-    if folder is not None:
-        target.mkdir(parents=True, exist_ok=True)
+    made = next((path for path in (*reversed(target.parents), target) if not path.exists()), None)
+    target.mkdir(parents=True, exist_ok=True)
     arguments = list(targets)
     if target != repository:
         arguments += ["--snakefile", str(repository / "Snakefile")]
@@ -54,6 +55,11 @@ def run(
         return subprocess.call(program, cwd=target)
     except KeyboardInterrupt:  # which the program got too
         return 130
+    finally:
+        if made and command == "status":  # who only asks leaves nothing
+            shutil.rmtree(made, ignore_errors=True)
+        elif target != Path.cwd():
+            print(f"(paths above count from {folder})", file=sys.stderr)
 
 
 def _config(target: Path, repository: Path) -> Path | None:

@@ -20,7 +20,7 @@ from dpstudy.plan import paths
 from dpstudy.plan.fingerprints import data_of, due_training, trainings
 from dpstudy.plan.foreseen import foresee
 from dpstudy.plan.internals import Job
-from dpstudy.plan.sources import numbered
+from dpstudy.plan.sources import numbered, record_names
 from dpstudy.plan.study import used
 from dpstudy.plan.targets import final_targets
 from dpstudy.plan.wildcards import cell_of
@@ -68,6 +68,7 @@ def check(
     refusing = guard_paid_models(study, due, planned)  # first of all: what was paid for might be lost
     check_cells(study, due)
     try:
+        check_budget(study, due)
         foresee(study, due)
     except StudyError as error:
         raise StudyError(f"nothing was run: {error}") from None
@@ -143,6 +144,32 @@ def guard_paid_models(study: dict, due: Sequence[Job], planned: bool = False) ->
         if not planned:
             _note_records(study, spending, {path for job in due for path in job.writes})
     return refusing
+
+
+def check_budget(study: dict, due: Sequence[Job]) -> None:
+    """Refuse trainings that go beyond the owner's budget, as far as the book alone tells, before anything is made for them.
+
+    Raises:
+        StudyError: names the first, and how many more there are.
+    """
+    ceiling = study["release"].get("budget")
+    if study["noise"] != "secure" or ceiling is None:
+        return
+    spending = Spending(BOOK, ceiling=ceiling, shared=books_of(study, used(study)["datasets"]))
+    paid, refused = PaidModels(spending), {}
+    for job in due:
+        if not job.script.endswith("train_cell.py"):
+            continue
+        cell = cell_of(job.wildcards)
+        training = due_training(study, cell, job.seeds, dict(job.outputs), job.wildcards.get("seed"))
+        if paid.config_of(training) == training.fingerprint:  # taken as it is
+            continue
+        delta, records = float(study["datasets"][cell.dataset]["delta"]), record_names(study, cell.dataset)
+        if sentence := spending.hopeless(cell.dataset, cell.path, cell.epsilon, delta, records):
+            refused[cell.path] = sentence
+    if refused:
+        more = f" ({len(refused) - 1} more cells likewise)" if len(refused) > 1 else ""
+        raise StudyError(f"{next(iter(refused.values()))}{more}")
 
 
 def _note_records(study: dict, book: Spending, made_anew: set[str]) -> None:

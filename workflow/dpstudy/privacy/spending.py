@@ -183,6 +183,28 @@ class Spending:
                 f"{upper_bound(before)}), beyond {limit}; leave it out{less}"
             )
 
+    def hopeless(self, dataset: str, cell: str, epsilon: str, delta: float, records: str) -> str:
+        """Why no training of a cell could keep the ceiling, as far as the book alone tells; "" where it might.
+
+        Args:
+            epsilon: the target, as in the config.
+
+        Raises:
+            StudyError: the book is damaged.
+        """
+        if self.ceiling is None:
+            return ""
+        budget = f"release: {{budget: {self.ceiling}}}"
+        if epsilon == "inf":
+            return f"cell {cell}: without noise it has no bound, and so is beyond {budget}; leave it out"
+        others = (entry for entry in self.everywhere() if not (entry["cell"] == cell and is_begun(entry)))
+        past = [(entry["ledger"], 1) for entry in others if about(entry, dataset, records)]
+        before = _total(past, delta) if past else 0.0
+        if before is None or before < float(self.ceiling):
+            return ""
+        spent = f"ε = {upper_bound(before)} is spent on these records, those of other folders included"
+        return f"cell {cell}: {budget} is used up ({spent}); leave it out"
+
     def numbered(self, dataset: str, records: str) -> bool:
         """Whether the rows of a data set go by their numbers because trainings knew them so before names were made of
         what records hold (data/own_names.py): under other names, models that are paid for would be of other data.
