@@ -1,7 +1,7 @@
 # make study   set up .venv and run the study in config.yaml
 # make demo    under a minute: three private classifiers on features that lie in the repository; table, figure, ledgers, an attack
 # make test    does the installation work, and what a change could break     make test-all   every test
-# TORCH=cpu: with study and test, a set-up without CUDA, 1.5 GB instead of 6
+# TORCH=cpu: with any of these, a set-up without CUDA, 1.5 GB instead of 6
 # make status  which cells are done, stale or missing, and what a run would refuse (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
 # make release CELL=DATASET/FEATURES/ENTRY/eps=E   what may be published of a cell (docs/own-data.md; STUDY=FILE as above)

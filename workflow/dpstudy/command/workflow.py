@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.suggest import suggestion
 from dpstudy.provenance.code import WORKFLOW
 
 _PROGRAMS = {"run": "run.py", "release": "run.py", "status": "status.py"}
@@ -41,7 +42,10 @@ def run(
         )
     target = Path(folder or ".").resolve()
     if study is not None and not Path(study).is_file():
-        raise StudyError(f"{study}: no such file; a study is a YAML file such as config.yaml")
+        near = suggestion(study, ["config.yaml", *map(str, sorted(Path("studies").glob("*.yaml")))])
+        raise StudyError(
+            f"{study}: no such file{near}; a study is a YAML file such as config.yaml or those in studies/"
+        )
     made = next((path for path in (*reversed(target.parents), target) if not path.exists()), None)
     target.mkdir(parents=True, exist_ok=True)
     arguments = list(targets)

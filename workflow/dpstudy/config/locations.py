@@ -165,8 +165,8 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
                 yield (
                     f"{place}.location",
                     path,
-                    f"{place}.location: {path} does not exist{_like(path)}; put the data there, or set data_root or "
-                    "DPSTUDY_DATA",
+                    f"{place}.location: {path}{_from(path)} does not exist{_like(path)}; put the data there, or set "
+                    "data_root or DPSTUDY_DATA",
                 )
                 continue
             for key in ("table", "mosaic"):
@@ -177,6 +177,11 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
                         f"{place}.{key}: {file} does not exist{_like(file)}; `{key}` names a file in the folder of "
                         "`location`",
                     )
+
+
+def _from(path: Path) -> str:
+    """' (from ...)' where a relative path counts from another folder than the repository, as with `--in`."""
+    return "" if path.is_absolute() or Path.cwd() == Path(__file__).parents[3] else f" (from {Path.cwd()})"
 
 
 def _like(file: Path) -> str:

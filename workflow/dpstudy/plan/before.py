@@ -147,7 +147,7 @@ def guard_paid_models(study: dict, due: Sequence[Job], planned: bool = False) ->
 
 
 def check_budget(study: dict, due: Sequence[Job]) -> None:
-    """Refuse trainings that go beyond the owner's budget, as far as the book alone tells, before anything is made for them.
+    """Refuse trainings that go beyond the owner's budget, as the book alone tells, before anything is made for them.
 
     Raises:
         StudyError: names the first, and how many more there are.
