@@ -11,6 +11,7 @@
 # make bench   measure speed                                     make lint   check style and types
 # make coverage  run the tests, and list what they never reach    make mutants  are planted faults of privacy caught?
 # make test-slurm  install Debian's SLURM (root) and run a study through it
+# make record STUDY=FILE KIND=full   take a study's finished cells into workflow/published/measured.csv, for evidence
 # make house  print how the library is laid out, and whether it is as it shall be
 # make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
 
@@ -24,10 +25,11 @@ IN ?=
 ONLY ?=
 PART = $(STUDY) $(if $(IN),--in "$(IN)") $(if $(ONLY),--only $(ONLY))
 CELL ?=
+KIND ?=
 A ?=
 B ?=
 
-.PHONY: study demo status compare release paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
+.PHONY: study demo status compare release record paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --cores $(CORES)
@@ -45,6 +47,10 @@ compare: $(VENV)/study.stamp  # exit status 1 of the script says that something 
 release: $(VENV)/study.stamp
 	@$(if $(CELL),,echo "make release: which cell? such as CELL=own/scatternet/default/eps=2 STUDY=studies/own-data.yaml" >&2; exit 1)
 	@$(BIN)/dpstudy release $(CELL) $(PART) --cores $(CORES)
+
+record: $(VENV)/study.stamp
+	@$(if $(KIND),,echo "make record: which kind of numbers? KIND=full, KIND='reduced: WHAT' or KIND='stand-in: FOR WHAT'" >&2; exit 1)
+	@$(BIN)/dpstudy record $(STUDY) $(if $(IN),--in "$(IN)") --kind "$(KIND)"
 
 paper: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --target results/tables/all.pdf --cores $(CORES)

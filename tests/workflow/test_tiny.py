@@ -4,6 +4,12 @@ import csv
 import io
 import json
 
+import numpy as np
+import pytest
+
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
+from dpstudy.evidence.record import record
 from tests.workflow.conftest import TINY
 
 CELLS = [f"digits/{f}/{m}/eps={e}" for f in TINY["features"] for m in TINY["methods"] for e in TINY["epsilons"]]
@@ -38,6 +44,27 @@ def test_tables_and_figures_have_the_numbers_of_the_cells(finished):
     ).startswith(b"%PDF")
     summary = list(csv.DictReader(io.StringIO(finished.read("summary.csv").decode())))
     assert {f"{row['dataset']}/{row['features']}/{row['entry']}/eps={row['epsilon']}" for row in summary} == {*CELLS}
+
+
+def test_cells_are_recorded_as_they_are_and_damaged_ones_not(study):
+    rows = record(load(TINY), study.path / "results", "reduced", "two seeds", "a machine")
+    assert len(rows) == len(CELLS) and {row.study for row in rows} == {"tiny"}
+    for row, cell in zip(rows, CELLS, strict=True):
+        metrics, ledger = (read_json(study, f"cells/{cell}/{name}.json") for name in ("metrics", "ledger"))
+        assert f"{row.dataset}/{row.features}/{row.entry}/eps={row.epsilon}" == cell
+        values = [seed["top1"] for seed in metrics["seeds"]]
+        assert (row.mean, row.std, row.seeds) == (np.mean(values), np.std(values, ddof=1), 2)
+        assert row.low < row.mean < row.high and row.n == ledger["n"] and row.what == "two seeds"
+        assert row.library == metrics["made_by"]["library"]
+        assert row.certified == ("1" if row.epsilon == "1" else "")
+    cell = study.path / "results/cells" / CELLS[0]
+    ledger = (cell / "ledger.json").read_text()
+    (cell / "ledger.json").write_text(ledger.replace('"target_epsilon": "1"', '"target_epsilon": "2"'))
+    with pytest.raises(StudyError, match="nothing was recorded: .*ledger.json"):
+        record(load(TINY), study.path / "results", "full")
+    (cell / "ledger.json").write_text(ledger)
+    with pytest.raises(StudyError, match=r"was trained for the seeds \[0, 1\], and the study has \[0\]"):
+        record(load(TINY | {"seeds": [0]}), study.path / "results", "full")
 
 
 def test_the_page_has_the_graph_of_the_run(finished):

@@ -96,6 +96,13 @@ def _parser() -> argparse.ArgumentParser:
     asked.add_argument("cell", metavar="CELL", help="DATASET/FEATURES/ENTRY/eps=E")
     _add_study(asked)
 
+    asked = command("record", _record, "Take a study's finished cells into the measured numbers of this repository",
+                    "record studies/tramer2021-mnist.yaml --in ../mine --kind full")  # fmt: skip
+    asked.add_argument("study", nargs="?", default="config.yaml", metavar="STUDY", help="a YAML file (config.yaml)")
+    asked.add_argument("--in", dest="folder", default=".", metavar="DIR", help="where its results lie")
+    asked.add_argument("--kind", required=True, metavar="KIND", help="full; 'reduced: WHAT' or 'stand-in: FOR WHAT'")
+    asked.add_argument("--machine", default="", metavar="TEXT", help="what it ran on; this processor where left out")
+
     asked = command("compare", _compare, "What changed between two results folders, cell by cell",
                     "compare results ../other/results")  # fmt: skip
     asked.add_argument("a", metavar="A")
@@ -160,6 +167,17 @@ def _workflow(given: argparse.Namespace, more: list[str]) -> int:
     if cell and not status:
         print("  " + os.path.join(given.folder or "", targets[-1]))
     return status
+
+
+def _record(given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.evidence import measured
+    from dpstudy.evidence.record import read_study, record
+
+    kind, _, what = given.kind.partition(":")
+    rows = record(read_study(given.study), Path(given.folder, "results"), kind, what.strip(), given.machine)
+    measured.write(measured.merged(measured.read(), rows))
+    print(f"{measured.MEASURED}: {len(rows)} lines recorded")
+    return 0
 
 
 def _compare(given: argparse.Namespace, _more: list[str]) -> int:

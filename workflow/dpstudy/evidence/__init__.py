@@ -1,0 +1,1 @@
+"""What this repository has measured, as data: recorded from results folders, and read beside the papers' numbers."""

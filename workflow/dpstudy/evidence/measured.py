@@ -1,0 +1,129 @@
+"""`workflow/published/measured.csv`: a line for each metric of each cell that was recorded."""
+
+import csv
+import os
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import atomic
+from dpstudy.provenance.code import WORKFLOW
+
+MEASURED = WORKFLOW / "published" / "measured.csv"
+FULL, REDUCED, STAND_IN = "full", "reduced", "stand-in"
+KINDS = (FULL, REDUCED, STAND_IN)
+_NUMBERS = ("seeds", "mean", "std", "low", "high", "n")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One recorded number.
+
+    Attributes:
+        study: of which config; with the next four and `metric` the key of a line.
+        dataset, features, entry, epsilon: the cell; epsilon as in the config.
+        metric: its name; its values are those of the test split, in percent where the metric is a share.
+        mean, std, seeds: over seeds; the standard deviation of a sample, 0 for a single seed.
+        low, high: of the 95 % interval over seeds and test records together; None where there is none.
+        certified: the certified epsilon, rounded up; "" where nothing is guaranteed.
+        delta, n, unit, guarantee, noise: as in the ledger.
+        kind, what: full; reduced, and what is smaller than the paper's; stand-in, and for what.
+        date: when the cell was made.
+        commit: the commit of its code, where the recording clone has that code; "" otherwise.
+        library: the hash of its code.
+        machine: what it ran on.
+    """
+
+    study: str
+    dataset: str
+    features: str
+    entry: str
+    epsilon: str
+    metric: str
+    mean: float
+    std: float
+    seeds: int
+    low: float | None
+    high: float | None
+    certified: str
+    delta: str
+    n: int
+    unit: str
+    guarantee: str
+    noise: str
+    kind: str
+    what: str
+    date: str
+    commit: str
+    library: str
+    machine: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What a later recording of the same replaces."""
+        return self.study, self.dataset, self.features, self.entry, self.epsilon, self.metric
+
+
+COLUMNS = tuple(field.name for field in fields(Measured))
+
+
+def read(path: str | os.PathLike = MEASURED) -> list[Measured]:
+    """The lines; none where there is no file.
+
+    Raises:
+        StudyError: a line is damaged, or two have one key.
+    """
+    if not Path(path).exists():
+        return []
+    found: dict[tuple, Measured] = {}
+    with open(path, encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise StudyError(f"{path}: its columns are not {', '.join(COLUMNS)}; restore it from the repository")
+        for number, line in enumerate(reader, start=2):
+            try:
+                row = _row(line)
+            except (ValueError, TypeError) as error:
+                raise StudyError(f"{path}: line {number} is damaged ({error}); mend it, or record it again") from None
+            if row.key in found:
+                raise StudyError(f"{path}: line {number}: {'/'.join(row.key)} stands twice; remove one")
+            found[row.key] = row
+    return list(found.values())
+
+
+def merged(old: Iterable[Measured], new: Iterable[Measured]) -> list[Measured]:
+    """The lines of both, in order of their studies' names; a new one stands in the place of an old one of its key."""
+    rows = {row.key: row for row in old}
+    rows |= {row.key: row for row in new}
+    return sorted(rows.values(), key=lambda row: row.study)  # stable: the cells keep the order of their study
+
+
+def write(rows: Iterable[Measured], path: str | os.PathLike = MEASURED) -> None:
+    """Write the file anew.
+
+    Raises:
+        StudyError: it cannot be written.
+    """
+    with atomic(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(_texts(row) for row in rows)
+
+
+def _texts(row: Measured) -> list[str]:
+    return [
+        "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value) for value in astuple(row)
+    ]
+
+
+def _row(line: dict) -> Measured:
+    if None in line or None in line.values():
+        raise ValueError("it has too many fields, or too few")
+    values: dict = dict(line)
+    for name in _NUMBERS:
+        number = int if name in ("seeds", "n") else float
+        values[name] = number(line[name]) if line[name] or name not in ("low", "high") else None
+    if values["kind"] not in KINDS or bool(values["what"]) == (values["kind"] == FULL):
+        raise ValueError("kind is not full, or reduced or stand-in with what is so")
+    return Measured(**values)
