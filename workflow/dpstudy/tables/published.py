@@ -81,6 +81,11 @@ def find_all(where: dict[str, str], epsilon: str) -> list[Published]:
     return [_published(row) for _, row in _find(where, epsilon)]
 
 
+def all_lines() -> dict[int, dict[str, str]]:
+    """Every printed number by its line number in the file."""
+    return dict(_rows())
+
+
 def along_epsilon(where: dict[str, str]) -> list[tuple[float, Published]]:
     """(epsilon, published number), ascending, of every number at a finite epsilon whose columns equal `where`.
 

@@ -1,0 +1,69 @@
+"""Which cells of the shipped studies stand beside which printed number."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from dpstudy.config.cells import unfold
+from dpstudy.tables.attacked import FOUND
+from dpstudy.tables.checks import parts_of
+from dpstudy.tables.published import all_lines, combine
+from dpstudy.tables.trials import STATISTICS
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell of a study that a table or figure puts beside a printed number, and by which metric."""
+
+    study: str
+    dataset: str
+    features: str
+    entry: str
+    epsilon: str
+    metric: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """As of a measured line."""
+        return self.study, self.dataset, self.features, self.entry, self.epsilon, self.metric
+
+
+def places(studies: Iterable[dict]) -> dict[int, list[Place]]:
+    """Line of results.csv -> the places that stand beside it, of checked configs, in their order."""
+    found: dict[int, dict[Place, None]] = defaultdict(dict)
+    for study in studies:
+        cells = {(cell.dataset, cell.features, cell.entry, cell.epsilon) for cell in unfold(study)}
+        for spec in (*study["tables"].values(), *study["figures"].values()):
+            for line, key, metric in _of_spec(spec, study):
+                if key in cells:
+                    found[line][Place(study["study"], *key, metric)] = None
+    return {line: list(of_line) for line, of_line in found.items()}
+
+
+def _of_spec(spec: dict, study: dict) -> Iterator[tuple[int, tuple[str, str, str, str], str]]:
+    metric = spec.get("metric", "top1")
+    for dataset in spec.get("datasets", [spec["dataset"]] if "dataset" in spec else list(study["datasets"])):
+        for parts in parts_of(spec, dataset):
+            if spec.get("style") == "best":  # of all rows of a group, whatever is printed there
+                parts = (parts[0], *({"published": {}} | part for part in parts[1:]))
+            filters = combine(spec, dataset, *parts)
+            told = {key: part[key] for part in parts for key in ("features", "entry", "epsilon") if key in part}
+            if filters is None or not {"features", "entry"} <= told.keys():
+                continue
+            for epsilon in [told["epsilon"]] if "epsilon" in told else spec.get("epsilons", study["epsilons"]):
+                for name in FOUND.values() if spec.get("style") == "membership" else [filters.get("metric", metric)]:
+                    for line in _lines({**filters, "metric": name}, epsilon):
+                        yield line, (dataset, told["features"], told["entry"], epsilon), name
+    for row in spec.get("searches", []):
+        for statistic in STATISTICS if "published" in row else ():
+            for line in _lines({**row["published"], "statistic": statistic}, row["epsilon"]):
+                for cell in row["cells"]:
+                    yield line, (row["dataset"], cell["features"], cell["entry"], row["epsilon"]), metric
+
+
+def _lines(where: dict[str, str], epsilon: str) -> Iterator[int]:
+    """The lines whose columns equal `where`, at `epsilon`; a paper may print nothing of that."""
+    for line, row in all_lines().items():
+        if row["epsilon"] and float(row["epsilon"]) == float(epsilon):
+            if all(row[key] == str(value) for key, value in where.items()):
+                yield line
