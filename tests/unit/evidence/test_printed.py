@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from dpstudy.config.loading import load
-from dpstudy.evidence.printed import Place, places
+from dpstudy.evidence.printed import CERTIFIED, NONE, PRINTED, Place, places
 from dpstudy.tables.published import all_lines
 from tests.workflow.conftest import ROOT
 
@@ -57,7 +57,7 @@ def line_of(**columns):
 )
 def test_a_printed_number_has_the_cell_that_a_table_puts_beside_it(study, printed, place):
     found = of_study(study)
-    assert Place(study, *place) in found[line_of(**printed)]
+    assert Place(study, *place).key in [beside.key for beside in found[line_of(**printed)]]
 
 
 def test_no_other_paper_s_number_stands_beside_a_cell():
@@ -69,3 +69,13 @@ def test_searches_stand_beside_what_is_printed_of_trials():
     found = of_study("tramer2021-search")
     line = next(n for n, row in all_lines().items() if row["table"] == "3" and row["statistic"] == "mad")
     assert all_lines()[line]["paper"] == "tramer2021" and found[line]
+
+
+def test_a_place_says_whether_its_noise_is_the_printed_one():
+    config = yaml.safe_load((ROOT / "studies" / "tramer2021-transfer.yaml").read_text(encoding="utf-8"))
+    config["methods"]["dp-sgd-resnext"]["accounting"] = "tramer2021"
+    found = {
+        (place.entry, place.epsilon): place.noise for of_line in places([load(config)]).values() for place in of_line
+    }
+    assert found["dp-sgd-resnext", "2"] == PRINTED and found["dp-sgd-simclr", "2"] == CERTIFIED
+    assert {noise for (_, epsilon), noise in found.items() if epsilon == "inf"} <= {NONE}

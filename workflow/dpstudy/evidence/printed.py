@@ -4,16 +4,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from dpstudy.config.cells import unfold
+from dpstudy.config.cells import Cell, unfold
 from dpstudy.tables.attacked import FOUND
 from dpstudy.tables.checks import parts_of
 from dpstudy.tables.published import all_lines, combine
 from dpstudy.tables.trials import STATISTICS
 
+CERTIFIED, PRINTED, NONE = "at the same certified ε", "at the printed noise", "without noise"
+
 
 @dataclass(frozen=True)
 class Place:
-    """A cell of a study that a table or figure puts beside a printed number, and by which metric."""
+    """A cell of a study that a table or figure puts beside a printed number, and by which metric.
+
+    Attributes:
+        noise: what is the same as printed: NONE of it, where both have none; PRINTED, the noise itself, by the paper's
+            accountant; or CERTIFIED, the epsilon that it certifies.
+    """
 
     study: str
     dataset: str
@@ -21,6 +28,7 @@ class Place:
     entry: str
     epsilon: str
     metric: str
+    noise: str = CERTIFIED
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -32,12 +40,18 @@ def places(studies: Iterable[dict]) -> dict[int, list[Place]]:
     """Line of results.csv -> the places that stand beside it, of checked configs, in their order."""
     found: dict[int, dict[Place, None]] = defaultdict(dict)
     for study in studies:
-        cells = {(cell.dataset, cell.features, cell.entry, cell.epsilon) for cell in unfold(study)}
+        cells = {(cell.dataset, cell.features, cell.entry, cell.epsilon): cell for cell in unfold(study)}
         for spec in (*study["tables"].values(), *study["figures"].values()):
             for line, key, metric in _of_spec(spec, study):
                 if key in cells:
-                    found[line][Place(study["study"], *key, metric)] = None
+                    found[line][Place(study["study"], *key, metric, _noise(cells[key], study))] = None
     return {line: list(of_line) for line, of_line in found.items()}
+
+
+def _noise(cell: Cell, study: dict) -> str:
+    if cell.epsilon == "inf":
+        return NONE
+    return CERTIFIED if cell.options(study).get("accounting", CERTIFIED) == "certified" else PRINTED
 
 
 def _of_spec(spec: dict, study: dict) -> Iterator[tuple[int, tuple[str, str, str, str], str]]:
