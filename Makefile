@@ -12,6 +12,7 @@
 # make coverage  run the tests, and list what they never reach    make mutants  are planted faults of privacy caught?
 # make test-slurm  install Debian's SLURM (root) and run a study through it
 # make record STUDY=FILE KIND=full   take a study's finished cells into workflow/published/measured.csv, for evidence
+# make evidence  what became of each number that the papers print: docs/evidence.md, from what was recorded
 # make house  print how the library is laid out, and whether it is as it shall be
 # make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
 
@@ -29,7 +30,7 @@ KIND ?=
 A ?=
 B ?=
 
-.PHONY: study demo status compare release record paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
+.PHONY: study demo status compare release record evidence paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --cores $(CORES)
@@ -51,6 +52,9 @@ release: $(VENV)/study.stamp
 record: $(VENV)/study.stamp
 	@$(if $(KIND),,echo "make record: which kind of numbers? KIND=full, KIND='reduced: WHAT' or KIND='stand-in: FOR WHAT'" >&2; exit 1)
 	@$(BIN)/dpstudy record $(STUDY) $(if $(IN),--in "$(IN)") --kind "$(KIND)"
+
+evidence: $(VENV)/study.stamp  # docs/evidence.md and .csv, from workflow/published/measured.csv
+	@$(BIN)/dpstudy evidence
 
 paper: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --target results/tables/all.pdf --cores $(CORES)

@@ -8,7 +8,8 @@ import pytest
 from dpstudy.command import main as command
 from dpstudy.command.main import main
 
-NAMES = ["epsilon", "predict", "inspect", "verify", "check-method", "run", "status", "release", "compare"]
+NAMES = ["epsilon", "predict", "inspect", "verify", "check-method", "run", "status", "release"]
+NAMES += ["record", "evidence", "compare"]
 
 
 def test_these_are_all():
@@ -36,6 +37,8 @@ def test_each_has_an_example_that_it_understands(name, capsys):
         ("predict nowhere a.png", 1, "dpstudy: nowhere: no bundle: it has no bundle.json"),
         ("run nowhere.yaml", 1, "dpstudy: nowhere.yaml: no such file; a study is a YAML file"),
         ("compare nowhere elsewhere", 2, "dpstudy compare: nowhere"),
+        ("record nowhere.yaml --kind full", 1, "dpstudy: nowhere.yaml: no such file; a study is a YAML file"),
+        ("record --kind whole", 1, "dpstudy: say what kind of numbers these are"),
         ("check-method none-of-that-name", 1, "none-of-that-name"),
         ("", 2, "the following arguments are required: COMMAND"),
     ],

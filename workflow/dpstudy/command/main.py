@@ -103,6 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     asked.add_argument("--kind", required=True, metavar="KIND", help="full; 'reduced: WHAT' or 'stand-in: FOR WHAT'")
     asked.add_argument("--machine", default="", metavar="TEXT", help="what it ran on; this processor where left out")
 
+    command("evidence", _evidence, "Write docs/evidence.md: what became of each printed number", "evidence")
+
     asked = command("compare", _compare, "What changed between two results folders, cell by cell",
                     "compare results ../other/results")  # fmt: skip
     asked.add_argument("a", metavar="A")
@@ -170,13 +172,25 @@ def _workflow(given: argparse.Namespace, more: list[str]) -> int:
 
 
 def _record(given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.command.workflow import clone
     from dpstudy.evidence import measured
     from dpstudy.evidence.record import read_study, record
 
+    clone()
     kind, _, what = given.kind.partition(":")
     rows = record(read_study(given.study), Path(given.folder, "results"), kind, what.strip(), given.machine)
     measured.write(measured.merged(measured.read(), rows))
     print(f"{measured.MEASURED}: {len(rows)} lines recorded")
+    return 0
+
+
+def _evidence(_given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.command.workflow import clone
+    from dpstudy.evidence import measured, page
+
+    clone()
+    counts = page.write(measured.read())
+    print(f"{page.PAGE}: " + ", ".join(f"{count} {name}" for name, count in counts.most_common()))
     return 0
 
 

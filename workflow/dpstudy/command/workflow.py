@@ -34,12 +34,7 @@ def run(
     Raises:
         StudyError: no clone; no such study.
     """
-    repository = WORKFLOW.parent
-    if not (repository / "Snakefile").is_file():
-        raise StudyError(
-            f"the workflow is not here: this is an installed library ({WORKFLOW}); clone the repository and run "
-            "`pip install -e '.[workflow]'` or `make study` in it"
-        )
+    repository = clone()
     target = Path(folder or ".").resolve()
     if study is not None and not Path(study).is_file():
         near = suggestion(study, ["config.yaml", *map(str, sorted(Path("studies").glob("*.yaml")))])
@@ -64,6 +59,20 @@ def run(
             shutil.rmtree(made, ignore_errors=True)
         elif target != Path.cwd():
             print(f"(paths above count from {folder})", file=sys.stderr)
+
+
+def clone() -> Path:
+    """The repository that this library lies in.
+
+    Raises:
+        StudyError: it lies in none.
+    """
+    if not (WORKFLOW.parent / "Snakefile").is_file():
+        raise StudyError(
+            f"the workflow is not here: this is an installed library ({WORKFLOW}); clone the repository and run "
+            "`pip install -e '.[workflow]'` or `make study` in it"
+        )
+    return WORKFLOW.parent
 
 
 def _config(target: Path, repository: Path) -> Path | None:

@@ -1,0 +1,35 @@
+"""The page of labels: what is measured stands in it as it is, and nothing is left out."""
+
+import csv
+from dataclasses import replace
+
+from dpstudy.evidence import page
+from dpstudy.evidence.labels import label
+from dpstudy.tables.published import all_lines
+from tests.unit.evidence.test_measured import ROW
+
+
+def test_the_page_counts_every_label_and_shows_our_numbers():
+    lines = {n: row for n, row in all_lines().items() if row["paper"] == "tramer2021" and row["table"] == "1"}
+    linear = next(
+        n for n, row in lines.items() if (row["model"], row["epsilon"], row["source"]) == ("linear", "2.93", "")
+    )
+    ours = replace(ROW, mean=98.72, low=98.5, high=98.9, std=0.03)
+    found = {n: label(row, [ours] if n == linear else []) for n, row in lines.items()}
+    text = page.text(lines, found)
+    assert "| tramer2021 | 1 | 1 |  |  |  | 15 | 13 | 29 |\n| all |  | 1 |  |  |  | 15 | 13 | 29 |\n" in text
+    assert "| tramer2021 | 1 | MNIST, scatternet, linear, DP-SGD" in text
+    assert (
+        "| 2.93 | 98.7 | 98.7 ± 0.0 | reproduced, +0.0 ± 0.2 at the same certified ε, 3 seeds | s: pixels/ls |" in text
+    )
+    assert "None yet." in page.text(lines, {n: label(row, []) for n, row in lines.items()})
+
+
+def test_the_file_beside_it_has_each_number(tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "_shipped", list)
+    counts = page.write([], tmp_path / "evidence.md")
+    with open(tmp_path / "evidence.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 873 == counts.total() and all(row["label"] for row in rows)
+    printed = all_lines()
+    assert all(printed[int(row["line"])]["value"] == row["printed"] for row in rows)

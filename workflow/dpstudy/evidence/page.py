@@ -1,0 +1,122 @@
+"""docs/evidence.md and docs/evidence.csv: each printed number with its label, written by `make evidence`."""
+
+import csv
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from dpstudy.core.files import atomic
+from dpstudy.evidence.labels import CITED, LABELS, NEEDS, Label, labels
+from dpstudy.evidence.measured import Measured
+from dpstudy.evidence.printed import places
+from dpstudy.evidence.record import read_study
+from dpstudy.provenance.code import WORKFLOW
+from dpstudy.tables.published import all_lines
+
+PAGE = WORKFLOW.parent / "docs" / "evidence.md"
+_HEAD = """\
+# Evidence: what became of each printed number
+
+`make evidence` writes this page and [evidence.csv](evidence.csv), which has every number by itself, from
+`workflow/published/measured.csv`, where `make record` puts finished cells. Nothing here is typed.
+
+*reproduced*: at least three seeds, and the 95 % interval of the difference within ± 1 point. *consistent*: that
+interval reaches into ± 1 point. *differs*: it does not. *not comparable*: ours is reduced, or stands in for
+what is not to be had. *needs*: we have no number, for want of what is named. *cited*: the paper quotes somebody
+else. An interval counts seeds, test records and the printed deviation, where there is one. The noise is the
+printed one where that is said; else ours certifies the printed ε.
+
+"""
+_COLUMNS = (
+    "line",
+    "paper",
+    "table",
+    "dataset",
+    "pretraining",
+    "model",
+    "method",
+    "epochs",
+    "epsilon",
+    "metric",
+    "statistic",
+)
+_OURS = ("printed", "label", "says", "study", "features", "entry", "ours", "low", "high", "seeds", "date", "machine")
+
+
+def write(measured: Sequence[Measured], page: str | os.PathLike = PAGE) -> Counter:
+    """Write the page, and the CSV file beside it.
+
+    Returns:
+        how many numbers have which label.
+    """
+    lines = all_lines()
+    found = labels(lines, places(_shipped()), measured)
+    with atomic(page) as temporary:
+        temporary.write_text(text(lines, found), encoding="utf-8")
+    with (
+        atomic(Path(page).with_suffix(".csv")) as temporary,
+        open(temporary, "w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow((*_COLUMNS, *_OURS))
+        writer.writerows(_fields(number, lines[number], label) for number, label in found.items())
+    return Counter(label.name for label in found.values())
+
+
+def text(lines: Mapping[int, Mapping[str, str]], found: Mapping[int, Label]) -> str:
+    """The page."""
+    by_table: dict[tuple[str, str], Counter] = {}
+    for number, label in found.items():
+        paper, table = lines[number]["paper"], lines[number]["table"]
+        by_table.setdefault((paper, table), Counter())[label.name] += 1
+    counts = [
+        (paper, table, *(str(of_table[name] or "") for name in LABELS), str(of_table.total()))
+        for (paper, table), of_table in by_table.items()
+    ]
+    whole: Counter = Counter()
+    for of_table in by_table.values():
+        whole.update(of_table)
+    counts.append(("all", "", *(str(whole[name] or "") for name in LABELS), str(whole.total())))
+    needs = Counter((lines[number]["paper"], label.text) for number, label in found.items() if label.name == NEEDS)
+    beside = [_beside(lines[n], label) for n, label in found.items() if label.name not in (NEEDS, CITED)]
+    return (
+        _HEAD
+        + _table(("paper", "table", *LABELS, "printed"), counts)
+        + "\n## Where we have a number\n\n"
+        + (
+            _table(("paper", "table", "of", "ε", "printed", "ours", "label", "study"), beside)
+            if beside
+            else "None yet.\n"
+        )
+        + "\n## What the others need\n\n"
+        + _table(("paper", "numbers", "needs"), [(paper, str(count), what) for (paper, what), count in needs.items()])
+    )
+
+
+def _shipped() -> Iterable[dict]:
+    return (read_study(path) for path in sorted((WORKFLOW.parent / "studies").glob("*.yaml")))
+
+
+def _beside(printed: Mapping[str, str], label: Label) -> tuple[str, ...]:
+    assert label.row
+    what = ", ".join(filter(None, (printed[key] for key in ("dataset", "pretraining", "model", "method", "epochs"))))
+    epsilon = "∞" if printed["epsilon"] == "inf" else printed["epsilon"]
+    ours = f"{label.row.mean:.1f}" + (f" ± {label.row.std:.1f}" if label.row.seeds > 1 else "")
+    where = f"{label.row.study}: {label.row.features}/{label.row.entry}"
+    said = f"{label.name}, {label.text}" if label.text else label.name
+    return printed["paper"], printed["table"], what, epsilon, printed["value"] or "≤ 20", ours, said, where
+
+
+def _fields(number: int, printed: Mapping[str, str], label: Label) -> list:
+    told = [number, *(printed[key] for key in _COLUMNS[1:]), printed["value"], label.name, label.text]
+    row = label.row
+    if row is None:
+        return told + [""] * (len(_OURS) - 3)
+    ends = ["" if end is None else f"{end:.2f}" for end in (row.low, row.high)]
+    return [*told, row.study, row.features, row.entry, f"{row.mean:.2f}", *ends, row.seeds, row.date, row.machine]
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
