@@ -92,11 +92,12 @@ def show(arguments: list[str]) -> int:
     if taken:
         print("  kept    was paid for with secure noise, and is taken as it is if its records are the same")
     for title, names in (("stale", stale), ("missing", missing)):
-        for cell in list(names)[:NAMED]:
+        shown = len(names) if len(names) <= NAMED + 1 else NAMED  # a line that says "1 more" is as long
+        for cell in list(names)[:shown]:
             why = stale[cell] if cell in stale else last_words(cell)
             print(f"  {title:8}{cell}" + (f"  ({why})" if why else ""))
-        if len(names) > NAMED:
-            print(f"  {title:8}and {len(names) - NAMED:,} more")
+        if len(names) > shown:
+            print(f"  {title:8}and {len(names) - shown:,} more")
     others = Counter(rule for rule, cell, _, _ in due if not cell and rule != "all")
     if others:
         print("also to run: " + ", ".join(f"{rule} {count}" for rule, count in others.items()))
