@@ -27,7 +27,8 @@ def test_the_page_counts_every_label_and_shows_our_numbers():
 
 def test_the_file_beside_it_has_each_number(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "_shipped", list)
-    counts = page.write([], tmp_path / "evidence.md")
+    counts, verdicts = page.write([], [], tmp_path / "evidence.md")
+    assert verdicts.total() == 150 and "## The claims" in (tmp_path / "evidence.md").read_text(encoding="utf-8")
     with open(tmp_path / "evidence.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 873 == counts.total() and all(row["label"] for row in rows)

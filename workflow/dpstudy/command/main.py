@@ -173,24 +173,27 @@ def _workflow(given: argparse.Namespace, more: list[str]) -> int:
 
 def _record(given: argparse.Namespace, _more: list[str]) -> int:
     from dpstudy.command.workflow import clone
-    from dpstudy.evidence import measured
+    from dpstudy.evidence import measured, verdicts
     from dpstudy.evidence.record import read_study, record
 
     clone()
     kind, _, what = given.kind.partition(":")
-    rows = record(read_study(given.study), Path(given.folder, "results"), kind, what.strip(), given.machine)
+    study, results, what = read_study(given.study), Path(given.folder, "results"), what.strip()
+    rows = record(study, results, kind, what, given.machine)
+    found = verdicts.of_results(study, results, kind, what, max(row.date for row in rows))
     measured.write(measured.merged(measured.read(), rows))
-    print(f"{measured.MEASURED}: {len(rows)} lines recorded")
+    verdicts.write(verdicts.merged(verdicts.read(), found, study["study"]))
+    print(f"{measured.MEASURED}: {len(rows)} lines recorded; {verdicts.VERDICTS.name}: {len(found)}")
     return 0
 
 
 def _evidence(_given: argparse.Namespace, _more: list[str]) -> int:
     from dpstudy.command.workflow import clone
-    from dpstudy.evidence import measured, page
+    from dpstudy.evidence import measured, page, verdicts
 
     clone()
-    counts = page.write(measured.read())
-    print(f"{page.PAGE}: " + ", ".join(f"{count} {name}" for name, count in counts.most_common()))
+    told = page.write(measured.read(), verdicts.read())
+    print(f"{page.PAGE}: " + "; ".join(", ".join(f"{n} {name}" for name, n in of.most_common()) for of in told))
     return 0
 
 

@@ -11,9 +11,12 @@ from dpstudy.evidence.labels import CITED, LABELS, NEEDS, Label, labels
 from dpstudy.evidence.measured import Measured
 from dpstudy.evidence.printed import places
 from dpstudy.evidence.record import read_study
+from dpstudy.evidence.verdicts import MIXED, Pooled, Verdict, pool
 from dpstudy.provenance.code import WORKFLOW
+from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
 from dpstudy.tables.published import all_lines
 
+_VERDICTS = (HOLDS, FAILS, MIXED, OPEN)
 PAGE = WORKFLOW.parent / "docs" / "evidence.md"
 _HEAD = """\
 # Evidence: what became of each printed number
@@ -44,16 +47,19 @@ _COLUMNS = (
 _OURS = ("printed", "label", "says", "study", "features", "entry", "ours", "low", "high", "seeds", "date", "machine")
 
 
-def write(measured: Sequence[Measured], page: str | os.PathLike = PAGE) -> Counter:
+def write(
+    measured: Sequence[Measured], verdicts: Sequence[Verdict] = (), page: str | os.PathLike = PAGE
+) -> tuple[Counter, Counter]:
     """Write the page, and the CSV file beside it.
 
     Returns:
-        how many numbers have which label.
+        how many numbers have which label, and how many claims which verdict.
     """
     lines = all_lines()
     found = labels(lines, places(_shipped()), measured)
     with atomic(page) as temporary:
-        temporary.write_text(text(lines, found), encoding="utf-8")
+        pooled = pool(verdicts)
+        temporary.write_text(text(lines, found) + _claims(pooled), encoding="utf-8")
     with (
         atomic(Path(page).with_suffix(".csv")) as temporary,
         open(temporary, "w", encoding="utf-8", newline="") as file,
@@ -61,7 +67,7 @@ def write(measured: Sequence[Measured], page: str | os.PathLike = PAGE) -> Count
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow((*_COLUMNS, *_OURS))
         writer.writerows(_fields(number, lines[number], label) for number, label in found.items())
-    return Counter(label.name for label in found.values())
+    return Counter(label.name for label in found.values()), Counter(one.verdict for one in pooled)
 
 
 def text(lines: Mapping[int, Mapping[str, str]], found: Mapping[int, Label]) -> str:
@@ -91,6 +97,26 @@ def text(lines: Mapping[int, Mapping[str, str]], found: Mapping[int, Label]) -> 
         )
         + "\n## What the others need\n\n"
         + _table(("paper", "numbers", "needs"), [(paper, str(count), what) for (paper, what), count in needs.items()])
+    )
+
+
+def _claims(pooled: Sequence[Pooled]) -> str:
+    papers = dict.fromkeys(one.paper for one in pooled)
+    counts = [
+        (
+            paper,
+            *(str(sum(one.verdict == verdict for one in pooled if one.paper == paper) or "") for verdict in _VERDICTS),
+        )
+        for paper in papers
+    ]
+    rows = [(one.paper, one.claim, one.verdict, one.by, one.numbers) for one in pooled]
+    return (
+        "\n## The claims\n\nBy the cells of recorded studies where some decide a claim, at full size before reduced ones "
+        "and stand-ins;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or by "
+        "computation.\n\n"
+        + _table(("paper", *_VERDICTS), counts)
+        + "\n"
+        + _table(("paper", "claim", "verdict", "by", "numbers"), rows)
     )
 
 
