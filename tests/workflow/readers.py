@@ -12,7 +12,7 @@ from tests.workflow.conftest import StudyFolder
 OTHERS = 0o077
 # What is open before the Snakefile has been read: folders of Snakemake's, with a process's number and which file of the
 # library imports which.
-BEFORE = re.compile(r"study/\.snakemake(/log|/dpstudy-run|/\.?dpstudy-imports\.json(\.\d+\.tmp)?)?")
+BEFORE = re.compile(r"study/\.snakemake(/log|/dpstudy-run|/\.?dpstudy-imports\.json(\.[0-9a-f]{8}\.\d+\.tmp)?)?")
 
 
 class Watched(StudyFolder):

@@ -111,8 +111,8 @@ def _claims(pooled: Sequence[Pooled]) -> str:
     ]
     rows = [(one.paper, one.claim, one.verdict, one.by, one.numbers) for one in pooled]
     return (
-        "\n## The claims\n\nBy the cells of recorded studies where some decide a claim, at full size before reduced ones "
-        "and stand-ins;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or by "
+        "\n## The claims\n\nBy the cells of recorded studies where some decide a claim, those at full size before "
+        "others;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or by "
         "computation.\n\n"
         + _table(("paper", *_VERDICTS), counts)
         + "\n"
