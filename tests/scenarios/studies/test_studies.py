@@ -22,10 +22,12 @@ def loaded(path):
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_a_study_of_the_repository_loads(path):
-    config = loaded(path)
+    config, written = loaded(path), yaml.safe_load(path.read_text(encoding="utf-8"))
     cells = unfold(config)
     assert {cell.entry for cell in cells} == set(config["methods"])
-    assert {cell.features for cell in cells} == set(config["features"])
+    of_others = {name for features in written["features"].values() for name in features.get("parts", [])}
+    of_others |= {fit["features"] for fit in written.get("fits", {}).values() if "features" in fit}
+    assert {cell.features for cell in cells} | of_others == set(config["features"])
     assert {cell.dataset for cell in cells} == set(config["datasets"])
 
 

@@ -197,8 +197,8 @@ class Spending:
         budget = f"release: {{budget: {self.ceiling}}}"
         if epsilon == "inf":
             return f"cell {cell}: without noise it has no bound, and so is beyond {budget}; leave it out"
-        others = (entry for entry in self.everywhere() if not (entry["cell"] == cell and is_begun(entry)))
-        past = [(entry["ledger"], 1) for entry in others if about(entry, dataset, records)]
+        others = [line for line in self.everywhere() if not (line["cell"] == cell and is_begun(line))]
+        past = [(line["ledger"], 1) for line in others if about(line, dataset, records)]
         before = _total(past, delta) if past else 0.0
         if before is None or before < float(self.ceiling):
             return ""
