@@ -11,7 +11,7 @@ from dpstudy.tables.published import all_lines
 from tests.unit.evidence.test_measured import ROW
 
 PRINTED = dict.fromkeys(("paper", "table", "dataset", "pretraining", "model", "method", "source", "std"), "")
-PRINTED |= {"value": "81.5"}
+PRINTED |= {"value": "81.5", "epsilon": "0.1"}
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,9 @@ PRINTED |= {"value": "81.5"}
             "+1.5 ± 0.4 at the same certified ε, 3 seeds: unexp",
         ),
         ({"mean": 83.0, "low": None, "high": None}, {}, "consistent", "+1.5 ± inf"),
+        # what certifies more than the printed 0.1, or nothing, is not at the same epsilon
+        ({"certified": "0.2"}, {}, "consistent", "-0.2 ± 1.2 at a certified ε of 0.2, 3 seeds"),
+        ({"certified": "", "guarantee": "claimed"}, {}, "consistent", "without a proved ε, 3 seeds"),
         ({"mean": 99.0}, {"source": "Bu et al."}, "cited", "a number of Bu et al."),
         ({"mean": 19.0}, {"value": ""}, "consistent", "printed as at most 20"),
         ({"mean": 21.0}, {"value": ""}, "differs", "printed as at most 20"),

@@ -36,7 +36,8 @@ def test_what_is_written_is_read_and_damage_is_told(tmp_path):
 def test_a_study_that_is_recorded_anew_replaces_all_its_verdicts():
     other = Verdict("de2022", "x", "b", FAILS, "", "full", "", "2026-11-27")
     later = Verdict("tramer2021", "y", "a", FAILS, "", "full", "", "2026-11-28")
-    assert merged([ONE, other], [later], "a") == [other, later]
+    assert merged([ONE, other], [later], [("tramer2021", "a")]) == [other, later]
+    assert merged([ONE, other], [], []) == [other, ONE], "a part of it judged nothing"
 
 
 def test_every_claim_has_a_verdict_by_what_is_known():
@@ -59,9 +60,10 @@ def test_what_cells_decide_is_taken_from_a_finished_study(tmp_path):
     cell = tmp_path / "cells/a/b/c/eps=1/metrics.json"
     write_json(cell, {})
     write_json(tmp_path / "claims/tramer2021.json", {"rows": rows})
-    (found,) = of_results(study, tmp_path, "full", "", "2026-11-27")
+    (found,), judged = of_results(study, tmp_path, "full", "", "2026-11-27")
     assert (found.claim, found.verdict, found.numbers, found.study) == ("one", HOLDS, "98.", "s")
-    assert of_results(study | {"tables": {}}, tmp_path, "full", "", "2026-11-27") == []
+    assert judged == [("tramer2021", "s")]
+    assert of_results(study | {"tables": {}}, tmp_path, "full", "", "2026-11-27") == ([], [])
     later = os.stat(tmp_path / "claims/tramer2021.json").st_mtime + 10
     os.utime(cell, (later, later))
     with pytest.raises(StudyError, match="is older than a cell"):

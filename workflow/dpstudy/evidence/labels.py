@@ -62,6 +62,8 @@ def _compared(value: float, row: Measured, printed: Mapping[str, str], noise: st
     apart = row.mean - value
     half = (row.high - row.low) / 2 if row.low is not None and row.high is not None else math.inf
     half = math.hypot(half, 1.96 * float(printed["std"] or 0))
+    if noise == CERTIFIED and not (row.certified and float(row.certified) <= float(printed["epsilon"])):
+        noise = f"at a certified ε of {row.certified}" if row.certified else "without a proved ε"
     told = f"{apart:+.1f} ± {half:.1f} {noise}, {row.seeds} seed{'s' if row.seeds > 1 else ''}"
     if abs(apart) + half <= MARGIN and row.seeds >= _SEEDS:
         return Label(REPRODUCED, told, row)

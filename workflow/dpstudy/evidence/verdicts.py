@@ -2,7 +2,7 @@
 
 import csv
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -95,19 +95,22 @@ def write(verdicts: Iterable[Verdict], path: str | os.PathLike = VERDICTS) -> No
         writer.writerows(map(astuple, verdicts))
 
 
-def merged(old: Iterable[Verdict], new: Sequence[Verdict], study: str) -> list[Verdict]:
-    """The lines of both, without old ones of a study that was recorded anew, in order of papers and studies."""
-    kept = [one for one in old if one.study != study]
+def merged(old: Iterable[Verdict], new: Sequence[Verdict], judged: Container[tuple[str, str]]) -> list[Verdict]:
+    """The lines of both, without old ones of a (paper, study) that was judged anew, in order of papers and studies."""
+    kept = [one for one in old if (one.paper, one.study) not in judged]
     return sorted([*kept, *new], key=lambda one: (one.paper, one.study))
 
 
-def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, date: str) -> list[Verdict]:
-    """What the cells of a study decide, as its claims/PAPER.json say.
+def of_results(
+    study: dict, results: str | os.PathLike, kind: str, what: str, date: str
+) -> tuple[list[Verdict], list[tuple[str, str]]]:
+    """What the cells of a study decide, as its claims/PAPER.json say; and which (paper, study) are judged there: a part
+    of a study has no such file.
 
     Raises:
         StudyError: a file was judged before a cell that it is about was made.
     """
-    found = []
+    found, judged = [], []
     for paper in REFERENCES:
         path = Path(results, "claims", f"{paper}.json")
         named = [
@@ -117,10 +120,11 @@ def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, da
             continue
         if any(cell.stat().st_mtime > path.stat().st_mtime for cell in Path(results, "cells").rglob("metrics.json")):
             raise StudyError(f"{path}: is older than a cell; run the study to its end, and record it then")
+        judged.append((paper, study["study"]))
         for verdict, claim, told, _, here in read_json(path)["rows"]:
             if verdict != OPEN and f"({CELLS})" in told:
                 found.append(Verdict(paper, claim, study["study"], verdict, here, kind, what, date))
-    return found
+    return found, judged
 
 
 def pool(verdicts: Sequence[Verdict]) -> list[Pooled]:
