@@ -66,7 +66,7 @@ def check_make(words, page):
                 assert load(config | {"only": word.removeprefix("ONLY=").split(",")}), page
         elif word.startswith("TORCH="):
             assert word == "TORCH=cpu", page  # the one that setup.sh takes
-        elif not word.startswith(("A=", "B=", "CELL=", "IN=")):  # folders and cells, of the reader
+        elif not word.startswith(("A=", "B=", "CELL=", "IN=", "KIND=")):  # folders and cells, of the reader
             assert word in MAKE_TARGETS or word == ".venv/study.stamp", f"{page}: make {word}"
 
 
