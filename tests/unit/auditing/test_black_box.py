@@ -209,6 +209,7 @@ def refuted(models):
     return found["epsilon_lower"] > found["epsilon"]
 
 
+@pytest.mark.slow
 def test_a_tenth_of_the_accounted_noise_is_refuted(tiny, monkeypatch):
     draw = NoiseSource._draw  # behind the check of what the source is asked for
 

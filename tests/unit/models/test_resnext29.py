@@ -70,6 +70,7 @@ def slow(state, x):
     return x.mean((2, 3))
 
 
+@pytest.mark.slow
 def test_features_from_a_checkpoint_equal_a_loop_over_groups(network, tmp_path):
     state = network.state_dict()
     old = {name: value for name, value in state.items() if "num_batches" not in name}  # as checkpoints of 2017 are

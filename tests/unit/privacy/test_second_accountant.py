@@ -150,6 +150,7 @@ def test_rounding_is_added_above_and_taken_off_below(monkeypatch):
     assert wide[0] < low * (1 - 1e-4) and wide[1] > high * (1 + 1e-4)
 
 
+@pytest.mark.slow
 def test_what_rounding_can_do_is_added_above_and_taken_off_below(monkeypatch):
     """Each release may round as in privacy/loss_distributions.py; more of it moves the ends apart."""
     releases = [(1.2, 0.05, 30)]

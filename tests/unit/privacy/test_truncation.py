@@ -51,6 +51,7 @@ def exact_epsilon(p, q, delta):
     return brentq(excess, 0, 50) if excess(0) > 0 else 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [0.7, 1.5])
 @pytest.mark.parametrize(("others", "rate", "largest"), [(1, 0.5, 1), (3, 0.5, 2), (6, 0.3, 2), (12, 0.15, 2)])
 def test_no_pair_of_neighbours_loses_more_than_is_accounted(others, rate, largest, sigma):
@@ -182,6 +183,7 @@ def test_large_batches_are_cut_to_a_uniform_subset():
     assert np.ptp(taken) < 12 * math.sqrt(taken.mean()), "no place is favoured"
 
 
+@pytest.mark.slow
 def test_schedule_event_and_ledger_agree():
     problem = Problem(200, (4,), 3, Budget("4", 1e-4))
     options = {"learning_rate": 1.0, "clipping_norm": 0.5, "batch_size": 10, "steps": 6}

@@ -43,6 +43,7 @@ def features_only(toy_features):
 SAMPLED = FIRST_ORDER | {"batch_size": 40, "steps": 20}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [FIRST_ORDER, SAMPLED], ids=["full-batch", "sampled"])
 def test_repeats_spend_the_whole_budget_on_either_part(toy_features, options):
     tuning, problem, plan = set_up(repeats(options=options), features_only(toy_features))
