@@ -130,6 +130,7 @@ def arena(epsilon="1", **options):
     )
 
 
+@pytest.mark.slow
 def test_both_phases_on_a_tiny_network(tiny):
     space = {"learning_rate": [0.1, 1.0], "steps": [2]}
     found = black_box(arena("2"), space, pilot=5, models=40, confidence=0.999)
@@ -171,6 +172,7 @@ def quiet(self, name, shape, std, step=0, tensor="", dtype=np.float32):
     return np.zeros(shape, dtype)
 
 
+@pytest.mark.slow
 def test_an_audit_that_was_killed_goes_on_after_its_last_model(tiny, tmp_path, monkeypatch):
     def played(name, made_by="this"):
         journal = LossJournal(tmp_path / name, made_by)

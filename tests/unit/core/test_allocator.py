@@ -30,6 +30,7 @@ def faults(how: str) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc alone knows how")
 def test_the_same_memory_serves_again():
     assert faults("kept") < 0.05 * faults("as a rule")

@@ -26,6 +26,7 @@ for n, k in ((0, 5), (1, 1), (3, 513), (70, 600), (2, 9000)):
 """
 
 
+@pytest.mark.slow
 def test_norms_and_sums_are_those_in_float64():
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

@@ -166,6 +166,7 @@ def test_grey_images_have_no_colours_to_scale(public, tmp_path):
         made(public, tmp_path, RESNET | {"scaling": "imagenet"})
 
 
+@pytest.mark.slow
 def test_two_processes_train_what_one_does(public, tmp_path, monkeypatch):
     # with a GPU for one of them, they would round differently
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)

@@ -149,6 +149,7 @@ def test_noise_beyond_rounding_is_not_taken_for_no_privacy_loss():
 DELTAS = (1e-10, 1e-13, 1e-14, 1e-15, 1e-16, 1e-30, 1e-100, 1e-300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "rate", "count"), [("8", 0.1, 10), ("0.5", 0.3, 3), ("50", 1e-3, 100)])
 def test_the_noise_of_a_target_grows_smoothly_as_delta_falls(epsilon, rate, count):
     def events_at(scale):

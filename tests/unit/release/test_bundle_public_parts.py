@@ -220,6 +220,7 @@ def assert_predicts_as(extractor, cell, folder):
     np.testing.assert_array_equal(Predictor(folder / "bundle").scores(paths), expected)
 
 
+@pytest.mark.slow
 def test_joined_features_go_into_a_bundle_with_all_their_networks(parts, tmp_path):
     """A package's, one of the study's own, one with weights of the user's, and features that need none."""
     made, own = tmp_path / "results/backbones", tmp_path / "own.safetensors"

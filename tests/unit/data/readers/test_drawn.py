@@ -54,6 +54,7 @@ def test_strokes_are_thin_and_white_on_black():
     assert (images[:, :2] == 0).mean() > 0.95
 
 
+@pytest.mark.slow
 def test_pictures_of_a_kind_share_what_others_do_not():
     """Kinds lie apart in their mean pictures, by more than two halves of one kind do."""
     records = read("scenes", range(600), kinds=6, count=600)
