@@ -1,13 +1,12 @@
 """`workflow/published/measured.csv`: a line for each metric of each cell that was recorded."""
 
-import csv
 import os
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
-from pathlib import Path
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import atomic
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evidence.lines import damaged, read_lines
 from dpstudy.provenance.code import WORKFLOW
 
 MEASURED = WORKFLOW / "published" / "measured.csv"
@@ -74,21 +73,15 @@ def read(path: str | os.PathLike = MEASURED) -> list[Measured]:
     Raises:
         StudyError: a line is damaged, or two have one key.
     """
-    if not Path(path).exists():
-        return []
     found: dict[tuple, Measured] = {}
-    with open(path, encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise StudyError(f"{path}: its columns are not {', '.join(COLUMNS)}; restore it from the repository")
-        for number, line in enumerate(reader, start=2):
-            try:
-                row = _row(line)
-            except (ValueError, TypeError) as error:
-                raise StudyError(f"{path}: line {number} is damaged ({error}); mend it, or record it again") from None
-            if row.key in found:
-                raise StudyError(f"{path}: line {number}: {'/'.join(row.key)} stands twice; remove one")
-            found[row.key] = row
+    for number, line in read_lines(path, COLUMNS):
+        try:
+            row = _row(line)
+        except ValueError as error:
+            raise damaged(path, number, error) from None
+        if row.key in found:
+            raise StudyError(f"{path}: line {number}: {'/'.join(row.key)} stands twice; remove one")
+        found[row.key] = row
     return list(found.values())
 
 
@@ -105,10 +98,7 @@ def write(rows: Iterable[Measured], path: str | os.PathLike = MEASURED) -> None:
     Raises:
         StudyError: it cannot be written.
     """
-    with atomic(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(_texts(row) for row in rows)
+    write_csv(path, COLUMNS, map(_texts, rows))
 
 
 def _texts(row: Measured) -> list[str]:
@@ -118,8 +108,6 @@ def _texts(row: Measured) -> list[str]:
 
 
 def _row(line: dict) -> Measured:
-    if None in line or None in line.values():
-        raise ValueError("it has too many fields, or too few")
     values: dict = dict(line)
     for name in _NUMBERS:
         number = int if name in ("seeds", "n") else float

@@ -1,12 +1,13 @@
-"""docs/evidence.md and docs/evidence.csv: each printed number with its label, written by `make evidence`."""
+"""docs/evidence.md, evidence.csv and claims.csv: labels and verdicts, written by `make evidence`."""
 
-import csv
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 
 from dpstudy.core.files import atomic
+from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evidence.labels import CITED, LABELS, NEEDS, Label, labels
 from dpstudy.evidence.measured import Measured
 from dpstudy.evidence.printed import places
@@ -50,23 +51,19 @@ _OURS = ("printed", "label", "says", "study", "features", "entry", "ours", "low"
 def write(
     measured: Sequence[Measured], verdicts: Sequence[Verdict] = (), page: str | os.PathLike = PAGE
 ) -> tuple[Counter, Counter]:
-    """Write the page, and the CSV file beside it.
+    """Write the page, and the CSV files beside it.
 
     Returns:
         how many numbers have which label, and how many claims which verdict.
     """
     lines = all_lines()
     found = labels(lines, places(_shipped()), measured)
+    pooled = pool(verdicts)
     with atomic(page) as temporary:
-        pooled = pool(verdicts)
         temporary.write_text(text(lines, found) + _claims(pooled), encoding="utf-8")
-    with (
-        atomic(Path(page).with_suffix(".csv")) as temporary,
-        open(temporary, "w", encoding="utf-8", newline="") as file,
-    ):
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow((*_COLUMNS, *_OURS))
-        writer.writerows(_fields(number, lines[number], label) for number, label in found.items())
+    numbers = (_fields(number, lines[number], label) for number, label in found.items())
+    write_csv(Path(page).with_suffix(".csv"), (*_COLUMNS, *_OURS), numbers)
+    write_csv(Path(page).with_name("claims.csv"), ("paper", "claim", "verdict", "by", "numbers"), map(astuple, pooled))
     return Counter(label.name for label in found.values()), Counter(one.verdict for one in pooled)
 
 
@@ -109,14 +106,10 @@ def _claims(pooled: Sequence[Pooled]) -> str:
         )
         for paper in papers
     ]
-    rows = [(one.paper, one.claim, one.verdict, one.by, one.numbers) for one in pooled]
     return (
         "\n## The claims\n\nBy the cells of recorded studies where some decide a claim, those at full size before "
         "others;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or by "
-        "computation.\n\n"
-        + _table(("paper", *_VERDICTS), counts)
-        + "\n"
-        + _table(("paper", "claim", "verdict", "by", "numbers"), rows)
+        "computation.\n[claims.csv](claims.csv) has each with its numbers.\n\n" + _table(("paper", *_VERDICTS), counts)
     )
 
 

@@ -1,13 +1,14 @@
 """Verdicts on the papers' claims, pooled over recorded studies: `workflow/published/verdicts.csv`."""
 
-import csv
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import atomic, read_json
+from dpstudy.core.files import read_json
+from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evidence.lines import damaged, read_lines
 from dpstudy.evidence.measured import FULL, KINDS, MEASURED
 from dpstudy.report.claims import REFERENCES, judge_paper
 from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN
@@ -64,22 +65,11 @@ def read(path: str | os.PathLike = VERDICTS) -> list[Verdict]:
     Raises:
         StudyError: a line is damaged.
     """
-    if not Path(path).exists():
-        return []
-    with open(path, encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        if tuple(reader.fieldnames or ()) != _COLUMNS:
-            raise StudyError(f"{path}: its columns are not {', '.join(_COLUMNS)}; restore it from the repository")
-        found = []
-        for number, line in enumerate(reader, start=2):
-            if (
-                None in line
-                or None in line.values()
-                or line["verdict"] not in (HOLDS, FAILS)
-                or line["kind"] not in KINDS
-            ):
-                raise StudyError(f"{path}: line {number} is damaged; mend it, or record its study again")
-            found.append(Verdict(**line))
+    found = []
+    for number, line in read_lines(path, _COLUMNS):
+        if line["verdict"] not in (HOLDS, FAILS) or line["kind"] not in KINDS:
+            raise damaged(path, number, "its verdict or kind is none")
+        found.append(Verdict(**line))
     return found
 
 
@@ -89,10 +79,7 @@ def write(verdicts: Iterable[Verdict], path: str | os.PathLike = VERDICTS) -> No
     Raises:
         StudyError: it cannot be written.
     """
-    with atomic(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        writer.writerows(map(astuple, verdicts))
+    write_csv(path, _COLUMNS, map(astuple, verdicts))
 
 
 def merged(old: Iterable[Verdict], new: Sequence[Verdict], judged: Container[tuple[str, str]]) -> list[Verdict]:
