@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from dpstudy.privacy.events import TRUNCATED, Event
+from dpstudy.privacy.inverse_losses import all_at_once
 from dpstudy.privacy.renyi import dp_event, rough_epsilon
 
 _ERROR = 2.0**-47  # of the delta, a release
@@ -79,8 +80,9 @@ def _composed(events: tuple[Event, ...], interval: float):
     from dp_accounting.pld import PLDAccountant
 
     accountant = PLDAccountant(value_discretization_interval=interval)
-    for event in events:
-        accountant.compose(_dp_event(event), event.count)
+    with all_at_once():
+        for event in events:
+            accountant.compose(_dp_event(event), event.count)
     return accountant
 
 
