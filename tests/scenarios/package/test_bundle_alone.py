@@ -3,6 +3,7 @@
 import csv
 import io
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,13 +12,16 @@ from PIL import Image
 from dpstudy.features.scatternet import ScatterNet
 from dpstudy.release.bundle import write_bundle
 from dpstudy.release.predictor import Predictor
+from tests.dicom_files import write_dicom
 from tests.packages import environment
 from tests.unit.release.test_bundle import METHODS, PIXELS, origin_of, pictures, train
 
+SCANS = "scans of 12 bits"
 CASES = {
     "pixels": (METHODS["least squares"], PIXELS, {"extractor": "pixels"}),
     "scatternet": (METHODS["least squares"], ScatterNet("unit"), {"extractor": "scatternet"}),
     "random features": (METHODS["kernel means"], PIXELS, {"extractor": "pixels"}),
+    SCANS: (METHODS["least squares"], PIXELS, {"extractor": "pixels"}),
 }
 pytestmark = pytest.mark.slow
 
@@ -27,14 +31,23 @@ def test_it_predicts(name, tmp_path):
     options, extractor, features = CASES[name]
     cell, bundle = train(tmp_path / "cell", options, 1, extractor=extractor), tmp_path / "bundle"
     features |= {"scaling": "unit", "normalise": "none", "dtype": "float32"}
-    write_bundle("toy", origin_of(cell, features=features), [], str(bundle))
+    origin = origin_of(cell, features=features)
+    scans = name == SCANS
+    if scans:
+        origin = replace(origin, image=origin.image | {"window": [2048, 4096]})
+    write_bundle("toy", origin, [], str(bundle))
     listed = [line for line in (bundle / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
-    assert sorted(line.partition("==")[0] for line in listed) == ["numpy", "pillow", "safetensors"]
+    assert sorted(line.partition("==")[0] for line in listed) == [
+        "numpy", "pillow", *["pydicom", "python-gdcm"][: 2 * scans], "safetensors",
+    ]  # fmt: skip
     python = environment(tmp_path / "alone", listed)
     images, paths = pictures(5, 4)[0], []
     for number, image in enumerate(images):
         paths.append(tmp_path / f"{number}.png")
-        Image.fromarray(image[..., 0]).save(paths[-1])
+        if scans and number % 2:
+            write_dicom(paths[-1], image[..., 0].astype(np.uint16) * 16)  # known by what it holds
+        else:
+            Image.fromarray(image[..., 0]).save(paths[-1])
     done = subprocess.run(
         [python, "-I", bundle / "predict.py", *paths], cwd=tmp_path, env={}, capture_output=True, text=True, check=False
     )

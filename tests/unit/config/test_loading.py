@@ -183,7 +183,7 @@ MISTAKES = [
     ("datasets/digits/reader", "idx", "datasets.digits: the key 'location' is missing; reader 'idx' needs a folder under data_root"),
     ("datasets/digits/extra", {"reader": "arrays", "location": "x", "tile": [8, 8]}, "datasets.digits.extra.tile: the reader 'arrays' does not take this key; it takes location, classes"),
     ("datasets/digits/extra", {"reader": "digits", "location": "x"}, "datasets.digits.extra.reader: 'digits' is not one of 'arrays', 'image_folder', 'mosaics'"),
-    ("datasets/digits/extra", {"reader": "arrays", "location": "x", "splits": {}}, "datasets.digits.extra.splits: unknown key*; allowed here: channels, frame, location, max_pixels, reader, records, size, tile"),
+    ("datasets/digits/extra", {"reader": "arrays", "location": "x", "splits": {}}, "datasets.digits.extra.splits: unknown key*; allowed here: channels, frame, location, max_pixels, reader, records, size, tile, window"),
     ("datasets/digits/not_accounted", "labels", "datasets.digits.not_accounted: 'labels' must be a list (What was done to these records outside every ledger*)"),
     ("public/glyphs/extra", {"reader": "arrays", "location": "x"}, "public.glyphs.extra: unknown key*"),
     # missing keys

@@ -141,7 +141,7 @@ DEEP = {
 def test_more_than_eight_bits_are_refused_wherever_they_stand(tmp_path, case):
     name, write, bits = DEEP[case]
     write(tmp_path / name)
-    with pytest.raises(StudyError, match=f"row 0: .*{name} has {bits} bits a channel, and .* with the window in which"):
+    with pytest.raises(StudyError, match=f"row 0: .*{name} has {bits} bits a channel, and .* the window in which"):
         decode(tmp_path / name, "row 0", (1, 1), 1)
 
 

@@ -28,6 +28,7 @@ from dpstudy.release.bundle import Origin, write_bundle
 from dpstudy.release.predictor import Predictor, main
 from dpstudy.release.statement import statement
 from dpstudy.schema.methods import method_schema
+from tests.dicom_files import write_dicom
 from tests.unit.tuning.conftest import request_of, trained
 
 SIDE, ROWS = 12, 120
@@ -150,18 +151,28 @@ def odd_pictures(folder):
     for name, (image, options) in cases.items():
         (folder / name.partition(".")[0]).mkdir(parents=True)
         image.save(folder / name.partition(".")[0] / name, **options)
+    deep = np.random.default_rng(1).integers(0, 4096, (12, 9)).astype(np.uint16)
+    for name in ("deep", "scan"):
+        (folder / name).mkdir()
+    Image.fromarray(deep).save(folder / "deep" / "deep.png")
+    write_dicom(folder / "scan" / "scan.dcm", deep, PhotometricInterpretation="MONOCHROME1")
 
 
 @pytest.mark.parametrize("crop", [False, True])
 def test_a_bundle_makes_of_a_file_the_features_that_its_shards_have(cell, tmp_path, crop):
-    """Upright, on white, the same page: whatever the reader saw, `predict.py` sees."""
+    """Upright, on white, the same page, through one window: whatever the reader saw, `predict.py` sees."""
     odd_pictures(tmp_path / "own")
     entry = {"reader": "image_folder", "location": "own", "size": [SIDE, SIDE], "channels": 1, "frame": 0}
+    entry["window"] = [2000, 3000]
     reader = open_reader("image_folder", entry | {"resize": "crop" if crop else "stretch"}, tmp_path)
     rows = reader.rows("all")
     learned = Pixels("unit")(reader.read("all", np.arange(len(rows))).images)
-    image = {"size": [SIDE, SIDE], "channels": 1, "crop": crop, "frame": 0}
+    image = {"size": [SIDE, SIDE], "channels": 1, "crop": crop, "frame": 0, "window": [2000, 3000]}
     write_bundle("toy", origin_of(cell, image=image), [], str(tmp_path / "bundle"))
+    assert (
+        "more than 8 bits a channel through a window 3000 wide around 2000"
+        in (tmp_path / "bundle/README.md").read_text()
+    )
     model = load_model(tmp_path / "bundle" / "model.safetensors")
     np.testing.assert_array_equal(
         Predictor(tmp_path / "bundle").scores(rows.files), model.scores(learned.reshape(len(rows), -1))

@@ -1,6 +1,7 @@
 """Image files as their owner sees them: upright, whole, one picture a file, and on white where they are transparent.
 
 What a file holds decides, not what Pillow makes of it: of 16 bits a channel Pillow keeps the upper 8 without a word.
+More than 8 bits become 8 through a window (data/windows.py), in DICOM files (data/dicom.py) too.
 """
 
 import contextlib
@@ -11,16 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpstudy.core.errors import StudyError
+from dpstudy.data import dicom
+from dpstudy.data.windows import REMEDY, Window, eight_bits
 
 if TYPE_CHECKING:
     from PIL import Image
 
 GREY_MODES = ("1", "L", "LA")
 _MODES = (*GREY_MODES, "RGB", "RGBA", "RGBX", "P", "PA", "CMYK", "YCbCr")
+_DEEP_FORMATS = ("PNG", "TIFF", "JPEG2000")  # whose numbers Pillow leaves as they are
+_ODD = (("TIFF", "I"), ("TIFF", "F"))  # and those with a sign or a point
+_FIRST = "save it as PNG or TIFF, or bring it to these first, with the window in which it is looked at"
 # Whatever a file is called: Pillow would open others too, and hand PostScript to the program that runs it.
 FORMATS = ("PNG", "JPEG", "JPEG2000", "TIFF", "WEBP", "BMP", "GIF", "PPM")
 SUFFIXES = tuple(
-    f".{name}" for name in "png jpg jpeg jpe jfif webp bmp gif ppm pgm pbm pnm tif tiff jp2 j2k jpx jpf".split()
+    f".{name}"
+    for name in "png jpg jpeg jpe jfif webp bmp gif ppm pgm pbm pnm tif tiff jp2 j2k jpx jpf dcm dicom".split()
 )
 _ORIENTATION, _BITS_PER_SAMPLE, _SAMPLE_FORMAT = 0x0112, 258, 339  # tags of EXIF and TIFF
 _HEADER = 1 << 16  # bytes in which a file says how deep it is
@@ -31,27 +38,32 @@ class UnreadableImageError(StudyError):
 
 
 @contextlib.contextmanager
-def opened(path: Path, where: str, frame: int | None = None, max_pixels: int | None = None) -> Iterator["Image.Image"]:
-    """Open an image file with Pillow (its header only, until the pixels are used).
+def opened(
+    path: Path, where: str, frame: int | None = None, max_pixels: int | None = None, window: Window | None = None
+) -> Iterator["Image.Image"]:
+    """Open an image file with Pillow (its header only, until the pixels are used; of DICOM files the pixels too).
 
     Args:
         frame: which picture of a file with several is meant, from 0; None where a file must have one.
         max_pixels: of the largest image that is opened; Pillow's limit (89 million) where None.
+        window: how more than 8 bits a channel become 8; None where no file may have more.
 
     Raises:
         UnreadableImageError: opening or decoding fails: no such file, no image, damaged, or of a size meant to exhaust
         memory.
-        StudyError: it has more than 8 bits a channel, or several pictures and none is chosen.
+        StudyError: it has more than 8 bits a channel and no window, or several pictures and none is chosen.
     """
     from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings(), _limit(max_pixels):
             warnings.simplefilter("error", Image.DecompressionBombWarning)
+            if dicom.is_dicom(path):
+                yield dicom.picture(path, f"{where}: {path}", frame, max_pixels, window)
+                return
             with Image.open(path, formats=FORMATS) as image:
                 _choose_frame(image, frame, f"{where}: {path}")
-                _check_depth(image, path, f"{where}: {path}")
-                yield image
+                yield _of_eight_bits(image, path, window, f"{where}: {path}")
     except StudyError:
         raise
     except FileNotFoundError:
@@ -63,13 +75,13 @@ def opened(path: Path, where: str, frame: int | None = None, max_pixels: int | N
         ) from None
     except UnidentifiedImageError:
         if bits := _bits_of_jpeg(path):
-            raise StudyError(_too_deep(f"{where}: {path}", bits)) from None
+            raise StudyError(_too_deep(f"{where}: {path}", bits, _FIRST)) from None
         raise UnreadableImageError(
-            f"{where}: {path} is not an image, or is damaged; {', '.join(FORMATS)} are read"
+            f"{where}: {path} is not an image, or is damaged; {', '.join(FORMATS)} and DICOM are read"
         ) from None
     except Exception as error:  # decoders raise almost anything on damaged bytes
         raise UnreadableImageError(
-            f"{where}: {path} cannot be decoded ({str(error) or type(error).__name__})"
+            f"{where}: {path} cannot be decoded ({str(error).partition(chr(10))[0] or type(error).__name__})"
         ) from None
 
 
@@ -80,16 +92,22 @@ def shown(image: "Image.Image") -> "Image.Image":
     """
     from PIL import Image
 
-    image.load()  # a TIFF is turned by Pillow then
-    turn = Image.Transpose
-    turns = {2: turn.FLIP_LEFT_RIGHT, 3: turn.ROTATE_180, 4: turn.FLIP_TOP_BOTTOM, 5: turn.TRANSPOSE}
-    turns |= {6: turn.ROTATE_270, 7: turn.TRANSVERSE, 8: turn.ROTATE_90}
-    if (orientation := _orientation(image)) in turns:
-        image = image.transpose(turns[orientation])
+    image = _upright(image)
     if not image.has_transparency_data:
         return image
     opaque = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
     return opaque.convert("L" if image.mode in GREY_MODES else "RGB")
+
+
+def _upright(image: "Image.Image") -> "Image.Image":
+    from PIL import Image
+
+    image.load()  # a TIFF is turned by Pillow then
+    turn = Image.Transpose
+    turns = {2: turn.FLIP_LEFT_RIGHT, 3: turn.ROTATE_180, 4: turn.FLIP_TOP_BOTTOM, 5: turn.TRANSPOSE}
+    turns |= {6: turn.ROTATE_270, 7: turn.TRANSVERSE, 8: turn.ROTATE_90}
+    orientation = _orientation(image)
+    return image.transpose(turns[orientation]) if orientation in turns else image
 
 
 def _orientation(image: "Image.Image") -> object:
@@ -126,22 +144,28 @@ def _choose_frame(image: "Image.Image", frame: int | None, where: str) -> None:
         image.seek(frame or 0)
 
 
-def _check_depth(image: "Image.Image", path: Path, where: str) -> None:
-    """Refuse what 8 bits a channel, without a sign, do not hold."""
+def _of_eight_bits(image: "Image.Image", path: Path, window: Window | None, where: str) -> "Image.Image":
+    """An opened image, or what is seen of it through a window.
+
+    Raises:
+        StudyError: it has more than 8 bits, a sign or a point, and no window is given, or none helps.
+    """
     bits, odd = _depth(image, path)
+    if bits > 8 and (image.format not in _DEEP_FORMATS or (odd and (image.format, image.mode) not in _ODD)):
+        raise StudyError(_too_deep(where, bits, _FIRST))
     if bits > 8:
-        raise StudyError(_too_deep(where, bits))
+        if window is None:
+            raise StudyError(_too_deep(where, bits, REMEDY))
+        return eight_bits(_upright(image), bits, odd, window, where)
     if odd or image.mode not in _MODES:
         raise StudyError(f"{where} has {odd or f'pixels of mode {image.mode}'}; save it as grey or RGB of 8 bits")
     if image.mode == "L" and bits < 8 and "transparency" in image.info:  # Pillow scales grey levels, and not this one
         image.info["transparency"] = image.info["transparency"] * 255 // (2**bits - 1)
+    return image
 
 
-def _too_deep(where: str, bits: int) -> str:
-    return (
-        f"{where} has {bits} bits a channel, and images are read at 8 bits: bring it to these first, with the window "
-        "in which it is looked at"
-    )
+def _too_deep(where: str, bits: int, remedy: str) -> str:
+    return f"{where} has {bits} bits a channel, and images are read at 8 bits: {remedy}"
 
 
 def _bits_of_jpeg(path: Path) -> int:

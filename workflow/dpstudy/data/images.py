@@ -7,6 +7,7 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.data.image_files import GREY_MODES, opened, shown
+from dpstudy.data.windows import Window, window_of
 
 MOSAIC_COLUMNS = 10
 
@@ -19,21 +20,22 @@ def decode(
     crop: bool = False,
     frame: int | None = None,
     max_pixels: int | None = None,
+    window: Window | None = None,
 ) -> np.ndarray:
     """One image as viewers show it (image_files.shown), (H, W, C) uint8, resized (bilinear) to `size` and converted to
     `channels`.
 
     Where `size` or `channels` is None, the image keeps its own. With `crop` the aspect is kept: the image is made as
-    small as covers `size`, and its middle is taken; else it is stretched. Of `frame` and `max_pixels` see
+    small as covers `size`, and its middle is taken; else it is stretched. Of `frame`, `max_pixels` and `window` see
     `image_files.opened`.
 
     Raises:
         UnreadableImageError: the file is missing or damaged.
-        StudyError: it has more than 8 bits a channel, or several pictures and none is chosen.
+        StudyError: it has more than 8 bits a channel and no window, or several pictures and none is chosen.
     """
     from PIL import Image, ImageOps
 
-    with opened(path, where, frame, max_pixels) as file:
+    with opened(path, where, frame, max_pixels, window) as file:
         grey = file.mode in GREY_MODES if channels is None else channels == 1
         image, mode = shown(file), "L" if grey else "RGB"
         if image.mode != mode:  # else another copy of a large image
@@ -76,12 +78,14 @@ def image_options(options: dict, resize: str = "stretch") -> dict[str, Any]:
         resize: stretch or crop, where the option `resize` is absent.
 
     Raises:
-        StudyError: `size` is not [H, W], or `channels` neither 1 nor 3.
+        StudyError: `size` is not [H, W], `channels` neither 1 nor 3, or `window` neither `file` nor two numbers.
     """
     channels = options.get("channels")
     if channels not in (None, 1, 3):
         raise StudyError(f"channels: {channels!r} is neither 1 (grey) nor 3 (RGB)")
     given = {key: options[key] for key in ("frame", "max_pixels") if key in options}
+    if (window := window_of(options)) is not None:
+        given["window"] = window
     crop = options.get("resize", resize) == "crop"
     return {"size": pair(options, "size"), "channels": channels, "crop": crop} | given
 

@@ -14,6 +14,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.data.image_files import GREY_MODES, SUFFIXES, opened
 from dpstudy.data.names import split_fractions, splits_of
 from dpstudy.data.source import is_leftover, on_disk
+from dpstudy.data.windows import window_of
 from dpstudy.schema.reading import schema
 
 _LISTS = {"chexpert": "train.csv", "nih": "Data_Entry_2017*.csv", "places365": "places365_train_standard.txt"}
@@ -110,7 +111,7 @@ def _image_bytes(options: dict, folder: Path) -> int:
     first = next(_images_below(folder), None)
     if first is None:
         raise LookupError(f"{folder} has no image")
-    with opened(first, str(folder), options.get("frame"), options.get("max_pixels")) as image:
+    with opened(first, str(folder), options.get("frame"), options.get("max_pixels"), window_of(options)) as image:
         return image.width * image.height * options.get("channels", 1 if image.mode in GREY_MODES else 3)
 
 

@@ -205,10 +205,11 @@ def place_of_data(study: dict) -> SimpleNamespace:
 
 
 def decoding(study: dict, dataset: str) -> dict:
-    """How a data set's images are decoded, besides size and channels: `crop` and, maybe, `frame` of bundle.json."""
+    """How a data set's images are decoded, besides size and channels: of bundle.json `crop`, and maybe `frame` and
+    `window`."""
     options = study["datasets"][dataset]
     crop = options.get("resize", "crop" if options["reader"] in CROPPING else "stretch") == "crop"
-    return {"crop": crop} | ({"frame": options["frame"]} if "frame" in options else {})
+    return {"crop": crop} | {key: options[key] for key in ("frame", "window") if key in options}
 
 
 def sum_jobs(study: dict, dataset: str) -> int:

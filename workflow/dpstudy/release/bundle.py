@@ -70,7 +70,7 @@ class Origin:
     Attributes:
         cell: folder of the cell: metrics.json, ledger.json, model.safetensors.
         certificate: what other accountants say of its ledger (`bounds`), its `replay`, and maybe `errata`.
-        image: {"size": [H, W], "channels", "crop", maybe "frame"}: how images are decoded.
+        image: {"size": [H, W], "channels", "crop", maybe "frame" and "window"}: how images are decoded.
         classes: label names.
         multi_label: whether a record may have several.
         features: the feature set's options.
@@ -232,6 +232,8 @@ def _write_program(target: Path, kind: str, features: Mapping, backend: str) -> 
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(FOLDER / copy.name, copy)
     needed = providers(target)
+    if "pydicom" in needed:  # which loads decoders by itself
+        needed["gdcm"] = "python-gdcm"
     if OPENVINO in backend:  # which a process of its own loads
         needed[OPENVINO] = OPENVINO
     (target / "requirements.txt").write_text(

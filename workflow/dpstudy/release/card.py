@@ -132,7 +132,7 @@ def _preprocessing(facts: Mapping, weights: Sequence[Mapping]) -> list[str]:
     lines = [
         "`predict.py` does all of this:",
         "",
-        f"- An image is decoded as viewers show it{page} and brought to {height} x {width} pixels with "
+        f"- An image is decoded as viewers show it{page}{_window(image)} and brought to {height} x {width} pixels with "
         f"{image['channels']} channel{'' if image['channels'] == 1 else 's'}, {fitted}.",
         f"- Features: `{features['extractor']}`" + (f" ({options})." if options else "."),
     ]
@@ -147,6 +147,16 @@ def _preprocessing(facts: Mapping, weights: Sequence[Mapping]) -> list[str]:
         f"{one['trained_on']}, under the licence {one['licence']}, this copy too."
         for one in weights
     ]
+
+
+def _window(image: Mapping) -> str:
+    """How more than 8 bits become 8, in words."""
+    if "window" not in image:
+        return ""
+    if image["window"] == "file":
+        return ", one of more than 8 bits a channel through the window of its file,"
+    centre, width = image["window"]
+    return f", one of more than 8 bits a channel through a window {width:g} wide around {centre:g},"
 
 
 def _how(several: bool) -> list[str]:

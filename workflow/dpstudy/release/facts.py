@@ -6,10 +6,11 @@ The packages that read schemas are left out where nothing else needs them: of ex
 from collections.abc import Iterator
 
 from dpstudy.core.errors import StudyError
+from dpstudy.data.windows import window_of
 
 PLAIN = ("pixels", "scatternet")
 _LARGEST = 4096  # pixels a side
-_IMAGE = {"size", "channels", "crop", "frame"}
+_IMAGE = {"size", "channels", "crop", "frame", "window"}
 _FLAGS = ("mirror", "root", "deskew")
 _FEATURES = {
     "scaling": ("unit", "symmetric", "imagenet", "cifar", "opponent", "model"),
@@ -66,6 +67,10 @@ def _wrong_image(image: object) -> Iterator[str]:
         yield "'image.crop' is neither true nor false"
     if not _is_count(image.get("frame", 0), 0, float("inf")):
         yield "'image.frame' is no number of a picture"
+    try:
+        window_of(image)
+    except StudyError as error:
+        yield f"'image.{error}"
 
 
 def _wrong_features(features: dict) -> Iterator[str]:

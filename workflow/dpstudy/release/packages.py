@@ -37,6 +37,9 @@ with tempfile.TemporaryDirectory() as place:
             except (OSError, ValueError, KeyError):  # a mode that the format has not, or a format that Pillow lacks
                 continue
             paths.append(path)
+    if "window" in json.loads(Path(folder, "bundle.json").read_text())["image"]:  # as files of hospitals have it
+        import pydicom.examples
+        paths.append(pydicom.examples.get_path("mr"))
     found, bad = predictor.scores_or_reasons(paths)
     assert len(found), next(iter(bad.values()))
 print("MODULES", json.dumps(sorted({name.partition(".")[0] for name, module in sys.modules.items() if module})))

@@ -11,6 +11,7 @@ from PIL import Image
 
 from dpstudy.core.errors import StudyError
 from dpstudy.data.readers import open_reader
+from tests.dicom_files import write_dicom
 
 TABLE = {
     "reader": "image_table",
@@ -247,3 +248,49 @@ def test_a_file_that_is_not_there_is_asked_for_by_a_name_like_it(scans, refused)
     refused(
         TABLE | {"table": "Labels.CSV"}, root, "Labels.CSV: no such file (did you mean 'labels.csv'?); mend `table`"
     )
+
+
+@pytest.fixture
+def dicoms(tmp_path):
+    """Nine scans of three patients, in files without a suffix; a table with paths and findings alone."""
+    rows = []
+    (tmp_path / "scans").mkdir()
+    for place in range(9):
+        who = {"PatientID": f"P{place // 3}", "PatientName": "Doe^Jane", "PatientSex": "FMO"[place // 3]}
+        age = {"PatientAge": ("035Y", "061Y", "")[place // 3], "ViewPosition": "" if place == 4 else "PA"}
+        counts = picture(place, channels=1).astype(np.uint16) * 16
+        write_dicom(tmp_path / "scans" / f"IM{place}", counts, 12, **who, **age)
+        rows.append({"path": f"IM{place}", "finding": ("well", "ill")[place % 2]})
+    write_csv(tmp_path / "scans" / "labels.csv", rows)
+    tags = {"patient": "PatientID", "sex": "PatientSex", "age": "PatientAge", "view": "ViewPosition"}
+    groups = ["sex", {"column": "age", "bands": [40]}, "view"]
+    return tmp_path, rows, TABLE | {"window": [2048, 4096], "tags": tags, "group_columns": groups}
+
+
+def test_columns_that_are_read_off_dicom_files(dicoms):
+    root, _, options = dicoms
+    reader = open_reader("image_table", options, root)
+    records = reader.read("all", np.arange(9))
+    assert records.subjects.tolist() == [f"P{place // 3}" for place in range(9)]
+    assert reader.rows("all").subjects.tolist() == records.subjects.tolist()
+    assert set(records.groups) == {"sex", "age", "view"}
+    assert records.groups["sex"].tolist() == ["F"] * 3 + ["M"] * 3 + ["O"] * 3
+    assert records.groups["age"].tolist() == ["below 40"] * 3 + ["40 and above"] * 3 + ["unknown"] * 3
+    assert records.groups["view"].tolist() == ["PA"] * 4 + ["unknown"] + ["PA"] * 4
+    known = np.stack([np.rint(picture(place, channels=1) * 16.0 * 255 / 4095) for place in range(9)])
+    np.testing.assert_array_equal(records.images[..., 0], known)
+
+
+def test_tags_that_cannot_be_read_are_told(dicoms, refused):
+    root, _, options = dicoms
+    refused(options | {"mosaic": "m.png", "tile": [2, 2]}, root, "`tags` need `path_column`")
+    refused(options | {"tags": {"path": "PatientID"}}, root, "tags: the table has a column 'path' already")
+    refused(options | {"tags": {"patient": "Patient"}}, root, "tags: DICOM has no tag 'Patient'")
+    refused(options | {"tags": {"who": "PatientID"}}, root, "no column 'patient'")
+    write_dicom(root / "scans" / "IM7", np.zeros((7, 5), np.uint16), PatientID="")
+    refused(options, root, "row 7 (line 9)", "'unknown'", "'patient'")
+    save(root / "scans" / "a.png", picture(0))
+    (root / "scans" / "a.png").rename(root / "scans" / "IM7")
+    refused(options, root, "row 7 (line 9)", "IM7 is not a DICOM file, and `tags` are read from such")
+    (root / "scans" / "IM7").unlink()
+    refused(options | {"unreadable": 0.5}, root, "row 7 (line 9)", "no such file")

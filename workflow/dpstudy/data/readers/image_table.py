@@ -11,7 +11,9 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.core.subjects import name_of
 from dpstudy.core.suggest import suggestion
-from dpstudy.core.text import composed
+from dpstudy.core.text import composed, heading
+from dpstudy.data import dicom
+from dpstudy.data.bands import UNKNOWN
 from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.images import Mosaic, decode_all, image_options, pair
@@ -29,11 +31,12 @@ def open(options: dict, data_root: Path) -> Reader:
     Options: `path_column` (needed without `mosaic`); `label_column` of class names, with `classes`, or, with a
     `separator`, of several findings a row (`no_label`: words that are none of them), or `label_columns`, one 0/1 column
     a finding (one finding alone makes two classes); `subject_column`; `group_columns`; `size` and `channels` (to
-    resize and convert); `resize`; `frame`; `max_pixels`; `mosaic` and `tile`: row i is tile i of that image.
+    resize and convert); `resize`; `frame`; `max_pixels`; `window`; `tags`: columns that are read off the DICOM files;
+    `mosaic` and `tile`: row i is tile i of that image.
 
     Raises:
         StudyError: a column is missing or has a missing value, a class is unknown, a path stands twice, leaves the
-            location, or has no file (unless `unreadable` tolerates that).
+            location, or has no file (unless `unreadable` tolerates that, and no `tags` are asked of it).
     """
     folder = location(options, data_root)
     if not options.get("table"):
@@ -45,6 +48,8 @@ class _Table:
     pools = ("all",)
 
     def __init__(self, folder: Path, table: TextTable, options: dict):
+        if options.get("tags"):
+            table = _with_tags(folder, table, options)
         self._folder, self._table = folder, table
         self._decoding = image_options(options)
         findings = options.get("label_columns")
@@ -129,6 +134,31 @@ def _tile(options: dict) -> tuple[int, int]:
             "reader 'image_table': `mosaic` needs `tile` ([height, width]), and neither size nor channels nor frame"
         )
     return tile
+
+
+def _with_tags(folder: Path, table: TextTable, options: dict) -> TextTable:
+    """The table with a column for each of `tags`: what this tag of the row's DICOM file says.
+
+    Where a file says nothing, its words are "unknown", and its numbers, as of an age, empty.
+
+    Raises:
+        StudyError: there is such a column, or no such tag, or a file is missing or no DICOM file.
+    """
+    tags = {heading(name): keyword for name, keyword in options["tags"].items()}
+    if standing := [name for name in tags if name in table.columns]:
+        raise StudyError(f"{table.path}: tags: the table has a column {standing[0]!r} already; give this tag another")
+    if options.get("mosaic") or not options.get("path_column"):
+        raise StudyError("reader 'image_table': `tags` need `path_column`, and files of their own, no `mosaic`")
+    numbers = dicom.check_keywords(list(tags.values()))
+    paths = _paths(folder, table, options, None)
+    files = [on_disk(folder, path) for path in ([] if paths is None else paths)]
+    _check_there(files, table, options["path_column"])
+    rows = [dicom.tags(file, list(tags.values()), table.where(row)) for row, file in enumerate(files)]
+    columns = dict(table.columns)
+    for place, (name, number) in enumerate(zip(tags, numbers, strict=True)):
+        said = [row[place] or ("" if number else UNKNOWN) for row in rows]
+        columns[name] = np.array(said, dtype=object)
+    return replace(table, columns=columns)
 
 
 def _paths(folder: Path, table: TextTable, options: dict, subjects: np.ndarray | None) -> np.ndarray | None:

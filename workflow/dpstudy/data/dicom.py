@@ -1,0 +1,224 @@
+"""DICOM files: one picture each as it is looked at, and such of their tags as a config names. No other tag is kept.
+
+What pixels stand for is theirs after the modality's table or rescaling (PS3.3, C.11.1); of these a window makes grey
+levels (C.11.2). Files with a preamble are known by it, whatever they are called.
+"""
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpstudy.core.errors import StudyError
+from dpstudy.data.windows import EXACT, FILE, LINEAR, REMEDY, SIGMOID, Window, seen_through
+
+if TYPE_CHECKING:
+    from PIL import Image
+    from pydicom import Dataset
+
+_PREAMBLE, _MAGIC = 128, b"DICM"
+_GREY = ("MONOCHROME1", "MONOCHROME2")
+_COLOURS = ("RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT")  # pydicom makes RGB of them
+_PALETTE = "PALETTE COLOR"
+_JPEG_EXTENDED = ("1.2.840.10008.1.2.4.51",)
+_MOST_PIXELS = 89_478_485  # Pillow's limit
+_INSTALL = "pip install pydicom python-gdcm"  # the extra `dicom`
+_NUMBERS = ("AS", "DS", "FD", "FL", "IS", "SL", "SS", "UL", "US")  # value representations
+_YEARS = {"Y": 1, "M": 12, "W": 52.18, "D": 365.25}  # so many of them make one (PS3.5, AS)
+
+
+def is_dicom(path: Path) -> bool:
+    """Whether a file begins as DICOM files do; False where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(_PREAMBLE)
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def picture(
+    path: Path, where: str, frame: int | None = None, max_pixels: int | None = None, window: Window | None = None
+) -> "Image.Image":
+    """The picture of a DICOM file, grey or RGB, 8 bits a channel.
+
+    Args:
+        where: what an error message calls the file.
+        frame: which picture of a file with several, from 0.
+        max_pixels: of the largest that is decoded.
+        window: how more than 8 bits become 8; None where a file has no more.
+
+    Raises:
+        StudyError: pydicom is missing, or the file holds no picture, several and none is chosen, more bits and no
+            window is given, or what no decoder of the extra `dicom` reads.
+        Exception: it is damaged; pydicom raises almost anything then.
+    """
+    from PIL import Image
+
+    with _pydicom(where) as pydicom:
+        syntax = pydicom.filereader.read_file_meta_info(path).TransferSyntaxUID
+        if syntax == pydicom.uid.DeflatedExplicitVRLittleEndian:  # a few bytes may unfold to any number
+            raise StudyError(f"{where} is a deflated DICOM file; save it otherwise, uncompressed for instance")
+        dataset = pydicom.dcmread(path)
+        if "PixelData" not in dataset:
+            raise StudyError(f"{where} is a DICOM file without a picture ({dataset.get('Modality', 'no modality')})")
+        kind, frames = str(dataset.PhotometricInterpretation), int(dataset.get("NumberOfFrames") or 1)
+        if frames > 1 and frame is None:
+            raise StudyError(
+                f"{where} holds {frames} frames; save the one that is meant as a file of its own, or choose one of "
+                "each file by `frame`, counted from 0"
+            )
+        if (frame or 0) >= frames:
+            raise StudyError(f"{where} has no frame {frame}: it holds {frames}, and `frame` counts from 0")
+        if dataset.Rows * dataset.Columns > (max_pixels or _MOST_PIXELS):
+            raise ValueError(f"{dataset.Rows} x {dataset.Columns} pixels, more than `max_pixels`")
+        if kind not in (*_GREY, *_COLOURS, _PALETTE):
+            raise StudyError(f"{where} has pixels of the kind {kind}; save it as grey or RGB")
+        pixels = _decoded(dataset, frame, where)
+        return Image.fromarray(
+            _grey(dataset, pixels, window, where) if kind in _GREY else _colour(dataset, pixels, where)
+        )
+
+
+def _decoded(dataset: "Dataset", frame: int | None, where: str) -> np.ndarray:
+    """The numbers that a file stores.
+
+    Raises:
+        StudyError: no decoder for its compression is here.
+    """
+    from pydicom.pixels import get_decoder, pixel_array
+
+    syntax, advice = dataset.file_meta.TransferSyntaxUID, ""
+    try:
+        if not get_decoder(syntax).is_available:
+            advice = f"run {_INSTALL}, or "
+    except NotImplementedError:  # a video, say
+        advice = "no decoder is known for it; "
+    if syntax in _JPEG_EXTENDED and dataset.BitsStored > 8:
+        advice = "decoders of 12-bit JPEG have licences that bind their users; "
+    if advice:
+        raise StudyError(f"{where} is compressed ({syntax.name}) and cannot be read here: {advice}save it uncompressed")
+    return pixel_array(dataset, index=frame if int(dataset.get("NumberOfFrames") or 1) > 1 else None)
+
+
+def _grey(dataset: "Dataset", pixels: np.ndarray, window: Window | None, where: str) -> np.ndarray:
+    from pydicom.pixels import apply_modality_lut, apply_voi
+
+    values = np.asarray(apply_modality_lut(pixels, dataset))
+    bits, own = dataset.BitsStored, bool(dataset.get("VOILUTSequence") or dataset.get("WindowWidth") is not None)
+    if bits <= 8 and values.dtype.kind == "u" and not (own and window == FILE):
+        found = seen_through(values, 2.0 ** (bits - 1), 2.0**bits)
+    elif window is None:
+        raise StudyError(
+            f"{where} has {bits} bits a channel, or numbers with a sign or a point, and images are read at 8: {REMEDY}"
+        )
+    elif not isinstance(window, str):
+        found = seen_through(values, *window)
+    elif dataset.get("VOILUTSequence"):
+        bits = dataset.VOILUTSequence[0].LUTDescriptor[2]
+        found = seen_through(apply_voi(np.rint(values).astype(np.int64), dataset), 2.0 ** (bits - 1), 2.0**bits)
+    else:
+        found = _own_window(dataset, values, where)
+    return 255 - found if dataset.PhotometricInterpretation == "MONOCHROME1" else found
+
+
+def _own_window(dataset: "Dataset", values: np.ndarray, where: str) -> np.ndarray:
+    centre, width = (_first(dataset.get(name)) for name in ("WindowCenter", "WindowWidth"))
+    function = str(dataset.get("VOILUTFunction") or LINEAR).upper()
+    if centre is None or width is None:
+        raise StudyError(f"{where} has no window of its own; give `window: [centre, width]`")
+    if function not in (LINEAR, EXACT, SIGMOID) or width <= 0 or (function == LINEAR and width < 1):
+        raise StudyError(
+            f"{where} has a window ({function}, {width:g} wide) that is none; give `window: [centre, width]`"
+        )
+    return seen_through(values, centre, width, function)
+
+
+def _first(value: Any) -> float | None:
+    """The first of a file's windows: others are other views of it."""
+    if value is None or value == "":
+        return None
+    return float(value) if isinstance(value, int | float | str) else float(value[0])
+
+
+def _colour(dataset: "Dataset", pixels: np.ndarray, where: str) -> np.ndarray:
+    from pydicom.pixels import apply_color_lut
+
+    if dataset.PhotometricInterpretation == _PALETTE:
+        pixels = np.asarray(apply_color_lut(pixels, dataset))
+        if pixels.dtype == np.uint16:
+            pixels = (pixels >> 8).astype(np.uint8)
+    if pixels.dtype != np.uint8:
+        raise StudyError(f"{where} is in colour of {dataset.BitsStored} bits a channel; save it with 8")
+    return pixels[..., :3]
+
+
+def tags(path: Path, keywords: Sequence[str], where: str) -> list[str]:
+    """What some tags of a DICOM file say, "" where one is missing or empty; ages in years.
+
+    Args:
+        keywords: such as PatientID; see `check_keywords`.
+        where: what an error message calls the file.
+
+    Raises:
+        StudyError: the file is no DICOM file, or damaged, or a tag has several values.
+    """
+    if not is_dicom(path):
+        raise StudyError(f"{where}: {path} is not a DICOM file, and `tags` are read from such; or it is not there")
+    with _pydicom(where) as pydicom:
+        try:
+            dataset = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=list(keywords))
+            values = [dataset.get(keyword) for keyword in keywords]
+        except Exception as error:  # of damaged bytes pydicom raises almost anything
+            raise StudyError(f"{where}: the tags of {path} cannot be read ({type(error).__name__})") from None
+    for keyword, value in zip(keywords, values, strict=True):
+        if isinstance(value, list | tuple) or type(value).__name__ in ("MultiValue", "Sequence"):
+            raise StudyError(f"{where}: the tag {keyword} of {path} has several values; `tags` need one")
+    return [_text(keyword, value) for keyword, value in zip(keywords, values, strict=True)]
+
+
+def _text(keyword: str, value: object) -> str:
+    text = "" if value is None else str(value).strip()
+    if keyword == "PatientAge" and text[-1:].upper() in _YEARS and text[:-1].isdigit():
+        return f"{int(text[:-1]) / _YEARS[text[-1].upper()]:.12g}"
+    return text
+
+
+def check_keywords(keywords: Sequence[str]) -> list[bool]:
+    """Whether each of these tags holds a number, an age among them.
+
+    Raises:
+        StudyError: DICOM has no tag of such a name, or pydicom is missing.
+    """
+    with _pydicom("tags") as pydicom:
+        known = pydicom.datadict
+        for keyword in keywords:
+            if known.tag_for_keyword(keyword) is None:
+                raise StudyError(f"tags: DICOM has no tag {keyword!r}; it has PatientID, PatientSex and PatientAge")
+        return [known.dictionary_VR(keyword) in _NUMBERS for keyword in keywords]
+
+
+@contextlib.contextmanager
+def _pydicom(where: str) -> Iterator[Any]:
+    """The package, without its warnings, which repeat what stands in tags.
+
+    Raises:
+        StudyError: it is not installed.
+    """
+    try:
+        import pydicom
+    except ModuleNotFoundError:
+        raise StudyError(f"{where}: a DICOM file needs pydicom; run {_INSTALL}") from None
+    log = logging.getLogger("pydicom")
+    before = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield pydicom
+    finally:
+        log.setLevel(before)
