@@ -1,9 +1,7 @@
 """Image files as their owner sees them: what every viewer shows, or one sentence."""
 
-import re
 import struct
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -143,17 +141,6 @@ def test_more_than_eight_bits_are_refused_wherever_they_stand(tmp_path, case):
     write(tmp_path / name)
     with pytest.raises(StudyError, match=f"row 0: .*{name} has {bits} bits a channel, and .* the window in which"):
         decode(tmp_path / name, "row 0", (1, 1), 1)
-
-
-def test_the_documented_recipe_brings_16_bits_to_8(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[3] / "docs/own-data.md").read_text(encoding="utf-8")
-    (recipe,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "images16" in block)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "images16/a").mkdir(parents=True)
-    deep = np.array([[0, 4095], [2047, 60000]], np.uint16)
-    Image.fromarray(deep).save(tmp_path / "images16/a/b.png")
-    exec(recipe, {})
-    assert decode(tmp_path / "images/a/b.png", "row 0", None, None)[..., 0].tolist() == [[0, 255], [127, 255]]
 
 
 def colour_of_16_bits(path):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
+from dpstudy.data.source import files_of
 from dpstudy.features import parts_of
 from dpstudy.features.packaged import file_of
 from dpstudy.privacy.data_book import NAME
@@ -170,7 +171,7 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
                 )
                 continue
             for key in ("table", "mosaic"):
-                if key in entry and not (file := path / entry[key]).is_file():
+                if key in entry and not (file := path / entry[key]).is_file() and not files_of(path, entry[key]):
                     yield (
                         f"{place}.{key}",
                         file,

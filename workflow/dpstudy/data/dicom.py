@@ -8,12 +8,12 @@ import contextlib
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.data.held import Source, raw
 from dpstudy.data.windows import EXACT, FILE, LINEAR, REMEDY, SIGMOID, Window, seen_through
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _PREAMBLE, _MAGIC = 128, b"DICM"
 _GREY = ("MONOCHROME1", "MONOCHROME2")
 _COLOURS = ("RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT")  # pydicom makes RGB of them
 _PALETTE = "PALETTE COLOR"
+_DEFLATED, _HEAD = b"1.2.840.10008.1.2.1.99", 1 << 16  # the transfer syntax stands in the first bytes
 _JPEG_EXTENDED = ("1.2.840.10008.1.2.4.51",)
 _MOST_PIXELS = 89_478_485  # Pillow's limit
 _INSTALL = "pip install pydicom python-gdcm"  # the extra `dicom`
@@ -31,10 +32,10 @@ _NUMBERS = ("AS", "DS", "FD", "FL", "IS", "SL", "SS", "UL", "US")  # value repre
 _YEARS = {"Y": 1, "M": 12, "W": 52.18, "D": 365.25}  # so many of them make one (PS3.5, AS)
 
 
-def is_dicom(path: Path) -> bool:
+def is_dicom(path: Source) -> bool:
     """Whether a file begins as DICOM files do; False where it cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with raw(path) as file:
             file.seek(_PREAMBLE)
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
@@ -42,7 +43,7 @@ def is_dicom(path: Path) -> bool:
 
 
 def picture(
-    path: Path, where: str, frame: int | None = None, max_pixels: int | None = None, window: Window | None = None
+    path: Source, where: str, frame: int | None = None, max_pixels: int | None = None, window: Window | None = None
 ) -> "Image.Image":
     """The picture of a DICOM file, grey or RGB, 8 bits a channel.
 
@@ -60,10 +61,11 @@ def picture(
     from PIL import Image
 
     with _pydicom(where) as pydicom:
-        syntax = pydicom.filereader.read_file_meta_info(path).TransferSyntaxUID
-        if syntax == pydicom.uid.DeflatedExplicitVRLittleEndian:  # a few bytes may unfold to any number
-            raise StudyError(f"{where} is a deflated DICOM file; save it otherwise, uncompressed for instance")
-        dataset = pydicom.dcmread(path)
+        with raw(path) as file:
+            if _DEFLATED in file.read(_HEAD):  # a few bytes may unfold to any number
+                raise StudyError(f"{where} is a deflated DICOM file; save it otherwise, uncompressed for instance")
+            file.seek(0)
+            dataset = pydicom.dcmread(file)
         if "PixelData" not in dataset:
             raise StudyError(f"{where} is a DICOM file without a picture ({dataset.get('Modality', 'no modality')})")
         kind, frames = str(dataset.PhotometricInterpretation), int(dataset.get("NumberOfFrames") or 1)
@@ -157,7 +159,7 @@ def _colour(dataset: "Dataset", pixels: np.ndarray, where: str) -> np.ndarray:
     return pixels[..., :3]
 
 
-def tags(path: Path, keywords: Sequence[str], where: str) -> list[str]:
+def tags(path: Source, keywords: Sequence[str], where: str) -> list[str]:
     """What some tags of a DICOM file say, "" where one is missing or empty; ages in years.
 
     Args:
@@ -171,7 +173,8 @@ def tags(path: Path, keywords: Sequence[str], where: str) -> list[str]:
         raise StudyError(f"{where}: {path} is not a DICOM file, and `tags` are read from such; or it is not there")
     with _pydicom(where) as pydicom:
         try:
-            dataset = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=list(keywords))
+            with raw(path) as file:
+                dataset = pydicom.dcmread(file, stop_before_pixels=True, specific_tags=list(keywords))
             values = [dataset.get(keyword) for keyword in keywords]
         except Exception as error:  # of damaged bytes pydicom raises almost anything
             raise StudyError(f"{where}: the tags of {path} cannot be read ({type(error).__name__})") from None

@@ -8,11 +8,11 @@ import contextlib
 import re
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpstudy.core.errors import StudyError
 from dpstudy.data import dicom
+from dpstudy.data.held import Source, raw
 from dpstudy.data.windows import REMEDY, Window, eight_bits
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class UnreadableImageError(StudyError):
 
 @contextlib.contextmanager
 def opened(
-    path: Path, where: str, frame: int | None = None, max_pixels: int | None = None, window: Window | None = None
+    path: Source, where: str, frame: int | None = None, max_pixels: int | None = None, window: Window | None = None
 ) -> Iterator["Image.Image"]:
     """Open an image file with Pillow (its header only, until the pixels are used; of DICOM files the pixels too).
 
@@ -61,7 +61,7 @@ def opened(
             if dicom.is_dicom(path):
                 yield dicom.picture(path, f"{where}: {path}", frame, max_pixels, window)
                 return
-            with Image.open(path, formats=FORMATS) as image:
+            with raw(path) as file, Image.open(file, formats=FORMATS) as image:
                 _choose_frame(image, frame, f"{where}: {path}")
                 yield _of_eight_bits(image, path, window, f"{where}: {path}")
     except StudyError:
@@ -144,7 +144,7 @@ def _choose_frame(image: "Image.Image", frame: int | None, where: str) -> None:
         image.seek(frame or 0)
 
 
-def _of_eight_bits(image: "Image.Image", path: Path, window: Window | None, where: str) -> "Image.Image":
+def _of_eight_bits(image: "Image.Image", path: Source, window: Window | None, where: str) -> "Image.Image":
     """An opened image, or what is seen of it through a window.
 
     Raises:
@@ -168,15 +168,15 @@ def _too_deep(where: str, bits: int, remedy: str) -> str:
     return f"{where} has {bits} bits a channel, and images are read at 8 bits: {remedy}"
 
 
-def _bits_of_jpeg(path: Path) -> int:
+def _bits_of_jpeg(path: Source) -> int:
     """The bits a channel of a JPEG that Pillow does not know, as some in DICOM files; 0 of another file."""
-    with open(path, "rb") as file:
+    with raw(path) as file:
         head = file.read(_HEADER)
     frame = re.search(rb"\xff[\xc0-\xc3\xc9].{2}([\x09-\x10])", head, re.DOTALL)  # start of frame, length, precision
     return frame[1][0] if frame and head.startswith(b"\xff\xd8\xff") else 0
 
 
-def _depth(image: "Image.Image", path: Path) -> tuple[int, str]:
+def _depth(image: "Image.Image", path: Source) -> tuple[int, str]:
     """How many bits a channel the file itself says it has, and what is odd about its numbers; 8 where it says none."""
     if image.format == "TIFF":
         tags = image.tag_v2  # type: ignore[attr-defined]
@@ -184,7 +184,7 @@ def _depth(image: "Image.Image", path: Path) -> tuple[int, str]:
         return max(tags.get(_BITS_PER_SAMPLE, (1,))), "" if set(signs) <= {1, 4} else "signed or broken numbers"
     if image.format not in ("PNG", "JPEG2000", "PPM"):
         return 8, ""
-    with open(path, "rb") as file:
+    with raw(path) as file:
         head = file.read(-1 if image.format == "JPEG2000" else _HEADER)  # there metadata may stand before it
     if image.format == "PNG":
         return head[head.index(b"IHDR") + 12], ""

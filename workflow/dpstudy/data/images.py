@@ -1,11 +1,13 @@
 """Image files to uint8 arrays, one shape for a whole data set, and mosaics of equal tiles."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.data.held import Source
 from dpstudy.data.image_files import GREY_MODES, opened, shown
 from dpstudy.data.windows import Window, window_of
 
@@ -13,7 +15,7 @@ MOSAIC_COLUMNS = 10
 
 
 def decode(
-    path: Path,
+    path: Source,
     where: str,
     size: tuple[int, int] | None,
     channels: int | None,
@@ -48,7 +50,7 @@ def decode(
     return pixels[..., np.newaxis] if grey else pixels
 
 
-def decode_all(paths: list[Path], where: list[str], **how: Any) -> np.ndarray:
+def decode_all(paths: Sequence[Source], where: list[str], **how: Any) -> np.ndarray:
     """Images of one shape as (n, H, W, C) uint8, n >= 1; each as `decode` makes it, to which `how` goes.
 
     Raises:

@@ -52,7 +52,7 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
             records = _files_below(str(folder / _FOLDERS[reader]))
         else:
             lists = list(folder.glob(str(options.get("table") or _LISTS[reader])))
-            records = _rows_of(str(lists[0]))
+            records = sum(_rows_of(str(path)) for path in lists) if lists else _rows_of("")
         most = (options.get("splits") or {}).get("records", math.inf)
         chosen = min(records * _share(options, split), most)
         held = chosen / options.get("shards", 1) + (records if "mosaic" in options else 0)
@@ -129,6 +129,8 @@ def _files_below(folder: str) -> int:
 
 @functools.cache
 def _rows_of(table: str) -> int:
+    if table.endswith(".tar"):
+        raise LookupError(f"{table}: only its members tell")
     if table.endswith(".parquet"):
         import pyarrow.parquet as parquet
 

@@ -47,6 +47,11 @@ def inside(folder: Path, relative: str, where: str) -> Path:
     return folder / path
 
 
+def files_of(folder: Path, pattern: str) -> list[Path]:
+    """The files below a folder that a pattern such as train-*.parquet names, by name; none where none is there."""
+    return sorted(path for path in folder.glob(pattern) if path.is_file() and not path.name.startswith("."))
+
+
 def on_disk(folder: Path, relative: str) -> Path:
     """`folder`/`relative`, spelled as it is on disk: accents are one character in a table, and two on macOS's disks."""
     path = folder / relative

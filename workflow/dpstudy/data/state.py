@@ -9,6 +9,8 @@ from dpstudy.data.own import own_sources
 from dpstudy.data.readers import open_reader
 from dpstudy.data.source import is_leftover, on_disk
 
+_UNASKED = ("extra", "tags", "subject_column", "group_columns")
+
 
 def state_of(options: dict, data_root: Path) -> str:
     """A digest of the names, sizes and times of the files that a data set's own records lie in.
@@ -38,7 +40,9 @@ def state_of(options: dict, data_root: Path) -> str:
 def _files(source: dict, folder: Path, data_root: Path) -> list[Path]:
     """One for each image where each has a file of its own; else what lies in the folder, and the mosaic."""
     try:
-        reader = open_reader(source["reader"], {key: source[key] for key in source if key != "extra"}, data_root)
+        # of an image, neither what else is learned from nor its tags, for which each file would be opened
+        told = {key: value for key, value in source.items() if key not in _UNASKED}
+        reader = open_reader(source["reader"], told, data_root)
         own = [file for pool in reader.pools for file in reader.rows(pool).files or ()]
     except (StudyError, OSError):
         own = []

@@ -1,7 +1,8 @@
-"""A CSV or parquet table as columns of strings, with errors that name the row and the line."""
+"""A CSV, parquet or JSON-lines table as columns of strings, with errors that name the row and the line."""
 
 import csv
 import io
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -156,7 +157,8 @@ def further(rows: int) -> str:
 
 
 def read_text_table(path: Path, columns: list[str] | None = None) -> TextTable:
-    """Read a table: parquet if its name ends so (then only `columns`, if given), else CSV (UTF-8, commas, a header).
+    """Read a table: parquet if its name ends so (then only `columns`, if given), lines of JSON if it ends in .jsonl,
+    else CSV (UTF-8, commas, a header).
 
     Lines without any value count for nothing, nor do columns without a name: spreadsheets leave both.
 
@@ -164,7 +166,8 @@ def read_text_table(path: Path, columns: list[str] | None = None) -> TextTable:
         StudyError: it is missing, damaged, empty, of another format, or a line has another number of values than the
             header.
     """
-    table = _read_parquet(path, columns) if path.suffix.lower() == ".parquet" else _read_csv(path)
+    kinds = {".parquet": lambda: _read_parquet(path, columns), ".jsonl": lambda: _read_lines(path)}
+    table = kinds.get(path.suffix.lower(), lambda: _read_csv(path))()
     if not table.rows:
         raise StudyError(f"{path}: no rows")
     return table
@@ -224,7 +227,9 @@ def _refuse_other_kinds(path: Path) -> None:
     if start.lstrip(b"\xef\xbb\xbf \r\n").lower().startswith((b"<html", b"<!doctype", b"<?xml", b"<table")):
         raise StudyError(f"{path}: it is an HTML or XML page, whatever it is called; {_SAVE}")
     if start.lstrip().startswith((b"{", b"[")):
-        raise StudyError(f"{path}: it is JSON; write the table with to_csv or to_parquet")
+        raise StudyError(
+            f"{path}: it is JSON; write the table with to_csv or to_parquet, or a line a row in a file named *.jsonl"
+        )
 
 
 def _read_parquet(path: Path, columns: list[str] | None) -> TextTable:
@@ -232,7 +237,7 @@ def _read_parquet(path: Path, columns: list[str] | None) -> TextTable:
         raise StudyError(f"{path}: it is a folder; a table is one file, so write it without partitions")
     table = read_table(path, columns, remedy=WRITE_ANEW)
     texts = {
-        heading(name): np.array([_text(value) for value in column_values(path, table, name)], dtype=object)
+        heading(name): np.array([cell_text(value) for value in column_values(path, table, name)], dtype=object)
         for name in table.column_names
     }
     if len(texts) < table.num_columns:
@@ -240,7 +245,27 @@ def _read_parquet(path: Path, columns: list[str] | None) -> TextTable:
     return TextTable(path, texts, table.num_rows)
 
 
-def _text(value: object) -> str:
+def _read_lines(path: Path) -> TextTable:
+    """An object of JSON a line; fields that are lists or objects are no columns."""
+    rows, numbers = [], []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            raise StudyError(f'{path}: line {number} is no object of JSON, such as {{"file_name": "a.png"}}')
+        rows.append({heading(name): value for name, value in row.items() if not isinstance(value, list | dict)})
+        numbers.append(number)
+    known = dict.fromkeys(name for row in rows for name in row if name)
+    columns = {name: np.array([cell_text(row.get(name)) for row in rows], dtype=object) for name in known}
+    return TextTable(path, columns, len(rows), numbers)
+
+
+def cell_text(value: object) -> str:
+    """A value of a table that knows numbers and truths, as a CSV file has it; "" where it is missing."""
     if value is None or value != value:  # NaN is how pandas writes a missing value
         return ""
     if isinstance(value, bytes):

@@ -9,6 +9,7 @@ from dpstudy.config.locations import books_of, data_root, records_of
 from dpstudy.data.names import caveats, split_names
 from dpstudy.data.own import own_data, own_reader
 from dpstudy.data.readers import CROPPING
+from dpstudy.data.source import files_of
 from dpstudy.plan import paths
 from dpstudy.privacy.data_book import identity
 from dpstudy.privacy.spending import BOOK, Spending, about
@@ -115,11 +116,13 @@ def planted_files(study: dict, source: str, split: str, shard: str) -> list[str]
 
 
 def source_table(study: dict, source: str) -> list[str]:
-    """The user's table of paths and labels, where there is one: an edit of it makes the shards anew."""
+    """The user's table of paths and labels, where there is one, or the files with the images that a pattern names: an
+    edit of them makes the shards anew."""
     options = options_of(study, source)
     if "table" not in options:
         return []
-    return [str(Path(data_root(study)) / options["location"] / options["table"])]
+    folder = Path(data_root(study)) / options["location"]
+    return [str(path) for path in files_of(folder, options["table"])] or [str(folder / options["table"])]
 
 
 def reader_modules(study: dict, source: str) -> list[str]:

@@ -1,8 +1,9 @@
-"""A CSV or parquet table of image paths, labels, subjects and groups; or of the tiles of one mosaic.
+"""A table of image paths, labels, subjects and groups; or of the tiles of one mosaic; or with the images inside it.
 
 Rows keep the table's order and are counted from 0. An image's id is its path; paths are relative to the location.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,40 +15,63 @@ from dpstudy.core.suggest import suggestion
 from dpstudy.core.text import composed, heading
 from dpstudy.data import dicom
 from dpstudy.data.bands import UNKNOWN
+from dpstudy.data.embedded import ARCHIVE, InArchives, InParquet
 from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
+from dpstudy.data.held import Source
 from dpstudy.data.images import Mosaic, decode_all, image_options, pair
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.records import Records
-from dpstudy.data.source import check_names, class_names, inside, location, on_disk
+from dpstudy.data.source import check_names, class_names, files_of, inside, location, on_disk
 from dpstudy.data.table import TextTable, further, read_text_table
 
 _TRUTH = {"0": 0, "1": 1, "false": 0, "true": 1}  # as pandas writes booleans, and spreadsheets in capitals
 
 
 def open(options: dict, data_root: Path) -> Reader:
-    """Open the table named by `table` in `location`.
+    """Open the table named by `table` in `location`: CSV, parquet or lines of JSON; tar files of WebDataset, or parquet
+    files with images in `image_column`, of which a pattern may name several.
 
-    Options: `path_column` (needed without `mosaic`); `label_column` of class names, with `classes`, or, with a
-    `separator`, of several findings a row (`no_label`: words that are none of them), or `label_columns`, one 0/1 column
-    a finding (one finding alone makes two classes); `subject_column`; `group_columns`; `size` and `channels` (to
-    resize and convert); `resize`; `frame`; `max_pixels`; `window`; `tags`: columns that are read off the DICOM files;
-    `mosaic` and `tile`: row i is tile i of that image.
+    Options: `path_column` (needed where images have files of their own); `label_column` of class names, with `classes`,
+    or, with a `separator`, of several findings a row (`no_label`: words that are none of them), or `label_columns`, one
+    0/1 column a finding (one finding alone makes two classes); `subject_column`; `group_columns`; `size` and `channels`
+    (to resize and convert); `resize`; `frame`; `max_pixels`; `window`; `tags`: columns that are read off the DICOM
+    files; `mosaic` and `tile`: row i is tile i of that image.
 
     Raises:
         StudyError: a column is missing or has a missing value, a class is unknown, a path stands twice, leaves the
             location, or has no file (unless `unreadable` tolerates that, and no `tags` are asked of it).
     """
     folder = location(options, data_root)
-    if not options.get("table"):
+    pattern = options.get("table")
+    if not pattern:
         raise StudyError("reader 'image_table': the key `table` (a CSV or parquet file in `location`) is missing")
-    return _Table(folder, read_text_table(_file(folder, str(options["table"]), "table")), options)
+    held = _held(folder, str(pattern), options)
+    table = held.table if held else read_text_table(_file(folder, str(pattern), "table"))
+    return _Table(folder, table, options, held)
+
+
+def _held(folder: Path, pattern: str, options: dict) -> InParquet | InArchives | None:
+    """The images that the table's files hold; None where images have files of their own, or are tiles."""
+    column, archives = options.get("image_column"), pattern.lower().endswith(ARCHIVE)
+    if column is None and not archives:
+        return None
+    if any(options.get(key) is not None for key in ("path_column", "mosaic", "tags")) or (column and archives):
+        raise StudyError(
+            "reader 'image_table': images that lie in the table's own files (`image_column` of parquet, or tar files) "
+            "go with neither path_column nor mosaic nor tags"
+        )
+    inside(folder, pattern, "table")
+    files = files_of(folder, pattern)
+    if not files:
+        raise StudyError(f"{folder / pattern}: no such file; mend `table`")
+    return InArchives(files) if archives else InParquet(files, str(column))
 
 
 class _Table:
     pools = ("all",)
 
-    def __init__(self, folder: Path, table: TextTable, options: dict):
+    def __init__(self, folder: Path, table: TextTable, options: dict, held: InParquet | InArchives | None = None):
         if options.get("tags"):
             table = _with_tags(folder, table, options)
         self._folder, self._table = folder, table
@@ -70,14 +94,15 @@ class _Table:
         subject = options.get("subject_column")
         self._subjects = None if subject is None else table.subjects(subject)
         self._groups = groups_of(table, options.get("group_columns") or [])
-        paths = _paths(folder, table, options, self._subjects)
+        self._held = held
+        paths = _paths(folder, table, options, self._subjects) if held is None else held.names
         self._rows = Rows.numbered("row", table.rows, self._subjects) if paths is None else Rows(paths, self._subjects)
         self._mosaic = None
         if options.get("mosaic"):
             tile = _tile(options)
             self._mosaic = Mosaic([_file(folder, str(options["mosaic"]), "mosaic")], tile, options.get("max_pixels"))
             self._mosaic.check_rows(table.rows, str(table.path))
-        else:
+        elif held is None:
             files = [on_disk(folder, path) for path in self._rows.ids]  # without a mosaic there are paths
             if not options.get("unreadable"):
                 _check_there(files, table, options["path_column"])
@@ -98,7 +123,11 @@ class _Table:
     def _images(self, indices: np.ndarray) -> np.ndarray:
         if self._mosaic is not None:
             return self._mosaic.read(indices)
-        paths = [on_disk(self._folder, self._rows.ids[index]) for index in indices]
+        paths: Sequence[Source]
+        if self._held is None:
+            paths = [on_disk(self._folder, self._rows.ids[index]) for index in indices]
+        else:
+            paths = self._held.read(np.asarray(indices))
         return decode_all(paths, [self._table.where(index) for index in indices], **self._decoding)
 
 
