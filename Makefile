@@ -4,6 +4,7 @@
 # TORCH=cpu: with any of these, a set-up without CUDA, 1.5 GB instead of 6
 # make status  which cells are done, stale or missing, and what a run would refuse (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
+# make rehearse STUDY=FILE  the whole study on drawn images: what it takes and says; nothing is spent
 # make release CELL=DATASET/FEATURES/ENTRY/eps=E   what may be published of a cell (docs/own-data.md; STUDY=FILE as above)
 # IN=DIR: with study, status and release, results are made in another folder; many may use one clone
 # ONLY=NAME[,NAME]: with study, status and paper, these tables and figures and their cells alone
@@ -30,7 +31,7 @@ KIND ?=
 A ?=
 B ?=
 
-.PHONY: study demo status compare release record evidence paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
+.PHONY: study demo status compare rehearse release record evidence paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --cores $(CORES)
@@ -44,6 +45,10 @@ status: $(VENV)/study.stamp
 compare: $(VENV)/study.stamp  # exit status 1 of the script says that something differs, which is no error of make
 	@$(if $(and $(A),$(B)),:,echo "name two results folders: make compare A=results B=../other/results" >&2; exit 2)
 	@$(BIN)/dpstudy compare $(if $(A),"$(A)") $(if $(B),"$(B)") || [ $$? -eq 1 ]
+
+rehearse: $(VENV)/study.stamp
+	@$(if $(STUDY),,echo "make rehearse: which study? such as STUDY=studies/mine.yaml" >&2; exit 1)
+	@$(BIN)/dpstudy rehearse $(STUDY) $(if $(IN),--in "$(IN)") --cores $(CORES)
 
 release: $(VENV)/study.stamp
 	@$(if $(CELL),,echo "make release: which cell? such as CELL=own/scatternet/default/eps=2 STUDY=studies/own-data.yaml" >&2; exit 1)

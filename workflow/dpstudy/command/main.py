@@ -96,6 +96,13 @@ def _parser() -> argparse.ArgumentParser:
     asked.add_argument("cell", metavar="CELL", help="DATASET/FEATURES/ENTRY/eps=E")
     _add_study(asked)
 
+    asked = command("rehearse", _rehearse, "Run a study on drawn images, as many of as many persons: spends nothing",
+                    "rehearse studies/mine.yaml")  # fmt: skip
+    asked.add_argument("study", metavar="STUDY", help="a YAML file with data sets of your own")
+    asked.add_argument("--in", dest="folder", default="rehearsal", metavar="DIR", help="made, and removed (rehearsal)")
+    asked.add_argument("--cores", default="all", metavar="N", help="all where left out")
+    asked.add_argument("--keep", action="store_true", help="leave the folder")
+
     asked = command("record", _record, "Take a study's finished cells into the measured numbers of this repository",
                     "record studies/tramer2021-mnist.yaml --in ../mine --kind full")  # fmt: skip
     asked.add_argument("study", nargs="?", default="config.yaml", metavar="STUDY", help="a YAML file (config.yaml)")
@@ -169,6 +176,14 @@ def _workflow(given: argparse.Namespace, more: list[str]) -> int:
     if cell and not status:
         print("  " + os.path.join(given.folder or "", targets[-1]))
     return status
+
+
+def _rehearse(given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.command.rehearsal import rehearse
+
+    if not Path(given.study).is_file():
+        raise StudyError(f"{given.study}: no such file; a study is a YAML file such as studies/own-data.yaml")
+    return rehearse(given.study, given.folder, given.cores, given.keep)
 
 
 def _record(given: argparse.Namespace, _more: list[str]) -> int:

@@ -65,6 +65,8 @@ class Rows:
 class Reader(Protocol):
     """One opened data set. Reader modules define `open(options: dict, data_root: Path) -> Reader`.
 
+    Those of people's own records have `known(pool) -> Records` besides: all rows, without images (data/stand_in.py).
+
     Attributes:
         classes: the label names, in label order.
         multi_label: whether labels are 0/1 vectors rather than one class index.

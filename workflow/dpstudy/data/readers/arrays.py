@@ -51,6 +51,10 @@ class _Arrays:
         images = np.array(_mapped(self._files[pool])[indices])  # mapped anew: a map holds on to all that was read of it
         return Records(self.rows(pool).ids[indices], images, self._labels[pool][indices])
 
+    def known(self, pool: str) -> Records:
+        """What the arrays of labels say of each row."""
+        return Records(self.rows(pool).ids, None, self._labels[pool])
+
 
 def _mapped(path: Path) -> np.ndarray:
     """The array of a .npy file, (n, H, W, C), which stays on disk.

@@ -114,6 +114,10 @@ class _Folders:
         images = decode_all([path for path, _ in rows], where, **self._decoding)
         return Records(self._ids[pool][indices], images, np.array([label for _, label in rows], np.int32))
 
+    def known(self, pool: str) -> Records:
+        """What the folders say of each row."""
+        return Records(self._ids[pool], None, np.array([label for _, label in self._files[pool]], np.int32))
+
 
 def _folders(folder: Path) -> dict[str, str]:
     """The visible sub-folders, sorted by name: the name in composed Unicode -> as it is on disk."""

@@ -112,13 +112,11 @@ class _Table:
         return self._rows
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
-        return Records(
-            ids=self._rows.ids[indices],
-            images=self._images(indices),
-            labels=self._labels[indices],
-            subjects=None if self._subjects is None else self._subjects[indices],
-            groups={name: values[indices] for name, values in self._groups.items()},
-        )
+        return replace(self.known(pool).take(indices), images=self._images(indices))
+
+    def known(self, pool: str) -> Records:
+        """What the table says of each row."""
+        return Records(self._rows.ids, None, self._labels, self._subjects, self._groups)
 
     def _images(self, indices: np.ndarray) -> np.ndarray:
         if self._mosaic is not None:

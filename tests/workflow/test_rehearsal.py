@@ -1,0 +1,71 @@
+"""`dpstudy rehearse` on a clinic with secure noise."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from dpstudy.privacy.data_book import NAME
+from tests.workflow.clinic import CONFIG, write_clinic
+from tests.workflow.conftest import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+def rehearse(folder, *arguments):
+    outside = {name: value for name, value in os.environ.items() if name != "DPSTUDY_DATA"}
+    environment = outside | {"PYTHONPATH": str(ROOT / "workflow"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "dpstudy", "rehearse", *arguments, "--cores", "2"]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    write_clinic(tmp_path / "data/clinic")
+    (tmp_path / "data/public").mkdir()
+    methods = {"least-squares": {"method": "least_squares"}}
+    config = CONFIG | {"methods": methods, "tables": {"tiny": {"dataset": "clinic"}}, "release": {"budget": "2"}}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(config))
+    return tmp_path
+
+
+def test_nothing_is_spent_and_nothing_is_left(clinic):
+    before = sorted(clinic.rglob("*"))
+    done = rehearse(clinic, "mine.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(clinic.rglob("*")) == before and not (clinic / "data" / NAME).exists()
+    for words in (
+        "rehearsing mine.yaml on drawn images (clinic); nothing is spent",
+        "train_closed_form",
+        "write_bundle",
+    ):
+        assert words in done.stdout
+    assert "  of clinic the study spends epsilon 2 at delta 0.001, all models together" in done.stdout
+
+
+def test_what_is_kept_has_a_book_of_its_own_and_no_image_of_the_owners(clinic):
+    done = rehearse(clinic, "mine.yaml", "--in", "tried", "--keep")
+    assert done.returncode == 0, done.stdout + done.stderr
+    tried = clinic / "tried"
+    assert tried.stat().st_mode & 0o777 == 0o700 and (tried / "data" / NAME).exists()
+    assert not (clinic / "data" / NAME).exists() and (tried / "data/public").is_symlink()
+    assert not (tried / "data/clinic").exists()
+    assert len(list((tried / "data/drawn-clinic").glob("*.png"))) == 184
+    again = rehearse(clinic, "mine.yaml", "--in", "tried")
+    assert again.returncode == 1 and "tried: is there already; remove it" in again.stderr
+
+
+def test_mistakes_are_told_before_anything_is_drawn(clinic):
+    table = clinic / "data/clinic/table.csv"
+    table.write_text(table.read_text().replace(",a,", ",c,", 1))
+    done = rehearse(clinic, "mine.yaml")
+    assert done.returncode == 1 and "unknown class 'c'" in done.stderr and "Traceback" not in done.stderr
+    assert not (clinic / "rehearsal").exists()
+    (clinic / "mine.yaml").write_text(yaml.safe_dump({"study": "x"}))
+    assert "dpstudy: mine.yaml: 5 mistakes" in rehearse(clinic, "mine.yaml").stderr
+    (clinic / "mine.yaml").write_text("study: {")
+    done = rehearse(clinic, "mine.yaml")
+    assert done.returncode == 1 and "Traceback" not in done.stderr and "mine.yaml" in done.stderr
+    assert "no such file" in rehearse(clinic, "other.yaml").stderr

@@ -1,0 +1,139 @@
+"""`dpstudy rehearse`: a whole study on drawn images, as many of as many persons, before anything is spent.
+
+Everything lies in a folder of its own, the book of what secure noise spends among it: drawn images lose no privacy.
+"""
+
+import copy
+import os
+import re
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from dpstudy.command.workflow import run
+from dpstudy.config.cells import unfold
+from dpstudy.config.loading import load
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
+from dpstudy.data.own import own_reader
+from dpstudy.data.prepare import data_root
+from dpstudy.data.stand_in import write_stand_in
+from dpstudy.plan import paths
+from dpstudy.privacy.data_book import NAME
+from dpstudy.privacy.printed import upper_bound
+from dpstudy.schema.spelling import check_keys
+
+_TOLD = re.compile(r"^\S+ \S+ (WARNING|NOTICE) (.*)$", re.MULTILINE)
+_MOST = 12  # messages
+
+
+def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
+    """Run a study on stand-ins of its own data sets, with one release; print what it took. Its exit status.
+
+    Args:
+        study: path of the config.
+        folder: to be made, open to its owner alone; removed at the end.
+        keep: leave it.
+
+    Raises:
+        StudyError: the config or a table has a mistake, nothing is to be stood in for, or the folder is there already.
+    """
+    place = Path(folder).resolve()
+    if place.exists():
+        raise StudyError(f"{folder}: is there already; remove it, or rehearse in another folder (--in DIR)")
+    config, changed = _stood_in(study, place)
+    try:
+        print(f"dpstudy: rehearsing {study} on drawn images ({changed}); nothing is spent", flush=True)
+        os.environ.pop("DPSTUDY_DATA", None)
+        started = time.monotonic()
+        status = run("run", str(config), str(place), [], [], ["--cores", cores])
+        if not status and (cell := _releasable(config)):
+            status = run("release", str(config), str(place), [], [f"{paths.RELEASES}/{cell}"], ["--cores", cores])
+        _tell(place, time.monotonic() - started)
+        return status
+    finally:
+        if keep:
+            print(f"  {folder} is left. Its scores are of drawn images, and say nothing; it is not for others.")
+        else:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _stood_in(study: str, place: Path) -> tuple[Path, str]:
+    """The config of the rehearsal, and what it changes in words."""
+    try:
+        check_keys(Path(study))
+        config = yaml.safe_load(Path(study).read_text(encoding="utf-8"))
+        load(copy.deepcopy(config))
+    except StudyError as error:
+        raise StudyError(f"{study}: {error}") from None
+    except yaml.YAMLError as error:
+        raise StudyError(f"{study}: no YAML ({str(error).splitlines()[0]})") from None
+    own = [name for name, entry in config["datasets"].items() if own_reader(entry)]
+    if not own:
+        raise StudyError(f"{study}: no data set of your own in it (docs/own-data.md); run it as it is")
+    root, drawn = data_root(config.get("data_root", "data")), {}
+    place.mkdir(mode=0o700, parents=True)
+    try:
+        (place / "data").mkdir()
+        for name in own:
+            folder = f"drawn-{name}"
+            entry = write_stand_in(config["datasets"][name], root, place / "data" / folder, np.random.default_rng())
+            drawn[name] = entry | {"location": folder}
+        mine = {Path(config["datasets"][name]["location"]).parts[0] for name in own}
+        for other in root.iterdir():  # public data, networks
+            if other.name != NAME and other.name not in mine:
+                (place / "data" / other.name).symlink_to(other.resolve())
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    config["datasets"] |= drawn
+    config["data_root"] = str(place / "data")
+    config.get("release", {}).pop("book", None)
+    path = place / "study.yaml"
+    path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+    return path, ", ".join(own)
+
+
+def _releasable(config: Path) -> str | None:
+    """A cell with a finite epsilon of a data set that was stood in for, where noise is secure."""
+    study = load(yaml.safe_load(config.read_text(encoding="utf-8")))
+    if study["noise"] != "secure":
+        return None
+    cells = (cell.path for cell in unfold(study) if cell.epsilon != "inf")
+    return next((path for path in cells if own_reader(study["datasets"][path.partition("/")[0]])), None)
+
+
+def _tell(place: Path, seconds: float) -> None:
+    """Print how long each rule's jobs took, what memory, and what they said."""
+    jobs: Mapping[str, list[tuple[float, float]]] = defaultdict(list)
+    measured = place / paths.BENCHMARKS
+    for path in measured.rglob("*.tsv"):
+        rule = path.relative_to(measured).parts[0]
+        line = path.read_text().splitlines()[-1].split("\t")
+        jobs[rule].append((float(line[0]), float(line[2]) if line[2] not in ("-", "NA") else 0.0))
+    print(f"\nrehearsed in {seconds / 60:.1f} minutes; results {_megabytes(place / paths.RESULTS):.0f} MB")
+    print(f"{'rule':22}{'jobs':>6}{'seconds':>10}{'longest':>10}{'MB at most':>12}")
+    for rule, each in sorted(jobs.items(), key=lambda item: -sum(took for took, _ in item[1])):
+        took, held = zip(*each, strict=True)
+        print(f"{rule:22}{len(each):6}{sum(took):10.0f}{max(took):10.0f}{max(held):12.0f}")
+    if (total := place / paths.TOTAL).is_file():
+        for name, found in read_json(total)["datasets"].items():
+            if found["epsilon"] is not None:
+                epsilon, delta = upper_bound(found["epsilon"]), upper_bound(found["delta"])
+                print(f"  of {name} the study spends epsilon {epsilon} at delta {delta}, all models together")
+    told: dict[str, None] = {}
+    for path in sorted((place / paths.LOGS).rglob("*.log")):
+        told |= dict.fromkeys(said for _, said in _TOLD.findall(path.read_text(encoding="utf-8", errors="replace")))
+    for said in list(told)[:_MOST]:
+        print(f"  said: {said}")
+    if len(told) > _MOST:
+        print(f"  and {len(told) - _MOST} messages more, in {paths.LOGS} (--keep)")
+
+
+def _megabytes(folder: Path) -> float:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
