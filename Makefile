@@ -5,6 +5,7 @@
 # make status  which cells are done, stale or missing, and what a run would refuse (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
 # make rehearse STUDY=FILE  the whole study on drawn images: what it takes and says; nothing is spent
+# make wipe    list, and then remove, what was made of private records; bundles and the book of what was spent stay
 # make release CELL=DATASET/FEATURES/ENTRY/eps=E   what may be published of a cell (docs/own-data.md; STUDY=FILE as above)
 # IN=DIR: with study, status and release, results are made in another folder; many may use one clone
 # ONLY=NAME[,NAME]: with study, status and paper, these tables and figures and their cells alone
@@ -31,7 +32,7 @@ KIND ?=
 A ?=
 B ?=
 
-.PHONY: study demo status compare rehearse release record evidence paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
+.PHONY: study demo status compare rehearse wipe release record evidence paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --cores $(CORES)
@@ -49,6 +50,9 @@ compare: $(VENV)/study.stamp  # exit status 1 of the script says that something 
 rehearse: $(VENV)/study.stamp
 	@$(if $(STUDY),,echo "make rehearse: which study? such as STUDY=studies/mine.yaml" >&2; exit 1)
 	@$(BIN)/dpstudy rehearse $(STUDY) $(if $(IN),--in "$(IN)") --cores $(CORES)
+
+wipe: $(VENV)/study.stamp
+	@$(BIN)/dpstudy wipe $(if $(IN),--in "$(IN)")
 
 release: $(VENV)/study.stamp
 	@$(if $(CELL),,echo "make release: which cell? such as CELL=own/scatternet/default/eps=2 STUDY=studies/own-data.yaml" >&2; exit 1)

@@ -27,6 +27,7 @@ CONFIG = {
     "evaluation": {"metrics": ["top1", "auc"], "intervals": 50, "smallest_group": 5, "per_label": True},
     "seeds": [0],
     "noise": "secure",
+    "release": {"budget": "1000"},  # nobody is asked
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from dpstudy.command import main as command
 from dpstudy.command.main import main
 
 NAMES = ["epsilon", "predict", "inspect", "verify", "check-method", "run", "status", "release"]
-NAMES += ["rehearse", "record", "evidence", "compare"]
+NAMES += ["rehearse", "wipe", "record", "evidence", "compare"]
 
 
 def test_these_are_all():

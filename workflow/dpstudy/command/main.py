@@ -103,6 +103,11 @@ def _parser() -> argparse.ArgumentParser:
     asked.add_argument("--cores", default="all", metavar="N", help="all where left out")
     asked.add_argument("--keep", action="store_true", help="leave the folder")
 
+    asked = command("wipe", _wipe, "List and remove all that was made of private records but what may be published",
+                    "wipe --in ../mine")  # fmt: skip
+    asked.add_argument("--in", dest="folder", default=".", metavar="DIR", help="where results lie; here where left out")
+    asked.add_argument("--yes", action="store_true", help="ask nothing")
+
     asked = command("record", _record, "Take a study's finished cells into the measured numbers of this repository",
                     "record studies/tramer2021-mnist.yaml --in ../mine --kind full")  # fmt: skip
     asked.add_argument("study", nargs="?", default="config.yaml", metavar="STUDY", help="a YAML file (config.yaml)")
@@ -184,6 +189,12 @@ def _rehearse(given: argparse.Namespace, _more: list[str]) -> int:
     if not Path(given.study).is_file():
         raise StudyError(f"{given.study}: no such file; a study is a YAML file such as studies/own-data.yaml")
     return rehearse(given.study, given.folder, given.cores, given.keep)
+
+
+def _wipe(given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.command.wiping import wipe
+
+    return wipe(given.folder, given.yes)
 
 
 def _record(given: argparse.Namespace, _more: list[str]) -> int:

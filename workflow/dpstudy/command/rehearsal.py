@@ -24,6 +24,7 @@ from dpstudy.data.own import own_reader
 from dpstudy.data.prepare import data_root
 from dpstudy.data.stand_in import write_stand_in
 from dpstudy.plan import paths
+from dpstudy.plan.first_spending import DRAWN
 from dpstudy.privacy.data_book import NAME
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.schema.spelling import check_keys
@@ -50,6 +51,7 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
     try:
         print(f"dpstudy: rehearsing {study} on drawn images ({changed}); nothing is spent", flush=True)
         os.environ.pop("DPSTUDY_DATA", None)
+        os.environ[DRAWN] = "1"
         started = time.monotonic()
         status = run("run", str(config), str(place), [], [], ["--cores", cores])
         if not status and (cell := _releasable(config)):

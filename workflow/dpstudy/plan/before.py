@@ -18,6 +18,7 @@ from dpstudy.core.job import check_writable
 from dpstudy.data.own import own_reader
 from dpstudy.plan import paths
 from dpstudy.plan.fingerprints import data_of, due_training, trainings
+from dpstudy.plan.first_spending import ask_on_terminal, first_spending
 from dpstudy.plan.foreseen import foresee
 from dpstudy.plan.internals import Job
 from dpstudy.plan.sources import numbered, record_names
@@ -70,6 +71,9 @@ def check(
     try:
         check_budget(study, due)
         foresee(study, due)
+        if study["noise"] == "secure":
+            book = Spending(BOOK, shared=books_of(study, used(study)["datasets"]))
+            warnings = warnings + first_spending(study, due, book, None if planned else ask_on_terminal)
     except StudyError as error:
         raise StudyError(f"nothing was run: {error}") from None
     return refusing, warnings

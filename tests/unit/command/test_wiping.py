@@ -1,0 +1,69 @@
+"""What `dpstudy wipe` removes, and what it leaves."""
+
+import fcntl
+
+import pytest
+
+from dpstudy.command import wiping
+from dpstudy.command.main import main
+
+KEPT = ["results/privacy/spent.jsonl", "results/privacy/total.json", "results/release/own/x/ls/eps=2/model.safetensors"]
+GONE = [
+    "results/data/own/train/part-00000.parquet", "results/cells/own/x/ls/eps=2/scores.parquet", "results/summary.csv",
+    "results/privacy/paid/cells/a/scores.parquet", "results/privacy/certificates/own.json", "results/report/index.html",
+    "results/privacy/.spent.jsonl.lock", ".snakemake/log/a.log", "results/something-new/x",
+]  # fmt: skip
+BESIDE = ["data/xrays/1.png", "data/dpstudy-spent.jsonl", "mine.yaml"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in (*KEPT, *GONE, *BESIDE):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    return tmp_path
+
+
+def files(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
+
+
+def answering(monkeypatch, answer):
+    monkeypatch.setattr(wiping, "ask_on_terminal", lambda question: answer)
+
+
+def test_all_but_what_may_be_published_and_the_books_is_removed(folder, monkeypatch, capsys):
+    answering(monkeypatch, "yes\n")
+    assert main(["wipe", "--in", str(folder)]) == 0
+    assert files(folder) == sorted([*KEPT, *BESIDE])
+    said = capsys.readouterr().out
+    for words in ("results/data  the images", "privacy/paid", "results/something-new", "stays: ", "spent.jsonl"):
+        assert words in said
+    assert main(["wipe", "--in", str(folder)]) == 1
+    assert "results: nothing is left of private records" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("answer", "words"), [("n\n", "nothing was removed"), (None, "nobody is here to say yes")])
+def test_without_a_yes_nothing_is(folder, monkeypatch, capsys, answer, words):
+    before = files(folder)
+    answering(monkeypatch, answer)
+    assert main(["wipe", "--in", str(folder)]) == 1 and files(folder) == before
+    assert words in capsys.readouterr().err
+    monkeypatch.setattr(wiping, "ask_on_terminal", lambda question: pytest.fail(question))
+    assert main(["wipe", "--in", str(folder), "--yes"]) == 0
+
+
+def test_not_while_a_run_is_under_way(folder, capsys):
+    with open(folder / ".snakemake/dpstudy-run", "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        before = files(folder)
+        assert main(["wipe", "--in", str(folder), "--yes"]) == 1 and files(folder) == before
+    assert "a run is under way there" in capsys.readouterr().err
+
+
+def test_what_a_link_leads_to_stays(folder, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    (other / "a").write_text("x")
+    (folder / "results/features").symlink_to(other)
+    assert main(["wipe", "--in", str(folder), "--yes"]) == 0
+    assert (other / "a").exists() and not (folder / "results/features").is_symlink()

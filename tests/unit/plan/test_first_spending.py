@@ -1,0 +1,96 @@
+"""What a first run with secure noise is about to spend is said, and confirmed."""
+
+import os
+import pty
+from dataclasses import replace
+
+import pytest
+
+from dpstudy.core.errors import StudyError
+from dpstudy.plan.first_spending import DRAWN, ask_on_terminal, first_spending
+from dpstudy.privacy.gaussian import epsilon_of, mu_of
+from dpstudy.privacy.spending import BOOK, Spending
+from tests.unit.plan.conftest import study_with
+from tests.unit.plan.test_before import TRAIN
+
+OWN = {"noise": "secure", "datasets__own__test_split": "private"}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(DRAWN, raising=False)
+
+
+def of_epsilon(epsilon, seeds=(0,)):
+    outputs = {key: path.replace("eps=1", f"eps={epsilon}") for key, path in TRAIN.outputs.items()}
+    return replace(TRAIN, wildcards={**TRAIN.wildcards, "epsilon": epsilon}, outputs=outputs, seeds=list(seeds))
+
+
+def asked(study, *due, answer=None):
+    questions = []
+    told = first_spending(study, list(due), Spending(BOOK), lambda text: questions.append(text) or answer)
+    return told, questions
+
+
+def test_a_yes_is_asked_for_what_all_models_spend_together():
+    study = study_with(**OWN, epsilons=["1", "8", "inf"])
+    due = of_epsilon("1", (0, 1)), of_epsilon("8", (0, 1)), of_epsilon("inf", (0, 1))
+    (told,), (question,) = asked(study, *due, answer="yes\n")
+    together = epsilon_of((2 * mu_of(1, 1e-5) ** 2 + 2 * mu_of(8, 1e-5) ** 2) ** 0.5, 1e-5)
+    assert 11 < together < 13, "by hand: mu 0.27 and 1.74, twice each, is 2.49"
+    assert (
+        f"datasets.own: this run spends about epsilon {together:.3g} of its records at delta 1e-5, by 4 models" in told
+    )
+    assert "(epsilon 1, 8); 2 without noise protect nobody. What is spent stays spent" in told
+    assert question == f"{told}. Go on? [y/N] "
+    for answer in ("n\n", "\n", ""):
+        with pytest.raises(StudyError, match=r"^datasets\.own: not confirmed, and nothing was spent$"):
+            asked(study, *due, answer=answer)
+
+
+def test_where_nobody_answers_a_budget_is_asked_for():
+    words = r'nobody is here to say yes: .*`release: \{budget: "1\.1"\}`, or start it in a terminal'
+    with pytest.raises(StudyError, match=words):
+        asked(study_with(**OWN), of_epsilon("1"))
+    told, questions = asked(study_with(**OWN, release={"budget": "1"}), of_epsilon("1"))
+    assert len(told) == 1 and "by 1 model (epsilon 1)" in told[0] and not questions
+
+
+def test_nothing_is_asked_of_others_records_of_drawn_ones_or_where_nothing_is_trained(monkeypatch):
+    public = study_with(noise="secure", datasets__own__test_split="public")
+    assert asked(public, of_epsilon("1")) == ([], [])
+    assert asked(study_with(**OWN)) == ([], [])
+    assert first_spending(study_with(**OWN), [of_epsilon("1")], Spending(BOOK), None), "only planned: said, not asked"
+    monkeypatch.setenv(DRAWN, "1")
+    assert not asked(study_with(**OWN), of_epsilon("1"))[1]
+
+
+def test_whoever_has_spent_before_is_not_asked_again(monkeypatch):
+    book = Spending(BOOK)
+    monkeypatch.setattr(book, "everywhere", lambda: [{"dataset": "own", "cell": "x", "ledger": {}}])
+    assert first_spending(study_with(**OWN), [of_epsilon("1")], book, lambda text: pytest.fail(text)) == []
+
+
+def test_a_terminal_is_asked_and_nobody_where_there_is_none():
+    """In a session of its own, with a terminal of its own or without."""
+    child, terminal = pty.fork()
+    if not child:
+        answer = ask_on_terminal("really? ")
+        os.write(1, f"[{answer!r}]".encode())
+        os._exit(0)
+    heard = b""
+    while b"really? " not in heard:
+        heard += os.read(terminal, 1000)
+    os.write(terminal, b"yes\n")
+    while b"]" not in heard.rpartition(b"really? ")[2]:
+        heard += os.read(terminal, 1000)
+    os.waitpid(child, 0)
+    assert b"['yes\\n']" in heard
+    reading, writing = os.pipe()
+    if not (child := os.fork()):
+        os.setsid()
+        os.write(writing, repr(ask_on_terminal("really? ")).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reading, 100) == b"None"

@@ -1,0 +1,98 @@
+"""`dpstudy wipe`: at the end of a study of private records, remove all that was made of them but what may be published.
+
+The book of what was spent stays, beside the data too: what is spent stays spent when files are gone.
+"""
+
+import fcntl
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from dpstudy.core.errors import StudyError
+from dpstudy.plan import paths
+from dpstudy.plan.first_spending import ask_on_terminal
+from dpstudy.privacy.spending import BOOK
+
+_KEPT = (BOOK, paths.TOTAL, paths.RELEASES)  # none of them says more of a record than its owner has paid for
+_STATE = ".snakemake"
+_ABOUT = {  # folders of results, and what of private records is in them
+    "data": "the images, and the table's labels, persons and groups",
+    "features": "what was computed of each image",
+    "private": "sums over records, without noise",
+    "dedup": "which images are alike",
+    "tuning": "scores of searches",
+    "cells": "scores of each test record, and models",
+    "runs": "scores of each test record, and models",
+    "privacy": "models that were paid for, with scores of each test record; certificates",
+    "logs": "messages that may name rows, labels and persons",
+    "benchmarks": "how long jobs took",
+}
+_OTHERS = "statistics of test records, without noise"
+
+
+def wipe(folder: str, yes: bool) -> int:
+    """List what is left of private records in a results folder, and remove it; the exit status.
+
+    Args:
+        folder: that a study was run in.
+        yes: ask nothing.
+
+    Raises:
+        StudyError: there is nothing, a run is under way, or the answer was no.
+    """
+    place = Path(folder)
+    _refuse_running(place)
+    left = _left(place)
+    if not left:
+        raise StudyError(f"{place / paths.RESULTS}: nothing is left of private records")
+    for path, about in left:
+        print(f"  {_size(path):>9}  {path}  {about}")
+    kept = [str(place / name) for name in _KEPT if (place / name).exists()]
+    print(f"  stays: {', '.join(kept) or 'nothing'}; your images and table, and the book beside them, are not touched")
+    if not yes:
+        answer = ask_on_terminal("Remove these? Models that were paid for cannot be made again. [y/N] ")
+        if answer is None:
+            raise StudyError("nothing was removed: nobody is here to say yes; --yes removes them")
+        if answer.strip().casefold() not in ("y", "yes"):
+            raise StudyError("nothing was removed")
+    for path, _ in left:
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    for parent in (place / paths.RESULTS / "privacy", place / paths.RESULTS):
+        if parent.is_dir() and not any(parent.iterdir()):
+            parent.rmdir()
+    print("removed. A disk may hold removed files until it writes over them; backups hold what they held")
+    return 0
+
+
+def _refuse_running(place: Path) -> None:
+    """Raise a StudyError where a run holds the folder (workflow/run.py)."""
+    try:
+        with open(place / _STATE / "dpstudy-run", "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StudyError(f"{place}: a run is under way there; wait for it, or stop it") from None
+    except OSError:
+        return  # none was ever, or a disk without locks
+
+
+def _left(place: Path) -> list[tuple[Path, str]]:
+    """What is to be removed, and what it has of private records."""
+    results, kept = place / paths.RESULTS, {place / name for name in _KEPT}
+    found: list[tuple[Path, str]] = []
+    for path in sorted(results.iterdir()) if results.is_dir() else ():
+        if path in kept:
+            continue
+        about = _ABOUT.get(path.name, _OTHERS)
+        if any(path in keep.parents for keep in kept if keep.exists()):
+            found += [(inner, about) for inner in sorted(path.iterdir()) if inner not in kept]
+        else:
+            found.append((path, about))
+    if found and (place / _STATE).is_dir():
+        found.append((place / _STATE, "Snakemake's notes, which name files"))
+    return found
+
+
+def _size(path: Path) -> str:
+    files: Iterable[Path] = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
+    total = sum(file.lstat().st_size for file in files if not file.is_dir())
+    return f"{total / 1e6:.1f} MB"

@@ -1,0 +1,96 @@
+"""Before secure noise is drawn for the first time on somebody's own records: what it will spend, and a yes to that."""
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from dpstudy.cell.paid_models import PaidModels
+from dpstudy.core.errors import StudyError
+from dpstudy.data.own import own_reader
+from dpstudy.plan.fingerprints import due_training
+from dpstudy.plan.internals import Job
+from dpstudy.plan.sources import record_names
+from dpstudy.plan.wildcards import cell_of
+from dpstudy.privacy import gaussian
+from dpstudy.privacy.printed import upper_bound
+from dpstudy.privacy.spending import Spending, about
+
+DRAWN = "DPSTUDY_DRAWN"  # set by a rehearsal, whose records are drawn ones
+_YES = ("y", "yes")
+
+
+def first_spending(
+    study: dict, due: Sequence[Job], book: Spending, ask: Callable[[str], str | None] | None
+) -> list[str]:
+    """State what a run will spend of data sets of one's own on which nothing was spent before, and have it confirmed.
+
+    Where the config has a budget, nothing is asked: its owner has said how much may be spent.
+
+    Args:
+        ask: puts a question to whoever started the run, None where nobody is there; None: nothing is asked, nor
+            refused.
+
+    Returns:
+        a sentence for each data set.
+
+    Raises:
+        StudyError: the answer was no, or nobody was there to give one.
+    """
+    spent, paid, told = book.everywhere(), PaidModels(book), []
+    for name, epsilons in _due(study, due, paid).items():
+        if any(about(entry, name, record_names(study, name)) for entry in spent):
+            continue
+        delta = float(study["datasets"][name]["delta"])
+        finite = [float(epsilon) for epsilon in epsilons if epsilon != "inf"]
+        mu = math.sqrt(sum(gaussian.mu_of(epsilon, delta) ** 2 for epsilon in finite))
+        together = f"{gaussian.epsilon_of(mu, delta):.3g}" if finite else "0"
+        models = f"{len(finite)} model{'s' if len(finite) != 1 else ''}"
+        several = f" (epsilon {', '.join(dict.fromkeys(e for e in epsilons if e != 'inf'))})"
+        bare = f"; {len(epsilons) - len(finite)} without noise protect nobody" if len(finite) < len(epsilons) else ""
+        said = (
+            f"datasets.{name}: this run spends about epsilon {together} of its records at delta {upper_bound(delta)}, "
+            f"by {models}{several}{bare}. What is spent stays spent"
+        )
+        told.append(said)
+        if ask is None or "budget" in study["release"] or DRAWN in os.environ:
+            continue
+        answer = ask(f"{said}. Go on? [y/N] ")
+        if answer is None:
+            raise StudyError(
+                f"{said}, and nobody is here to say yes: write into the config how much may be spent, such as "
+                f"`{_budget(mu, delta)}`, or start it in a terminal; `make rehearse` spends nothing"
+            )
+        if answer.strip().casefold() not in _YES:
+            raise StudyError(f"datasets.{name}: not confirmed, and nothing was spent")
+    return told
+
+
+def _budget(mu: float, delta: float) -> str:
+    """One that is enough, since what is told is near what accountants say of all models."""
+    return f'release: {{budget: "{math.ceil(10.2 * gaussian.epsilon_of(mu, delta)) / 10:g}"}}'
+
+
+def _due(study: dict, due: Sequence[Job], paid: PaidModels) -> dict[str, list[str]]:
+    """data set of one's own -> the epsilon of each model that is to be trained, seed by seed."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for job in due:
+        if not job.script.endswith("train_cell.py"):
+            continue
+        cell = cell_of(job.wildcards)
+        training = due_training(study, cell, job.seeds, dict(job.outputs), job.wildcards.get("seed"))
+        if own_reader(study["datasets"][cell.dataset]) and paid.config_of(training) != training.fingerprint:
+            found[cell.dataset] += [cell.epsilon] * len(job.seeds)
+    return found
+
+
+def ask_on_terminal(question: str) -> str | None:
+    """What is answered at the terminal that the run was started in; None where there is none."""
+    try:
+        with open("/dev/tty", encoding="utf-8") as there, open("/dev/tty", "w", encoding="utf-8") as back:
+            if os.tcgetpgrp(there.fileno()) != os.getpgrp():  # in the background, where a question would stop it
+                return None
+            print(f"\n{question}", end="", file=back, flush=True)
+            return there.readline()
+    except OSError:
+        return None
