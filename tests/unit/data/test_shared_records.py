@@ -115,9 +115,9 @@ def test_an_image_in_train_and_test_is_told(tmp_path):
         Image.fromarray(rng.integers(0, 256, (8, 8)).astype(np.uint8)).save(path)
     own = tmp_path / "own"
     shutil.copy(own / "train/a/0.png", own / "train/b/again.png")
-    assert look_through("own", options, tmp_path, "1e-3") == ""
+    assert look_through("own", options, tmp_path, "1e-3") == []
     shutil.copy(own / "train/a/0.png", own / "test/b/copy.png")
-    told = look_through("own", options, tmp_path, "1e-3")
+    (told,) = look_through("own", options, tmp_path, "1e-3")
     assert told.startswith("'train/a/0.png' and 'test/b/copy.png' are the same image: scores would be of images")
     shutil.copy(own / "train/a/2.png", own / "test/a/another.png")
-    assert "are the same image (1 more likewise): scores" in look_through("own", options, tmp_path, "1e-3")
+    assert "are the same image (1 more likewise): scores" in look_through("own", options, tmp_path, "1e-3")[0]

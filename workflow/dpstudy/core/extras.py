@@ -12,6 +12,7 @@ EXTRAS = {  # module -> extra of pyproject.toml, the smallest that has it
     "openvino": "openvino",
     "kymatio": "scatternet",
     "sklearn": "sklearn",
+    "pydicom": "dicom",
     "snakemake": "workflow",
     "optuna": "workflow",
     "pandas": "workflow",

@@ -12,6 +12,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table
 from dpstudy.data.image_files import UnreadableImageError
 from dpstudy.data.names import splits_of
+from dpstudy.data.odd import odd
 from dpstudy.data.own import with_own_names
 from dpstudy.data.positives import at_most, refuse_more
 from dpstudy.data.reader import Reader, Rows
@@ -32,26 +33,31 @@ def data_root(config_value: str) -> Path:
     return Path(os.environ.get("DPSTUDY_DATA") or config_value)
 
 
-def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbered: bool = False) -> str:
-    """Find what can be wrong with a data set before it is prepared; decodes images only to name them (own_names).
+def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbered: bool = False) -> list[str]:
+    """Find what can be wrong with a data set before it is prepared; decodes the first image of each pool, and others
+    only to name them (own_names).
 
     Args:
         numbered: as of `prepare_shard`.
 
     Returns:
-        What its owner should know: a sentence, or "".
+        What its owner should know, a sentence each.
 
     Raises:
-        StudyError: as `prepare_shard`, but for what only images can show.
+        StudyError: as `prepare_shard`, but for what only the other images can show.
     """
     with _named(dataset):
         reader = _private(options, data_root, numbered)
         splits = _splits(reader, options, "train", True)
         pools = {pool: reader.rows(pool) for pool in reader.pools}
-        for rows in pools.values():
+        for pool, rows in pools.items():
             check_files(rows)
+            if len(rows) and not options.get("unreadable"):
+                reader.read(pool, np.zeros(1, np.int64))
     check_delta(dataset, options | {"delta": delta}, _learned_from(reader, splits, options))
-    return in_both(pools)
+    plain = {key: value for key, value in options.items() if key != "extra"}
+    told = [in_both(pools), *odd(options, open_reader(options["reader"], plain, data_root))]
+    return [sentence for sentence in told if sentence]
 
 
 def prepare_shard(

@@ -97,8 +97,8 @@ def look_through_own_data(study: dict, due: Sequence[Job]) -> list[str]:
     root, warnings = Path(data_root(study)), []
     for name in own:
         entry = study["datasets"][name]
-        if told := look_through(name, entry, root, entry["delta"], numbered(study, name)):
-            warnings.append(f"datasets.{name}: {told}")
+        told = look_through(name, entry, root, entry["delta"], numbered(study, name))
+        warnings += [f"datasets.{name}: {sentence}" for sentence in told]
     return warnings
 
 

@@ -214,6 +214,11 @@ def _check_there(files: list[Path], table: TextTable, column: str) -> None:
     """Refuse rows without an image file, before the first image is decoded."""
     missing = [row for row, file in enumerate(files) if not file.is_file()]
     if missing:
+        if files[missing[0]].is_dir():
+            raise StudyError(
+                f"{table.where(missing[0])}: {files[missing[0]]} is a folder, as a series of DICOM files lies in one; "
+                f"the column {column!r} names an image file in each row"
+            )
         more = f", nor those of {len(missing) - 1} further rows" if len(missing) > 1 else ""
         raise StudyError(
             f"{table.where(missing[0])}: no such file{more}: {files[missing[0]]}{_like(files[missing[0]])}; mend the "

@@ -1,0 +1,64 @@
+"""What is odd about a data set of somebody's own, and may be a mistake: told to its owner, and refused by nobody."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpstudy.data.own import own_data
+from dpstudy.data.reader import Reader
+from dpstudy.data.records import Records, concatenate
+
+_MANY_GROUPS = 30  # more are no groups that a table can compare
+
+
+def odd(options: dict, reader: Reader) -> Iterator[str]:
+    """A sentence for each oddity.
+
+    Args:
+        options: the data set's entry in the config.
+        reader: of it; nothing is looked at where it has no `known`.
+    """
+    if not hasattr(reader, "known"):
+        return
+    records = concatenate([reader.known(pool) for pool in reader.pools])
+    yield from _labels(records, reader.classes)
+    yield from _persons(options, records)
+    yield from _groups(records)
+    if own_data(options["reader"]) and options.get("test_split") == "public" and "test" not in reader.pools:
+        yield (
+            "test_split: public, but the test records are cut at random from the private ones; scores of them would be "
+            "published as if they cost nothing"
+        )
+
+
+def _labels(records: Records, classes: list[str]) -> Iterator[str]:
+    if records.multi_label:
+        borne = records.labels.sum(0)
+        never, always = borne == 0, borne == len(records)
+    else:
+        never, always = np.bincount(records.labels, minlength=len(classes)) == 0, np.zeros(len(classes), bool)
+    for which, words in ((never, "no record bears"), (always, "every record bears")):
+        if which.any():
+            named = ", ".join(repr(name) for name in np.array(classes, dtype=object)[which])
+            yield f"{words} {named}, so that nothing is to be learned of it; is the spelling, or the column, right?"
+
+
+def _persons(options: dict, records: Records) -> Iterator[str]:
+    if records.subjects is not None and options.get("unit") == "subject" and options.get("per_subject", 1) > 1:
+        most = int(np.unique(records.subjects.astype(str), return_counts=True)[1].max())
+        if most == 1:
+            yield "each image is of another person; is that what `subject_column` says?"
+        elif most < options["per_subject"]:
+            yield (
+                f"nobody has more than {most} images, and per_subject is {options['per_subject']}: noise is drawn for "
+                f"as many; give {most}"
+            )
+
+
+def _groups(records: Records) -> Iterator[str]:
+    for name, values in records.groups.items():
+        found = sorted(set(values))
+        if len(found) == 1:
+            yield f"all records are of one group {name!r} ({found[0]!r}); is the column right?"
+        if len(found) > _MANY_GROUPS:
+            yield f"the groups {name!r} are {len(found)}; give bands, or another column"
