@@ -72,6 +72,16 @@ def test_whoever_has_spent_before_is_not_asked_again(monkeypatch):
     assert first_spending(study_with(**OWN), [of_epsilon("1")], book, lambda text: pytest.fail(text)) == []
 
 
+def test_a_folder_that_was_moved_is_told(monkeypatch):
+    book, moved = Spending(BOOK), {"dataset": "own", "cell": "x", "ledger": {}, "records": "0123456789abcdef"}
+    monkeypatch.setattr(book, "everywhere", lambda: [moved, moved, moved | {"dataset": "another"}])
+    (told,) = first_spending(study_with(**OWN), [of_epsilon("1")], book, lambda text: "y")
+    assert told.endswith(
+        "; 2 trainings on another folder stand in the book under this name: if the records were moved or copied from "
+        "there, that was spent of them too"
+    )
+
+
 def test_a_terminal_is_asked_and_nobody_where_there_is_none():
     """In a session of its own, with a terminal of its own or without."""
     child, terminal = pty.fork()

@@ -3,7 +3,7 @@
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dpstudy.cell.paid_models import PaidModels
 from dpstudy.core.errors import StudyError
@@ -50,7 +50,7 @@ def first_spending(
         bare = f"; {len(epsilons) - len(finite)} without noise protect nobody" if len(finite) < len(epsilons) else ""
         said = (
             f"datasets.{name}: this run spends about epsilon {together} of its records at delta {upper_bound(delta)}, "
-            f"by {models}{several}{bare}. What is spent stays spent"
+            f"by {models}{several}{bare}. What is spent stays spent{_elsewhere(spent, name)}"
         )
         told.append(said)
         if ask is None or "budget" in study["release"] or DRAWN in os.environ:
@@ -64,6 +64,17 @@ def first_spending(
         if answer.strip().casefold() not in _YES:
             raise StudyError(f"datasets.{name}: not confirmed, and nothing was spent")
     return told
+
+
+def _elsewhere(spent: Sequence[Mapping], name: str) -> str:
+    """What to know of trainings on a folder that a data set of this name was read from before: moved, perhaps."""
+    others = sum(entry["dataset"] == name for entry in spent)
+    if not others:
+        return ""
+    return (
+        f"; {others} training{'s' if others > 1 else ''} on another folder stand{'' if others > 1 else 's'} in the "
+        "book under this name: if the records were moved or copied from there, that was spent of them too"
+    )
 
 
 def _budget(mu: float, delta: float) -> str:
