@@ -7,6 +7,7 @@ import json
 import math
 import multiprocessing
 import os
+import re
 
 import pytest
 
@@ -217,6 +218,14 @@ def test_trainings_together_stay_below_the_ceiling(tmp_path):
     with pytest.raises(StudyError, match=r"ε = 1\.342 on these records \(before it 0\.916\), beyond release"):
         book.record("a", "a/b/c/eps=1", [3, 4, 5], LEDGER, "r1")
     assert len(list(book.entries())) == 3, "of what is refused nothing is written down"
+    with pytest.raises(StudyError, match=r"; leave it out, or take a smaller ε \((\S+) fits\)$") as told:
+        book.afford("a", "a/b/c/eps=1", [3, 4, 5], LEDGER, "r1")
+    largest = float(re.search(r"ε \((\S+) fits", str(told.value))[1])
+    exact = gaussian.epsilon_of(math.sqrt(2.5 / 3) / 7, 1e-5)
+    assert 0.85 * exact < largest < exact
+    (event,) = LEDGER["events"]
+    fitting = LEDGER | {"events": [event | {"noise_multiplier": 1 / gaussian.mu_of(largest, 1e-5), "count": 1}]}
+    book.afford("a", "a/b/c/eps=1", [3, 4, 5], fitting, "r1")
     less = Spending(tmp_path / "spent.jsonl", ceiling="0.9")
     with pytest.raises(StudyError, match=r"\(before it 0\.916\), beyond .*0\.9}, which is used up; leave it out$"):
         less.record("a", "a/b/c/eps=1", [3], LEDGER, "r1")

@@ -15,6 +15,7 @@ import contextlib
 import datetime
 import fcntl
 import json
+import math
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,10 +23,12 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import atomic, clear_disk_errors
+from dpstudy.privacy import gaussian
 from dpstudy.privacy.data_book import DataBook, identity
 from dpstudy.privacy.printed import upper_bound
 
 BOOK = "results/privacy/spent.jsonl"
+_SURE, _LEAST = 0.97, 0.01  # of an epsilon that is told to fit: sampled releases add up a little otherwise
 CONTENT = "content"  # "ids" of a line: records without names were named by what they hold
 _KEYS = {"when": str, "dataset": str, "cell": str, "seed": int, "ledger": dict}  # that every line has
 _MORE = {"records": str, "files": dict, "config": str, "training": str, "ids": str, "id": str}
@@ -177,7 +180,8 @@ class Spending:
         if spent > float(self.ceiling):
             before = (_total([(one, 1) for one in past], ledger["delta"]) if past else None) or 0.0
             used_up = before >= float(self.ceiling)
-            limit, less = (f"{budget}, which is used up", "") if used_up else (budget, ", or take a smaller ε")
+            less = f", or take a smaller ε{_fitting(float(self.ceiling), before, len(seeds), ledger['delta'])}"
+            limit, less = (f"{budget}, which is used up", "") if used_up else (budget, less)
             raise BeyondBudgetError(
                 f"cell {cell}: with it trainings would have spent ε = {upper_bound(spent)} on these records (before it "
                 f"{upper_bound(before)}), beyond {limit}; leave it out{less}"
@@ -363,6 +367,17 @@ def _names(records: str) -> tuple[set[str], set[str]]:
 def _first(records: str) -> str:
     """The first of the names: of the folder that is read first, and its reader."""
     return records.partition("<")[0].partition("+")[0]
+
+
+def _fitting(ceiling: float, before: float, seeds: int, delta: float) -> str:
+    """How large an epsilon still fits, in words, reckoned as of Gaussian releases; "" where none is worth naming."""
+    left = gaussian.mu_of(ceiling, delta) ** 2 - gaussian.mu_of(before, delta) ** 2
+    if left <= 0:
+        return ""
+    epsilon = _SURE * gaussian.epsilon_of(math.sqrt(left / seeds), delta)
+    digits = 1 - math.floor(math.log10(epsilon)) if epsilon > 0 else 0
+    largest = math.floor(epsilon * 10**digits) / 10**digits
+    return f" ({largest:g} fits)" if largest >= _LEAST else ""
 
 
 def _total(ledgers: Sequence[tuple[Mapping, int]], delta: float) -> float | None:
