@@ -95,7 +95,7 @@ def test_a_bundle_predicts_and_is_not_made_of_a_cell_that_is_not_for_release(cli
     clinic.write_config(config)
     refused = clinic.snakemake(bundle)
     assert refused.returncode and "this run would train another in its place" in refused.stderr
-    clinic.write_config(config | {"release": {"spend_again": True}})
+    clinic.write_config(config | {"release": {"spend_again": True, "budget": "1000"}})
     refused = clinic.snakemake(bundle)
     clinic.write_config(CONFIG)
     assert refused.returncode and "not for release: its noise is seeded" in refused.stderr
@@ -155,7 +155,7 @@ def test_a_cell_is_not_trained_again_with_secure_noise_in_silence(clinic):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == paid and "model.safetensors" in paid
     told = status(clinic)
     assert " of the cells were trained with secure noise, and will not be again" in told and "runs them" not in told
-    clinic.write_config(config | {"release": {"spend_again": True}})
+    clinic.write_config(config | {"release": {"spend_again": True, "budget": "1000"}})
     again = clinic.snakemake(CELLS.format("dp-sgd"))
     assert again.returncode == 0, again.stdout + again.stderr
     assert len(clinic.read("privacy/spent.jsonl").splitlines()) == 3
@@ -163,7 +163,7 @@ def test_a_cell_is_not_trained_again_with_secure_noise_in_silence(clinic):
 
 
 def test_another_cap_reads_anew_and_a_weak_delta_is_refused_by_the_number_of_subjects(clinic):
-    config = copy.deepcopy(CONFIG) | {"release": {"spend_again": True}}
+    config = copy.deepcopy(CONFIG) | {"release": {"spend_again": True, "budget": "1000"}}
     config["datasets"]["clinic"]["per_subject"] = 1
     clinic.write_config(config)
     rules = {rule for rule, _ in clinic.planned(CELLS.format("dp-sgd"))}
