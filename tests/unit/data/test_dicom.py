@@ -97,9 +97,10 @@ def test_tables_of_the_modality_and_of_the_window(tmp_path):
 
 def test_what_has_8_bits_is_read_as_it_is(tmp_path):
     counts = np.arange(256, dtype=np.uint8).reshape(16, 16)
-    path = write_dicom(tmp_path / "a", counts, 8)
-    for window in (None, "file", (40.0, 100.0)):
-        np.testing.assert_array_equal(seen(path, window)[..., 0], counts)
+    for rescaled in ({}, {"RescaleSlope": 1, "RescaleIntercept": 0}):
+        path = write_dicom(tmp_path / "a", counts, 8, **rescaled)
+        for window in (None, "file", (40.0, 100.0)):
+            np.testing.assert_array_equal(seen(path, window)[..., 0], counts)
     colour = pixel_array(shipped("examples_rgb_color.dcm"))
     for window in (None, "file", (40.0, 100.0)):
         np.testing.assert_array_equal(seen(shipped("examples_rgb_color.dcm"), window), colour)

@@ -110,7 +110,10 @@ def _decoded(dataset: "Dataset", frame: int | None, where: str) -> np.ndarray:
 def _grey(dataset: "Dataset", pixels: np.ndarray, window: Window | None, where: str) -> np.ndarray:
     from pydicom.pixels import apply_modality_lut, apply_voi
 
-    values = np.asarray(apply_modality_lut(pixels, dataset))
+    plain = not dataset.get("ModalityLUTSequence") and (
+        (dataset.get("RescaleSlope") or 1, dataset.get("RescaleIntercept") or 0) == (1, 0)
+    )
+    values = pixels if plain else np.asarray(apply_modality_lut(pixels, dataset))  # which makes fractions of them
     bits, own = dataset.BitsStored, bool(dataset.get("VOILUTSequence") or dataset.get("WindowWidth") is not None)
     if bits <= 8 and values.dtype.kind == "u" and not (own and window == FILE):
         found = seen_through(values, 2.0 ** (bits - 1), 2.0**bits)
