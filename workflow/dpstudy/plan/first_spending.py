@@ -17,6 +17,7 @@ from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import Spending, about
 
 DRAWN = "DPSTUDY_DRAWN"  # set by a rehearsal, whose records are drawn ones
+_SURE = 1.02
 _YES = ("y", "yes")
 
 
@@ -44,7 +45,7 @@ def first_spending(
         delta = float(study["datasets"][name]["delta"])
         finite = [float(epsilon) for epsilon in epsilons if epsilon != "inf"]
         mu = math.sqrt(sum(gaussian.mu_of(epsilon, delta) ** 2 for epsilon in finite))
-        together = f"{gaussian.epsilon_of(mu, delta):.3g}" if finite else "0"
+        together = upper_bound(gaussian.epsilon_of(mu, delta)) if finite else "0"
         models = f"{len(finite)} model{'s' if len(finite) != 1 else ''}"
         several = f" (epsilon {', '.join(dict.fromkeys(e for e in epsilons if e != 'inf'))})"
         bare = f"; {len(epsilons) - len(finite)} without noise protect nobody" if len(finite) < len(epsilons) else ""
@@ -79,7 +80,8 @@ def _elsewhere(spent: Sequence[Mapping], name: str) -> str:
 
 def _budget(mu: float, delta: float) -> str:
     """One that is enough, since what is told is near what accountants say of all models."""
-    return f'release: {{budget: "{math.ceil(10.2 * gaussian.epsilon_of(mu, delta)) / 10:g}"}}'
+    enough = upper_bound(_SURE * gaussian.epsilon_of(mu, delta))
+    return f'release: {{budget: "{enough}"}}'
 
 
 def _due(study: dict, due: Sequence[Job], paid: PaidModels) -> dict[str, list[str]]:
