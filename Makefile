@@ -5,7 +5,7 @@
 # make status  which cells are done, stale or missing, and what a run would refuse (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
 # make rehearse STUDY=FILE  the whole study on drawn images: what it takes and says; nothing is spent
-# make wipe    list, and then remove, what was made of private records; bundles and the book of what was spent stay
+# make wipe    list, and then remove, what was made of private records; bundles and the book of what was spent stay (YES=1: ask nothing)
 # make release CELL=DATASET/FEATURES/ENTRY/eps=E   what may be published of a cell (docs/own-data.md; STUDY=FILE as above)
 # IN=DIR: with study, status and release, results are made in another folder; many may use one clone
 # ONLY=NAME[,NAME]: with study, status and paper, these tables and figures and their cells alone
@@ -29,6 +29,7 @@ ONLY ?=
 PART = $(STUDY) $(if $(IN),--in "$(IN)") $(if $(ONLY),--only $(ONLY))
 CELL ?=
 KIND ?=
+YES ?=
 A ?=
 B ?=
 
@@ -52,7 +53,7 @@ rehearse: $(VENV)/study.stamp
 	@$(BIN)/dpstudy rehearse $(STUDY) $(if $(IN),--in "$(IN)") --cores $(CORES)
 
 wipe: $(VENV)/study.stamp
-	@$(BIN)/dpstudy wipe $(if $(IN),--in "$(IN)")
+	@$(BIN)/dpstudy wipe $(if $(IN),--in "$(IN)") $(if $(YES),--yes)
 
 release: $(VENV)/study.stamp
 	@$(if $(CELL),,echo "make release: which cell? such as CELL=own/scatternet/default/eps=2 STUDY=studies/own-data.yaml" >&2; exit 1)

@@ -56,6 +56,18 @@ def test_what_is_no_ledger_is_told(tmp_path, content):
         inspected(str(tmp_path))
 
 
+def test_a_book_is_left_where_it_is_and_a_total_is_no_ledger(tmp_path):
+    """Whoever is told to delete what cannot be read would delete the only trace of what was spent."""
+    for name, content, words in (
+        ("spent.jsonl", '{"cell": "a"}\n{"cell": "b"}\n', "is a book of what was spent.*; leave it where it is"),
+        ("total.json", '{"datasets": {}, "others": {}}', "is no ledger of one model"),
+    ):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(StudyError, match=words) as told:
+            inspected(str(tmp_path / name))
+        assert "total.json says what is spent in all" in str(told.value) and "delete" not in str(told.value)
+
+
 def test_a_folder_without_a_ledger_is_told(tmp_path):
     with pytest.raises(StudyError, match="no bundle and no ledger.json"):
         inspected(str(tmp_path))

@@ -43,7 +43,10 @@ def test_all_but_what_may_be_published_and_the_books_is_removed(folder, monkeypa
     assert "results: nothing is left of private records" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("answer", "words"), [("n\n", "nothing was removed"), (None, "nobody is here to say yes")])
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [("n\n", "nothing was removed"), (None, "nobody is here to say yes; `dpstudy wipe --yes` (make wipe YES=1)")],
+)
 def test_without_a_yes_nothing_is(folder, monkeypatch, capsys, answer, words):
     before = files(folder)
     answering(monkeypatch, answer)

@@ -71,6 +71,15 @@ def test_equal_pixels_of_two_subjects_are_refused_within_a_split(own):
     assert not (root / "out" / "train" / "manifest.json").exists()
 
 
+def test_images_that_are_equal_since_nothing_is_seen_of_them_are_called_so(own):
+    """Through a wrong window, say: who takes them for one image would leave persons out."""
+    root, _ = own
+    for name, level in (("0.png", 1), ("9.png", 0)):
+        Image.new("L", (8, 8), 255).save(root / "own" / name, compress_level=level)
+    with pytest.raises(StudyError, match="of one colour throughout: where the files are not, mend `window` or `frame`"):
+        prepare(root, "train", splits={"test": 0})
+
+
 def test_equal_pixels_of_two_subjects_are_refused_across_splits_too(own):
     """As the workflow asks: each manifest looks at the shards of the other split."""
     root, _ = own

@@ -2,12 +2,13 @@
 
 import os
 import pty
+import re
 from dataclasses import replace
 
 import pytest
 
 from dpstudy.core.errors import StudyError
-from dpstudy.plan.first_spending import DRAWN, ask_on_terminal, first_spending
+from dpstudy.plan.first_spending import DRAWN, ask_on_terminal, first_spending, refuse_together
 from dpstudy.privacy.gaussian import epsilon_of, mu_of
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending
@@ -66,6 +67,30 @@ def test_nothing_is_asked_of_others_records_of_drawn_ones_or_where_nothing_is_tr
     assert first_spending(study_with(**OWN), [of_epsilon("1")], Spending(BOOK), None), "only planned: said, not asked"
     monkeypatch.setenv(DRAWN, "1")
     assert not asked(study_with(**OWN), of_epsilon("1"))[1]
+
+
+def together(study, epsilons, before=0.0, ceiling="3"):
+    book = Spending(BOOK, ceiling=ceiling)
+    book.before = lambda *_: before
+    refuse_together(study, "own", epsilons, book)
+
+
+def test_models_that_keep_a_budget_one_by_one_alone_are_refused_before_any_is_trained():
+    study = study_with(**OWN)
+    together(study, ["2", "2"])  # 2.95
+    with pytest.raises(
+        StudyError, match=r"^release: \{budget: 3\}: 3 models of 'own' would bring what is spent to about ε"
+    ) as told:
+        together(study, ["2", "2", "2"])
+    largest = re.search(r"3 fit each with ε = (\S+), or ask for fewer$", str(told.value))[1]
+    together(study, [largest] * 3)
+    assert epsilon_of(3**0.5 * mu_of(float(largest) * 1.2, 1e-5), 1e-5) > 3
+    with pytest.raises(
+        StudyError, match=r"1 model of 'own' .* \(before 2\.9\d*\); 1 fit with ε = 0\.\d+, or ask for fewer"
+    ):
+        together(study, ["2"], before=2.9)
+    with pytest.raises(StudyError, match="ask for fewer, or for none"):
+        together(study, ["2"], before=3.2)
 
 
 def test_whoever_has_spent_before_is_not_asked_again(monkeypatch):

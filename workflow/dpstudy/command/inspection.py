@@ -14,6 +14,7 @@ _NONE = {
     "none": "There is no guarantee.",
     "claimed": "A guarantee is claimed by this method's authors, and nobody proved it.",
 }
+_TOTAL = "results/privacy/total.json says what is spent in all; a ledger.json, or a bundle, is what is inspected here"
 _NOISE = {
     "seeded": "from a seeded generator: for research, and not for release",
     "secure": "from the operating system's entropy",
@@ -29,7 +30,11 @@ def inspected(path: str) -> list[str]:
     file = Path(path, "ledger.json") if Path(path).is_dir() else Path(path)
     if not file.is_file():
         raise StudyError(f"{path}: no bundle and no ledger.json")
+    if file.suffix == ".jsonl":
+        raise StudyError(f"{file}: is a book of what was spent, a line a training; leave it where it is. {_TOTAL}")
     ledger = read_json(file)
+    if "datasets" in ledger and "guarantee" not in ledger:
+        raise StudyError(f"{file}: is no ledger of one model. {_TOTAL}")
     with in_a_sentence(f"{file}: is no ledger of dpstudy"):
         if "version" in ledger:
             check(ledger, "ledger", str(file))

@@ -7,9 +7,11 @@ import copy
 import os
 import re
 import shutil
+import signal
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,15 +20,17 @@ import yaml
 from dpstudy.command.workflow import run
 from dpstudy.config.cells import unfold
 from dpstudy.config.loading import load
+from dpstudy.config.locations import books_of, records_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.data.own import own_reader
-from dpstudy.data.prepare import data_root
+from dpstudy.data.prepare import data_root, look_through
 from dpstudy.data.stand_in import write_stand_in
 from dpstudy.plan import paths
 from dpstudy.plan.first_spending import DRAWN
 from dpstudy.privacy.data_book import NAME
 from dpstudy.privacy.printed import upper_bound
+from dpstudy.privacy.spending import Spending
 from dpstudy.schema.spelling import check_keys
 
 _TOLD = re.compile(r"^\S+ \S+ (WARNING|NOTICE) (.*)$", re.MULTILINE)
@@ -47,7 +51,8 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
     place = Path(folder).resolve()
     if place.exists():
         raise StudyError(f"{folder}: is there already; remove it, or rehearse in another folder (--in DIR)")
-    config, changed = _stood_in(study, place)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left then either
+    config, changed, known = _stood_in(study, place)
     try:
         print(f"dpstudy: rehearsing {study} on drawn images ({changed}); nothing is spent", flush=True)
         os.environ.pop("DPSTUDY_DATA", None)
@@ -57,6 +62,7 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
         if not status and (cell := _releasable(config)):
             status = run("release", str(config), str(place), [], [f"{paths.RELEASES}/{cell}"], ["--cores", cores])
         _tell(place, time.monotonic() - started)
+        print("".join(f"  {sentence}\n" for sentence in known), end="")
         return status
     finally:
         if keep:
@@ -65,12 +71,12 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def _stood_in(study: str, place: Path) -> tuple[Path, str]:
-    """The config of the rehearsal, and what it changes in words."""
+def _stood_in(study: str, place: Path) -> tuple[Path, str, list[str]]:
+    """The config of the rehearsal, what it changes in words, and what is known of the owner's records."""
     try:
         check_keys(Path(study))
         config = yaml.safe_load(Path(study).read_text(encoding="utf-8"))
-        load(copy.deepcopy(config))
+        loaded = load(copy.deepcopy(config))
     except StudyError as error:
         raise StudyError(f"{study}: {error}") from None
     except yaml.YAMLError as error:
@@ -79,6 +85,7 @@ def _stood_in(study: str, place: Path) -> tuple[Path, str]:
     if not own:
         raise StudyError(f"{study}: no data set of your own in it (docs/own-data.md); run it as it is")
     root, drawn = data_root(config.get("data_root", "data")), {}
+    known = [sentence for name in own for sentence in _known(loaded, name, root)]
     place.mkdir(mode=0o700, parents=True)
     try:
         (place / "data").mkdir()
@@ -98,7 +105,25 @@ def _stood_in(study: str, place: Path) -> tuple[Path, str]:
     config.get("release", {}).pop("book", None)
     path = place / "study.yaml"
     path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-    return path, ", ".join(own)
+    return path, ", ".join(own), known
+
+
+def _known(study: dict, name: str, root: Path) -> Iterator[str]:
+    """What is odd about a data set, and what was spent of it.
+
+    Raises:
+        StudyError: it has a mistake that a run would refuse.
+    """
+    entry = study["datasets"][name]
+    yield from (f"datasets.{name}: {told}" for told in look_through(name, entry, root, entry["delta"]))
+    if study["noise"] == "secure":
+        book = Spending("none", shared=books_of(study, [name]))
+        spent, budget = (
+            book.before(name, float(entry["delta"]), records_of(study, name)),
+            study["release"].get("budget"),
+        )
+        told = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"
+        yield f"of {name} {told} in the book already" + (f", and the budget is {budget}" if budget else "")
 
 
 def _releasable(config: Path) -> str | None:

@@ -26,6 +26,10 @@ _ABOUT = {  # folders of results, and what of private records is in them
     "privacy": "models that were paid for, with scores of each test record; certificates",
     "logs": "messages that may name rows, labels and persons",
     "benchmarks": "how long jobs took",
+    "code": "hashes of the program",
+    "records": "Snakemake's notes, which name files",
+    "fits": "what was made of public images",
+    "backbones": "what was made of public images",
 }
 _OTHERS = "statistics of test records, without noise"
 
@@ -52,7 +56,9 @@ def wipe(folder: str, yes: bool) -> int:
     if not yes:
         answer = ask_on_terminal("Remove these? Models that were paid for cannot be made again. [y/N] ")
         if answer is None:
-            raise StudyError("nothing was removed: nobody is here to say yes; --yes removes them")
+            raise StudyError(
+                "nothing was removed: nobody is here to say yes; `dpstudy wipe --yes` (make wipe YES=1) removes them"
+            )
         if answer.strip().casefold() not in ("y", "yes"):
             raise StudyError("nothing was removed")
     for path, _ in left:

@@ -68,6 +68,8 @@ def opened(
         raise
     except FileNotFoundError:
         raise UnreadableImageError(f"{where}: no such file: {path}") from None
+    except IsADirectoryError:
+        raise UnreadableImageError(f"{where}: {path} is a folder, and no image file") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise UnreadableImageError(
             f"{where}: {path} is refused as a decompression bomb ({error}); make it smaller, or raise `max_pixels` "

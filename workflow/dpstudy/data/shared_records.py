@@ -16,6 +16,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_data
 from dpstudy.data.reader import Rows
 
+_BLANK = ". Both are of one colour throughout: where the files are not, mend `window` or `frame`, and leave them in"
 _log = logging.getLogger("dpstudy")
 
 
@@ -93,7 +94,8 @@ class SeenImages:
             if first[1] == subject:
                 continue
             if own_data(self._reader):
-                raise StudyError(_sentence(first, (name, subject)))
+                blank = len(set(image.as_buffer().to_pybytes())) == 1
+                raise StudyError(_sentence(first, (name, subject)) + (_BLANK if blank else ""))
             _log.warning("%s", _sentence(first, (name, subject)))
 
 

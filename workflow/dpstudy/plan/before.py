@@ -18,7 +18,7 @@ from dpstudy.core.job import check_writable
 from dpstudy.data.own import own_reader
 from dpstudy.plan import paths
 from dpstudy.plan.fingerprints import data_of, due_training, trainings
-from dpstudy.plan.first_spending import ask_on_terminal, first_spending
+from dpstudy.plan.first_spending import ask_on_terminal, first_spending, refuse_together
 from dpstudy.plan.foreseen import foresee
 from dpstudy.plan.internals import Job
 from dpstudy.plan.sources import numbered, record_names
@@ -161,6 +161,7 @@ def check_budget(study: dict, due: Sequence[Job]) -> None:
         return
     spending = Spending(BOOK, ceiling=ceiling, shared=books_of(study, used(study)["datasets"]))
     paid, refused = PaidModels(spending), {}
+    planned: dict[str, list[str]] = {}
     for job in due:
         if not job.script.endswith("train_cell.py"):
             continue
@@ -171,9 +172,12 @@ def check_budget(study: dict, due: Sequence[Job]) -> None:
         delta, records = float(study["datasets"][cell.dataset]["delta"]), record_names(study, cell.dataset)
         if sentence := spending.hopeless(cell.dataset, cell.path, cell.epsilon, delta, records):
             refused[cell.path] = sentence
+        planned.setdefault(cell.dataset, []).extend([cell.epsilon] * len(job.seeds))
     if refused:
         more = f" ({len(refused) - 1} more cells likewise)" if len(refused) > 1 else ""
         raise StudyError(f"{next(iter(refused.values()))}{more}")
+    for name, epsilons in planned.items():
+        refuse_together(study, name, epsilons, spending)
 
 
 def _note_records(study: dict, book: Spending, made_anew: set[str]) -> None:

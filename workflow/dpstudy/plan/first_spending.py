@@ -14,10 +14,10 @@ from dpstudy.plan.sources import record_names
 from dpstudy.plan.wildcards import cell_of
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.privacy.spending import Spending, about
+from dpstudy.privacy.spending import Spending, about, fitting
 
 DRAWN = "DPSTUDY_DRAWN"  # set by a rehearsal, whose records are drawn ones
-_SURE = 1.02
+_SURE, _NEAR = 1.02, 1.05  # of an epsilon that is reckoned as of Gaussian releases
 _YES = ("y", "yes")
 
 
@@ -40,7 +40,7 @@ def first_spending(
     """
     spent, paid, told = book.everywhere(), PaidModels(book), []
     for name, epsilons in _due(study, due, paid).items():
-        if any(about(entry, name, record_names(study, name)) for entry in spent):
+        if DRAWN in os.environ or any(about(entry, name, record_names(study, name)) for entry in spent):
             continue
         delta = float(study["datasets"][name]["delta"])
         finite = [float(epsilon) for epsilon in epsilons if epsilon != "inf"]
@@ -54,7 +54,7 @@ def first_spending(
             f"by {models}{several}{bare}. What is spent stays spent{_elsewhere(spent, name)}"
         )
         told.append(said)
-        if ask is None or "budget" in study["release"] or DRAWN in os.environ:
+        if ask is None or "budget" in study["release"]:
             continue
         answer = ask(f"{said}. Go on? [y/N] ")
         if answer is None:
@@ -65,6 +65,29 @@ def first_spending(
         if answer.strip().casefold() not in _YES:
             raise StudyError(f"datasets.{name}: not confirmed, and nothing was spent")
     return told
+
+
+def refuse_together(study: dict, dataset: str, epsilons: Sequence[str], spending: Spending) -> None:
+    """Refuse models that keep the budget one by one, and not together: which of them are trained would be chance.
+
+    Raises:
+        StudyError: says what they would come to, and what fits.
+    """
+    delta, ceiling = float(study["datasets"][dataset]["delta"]), float(spending.ceiling or 0)
+    before = spending.before(dataset, delta, record_names(study, dataset))
+    if before is None:
+        return
+    squares = [gaussian.mu_of(epsilon, delta) ** 2 for epsilon in (before, *map(float, epsilons))]
+    together = gaussian.epsilon_of(math.sqrt(sum(squares)), delta)
+    if together <= _NEAR * ceiling:  # near it the accountants of the trainings decide
+        return
+    largest, count = fitting(ceiling, before, len(epsilons), delta), len(epsilons)
+    one = "with ε" if count == 1 else "each with ε"
+    raise StudyError(
+        f"release: {{budget: {spending.ceiling}}}: {count} model{'s' if count > 1 else ''} of {dataset!r} would bring "
+        f"what is spent to about ε = {upper_bound(together)} (before {upper_bound(before)}); "
+        + (f"{count} fit {one} = {largest:g}, or ask for fewer" if largest else "ask for fewer, or for none")
+    )
 
 
 def _elsewhere(spent: Sequence[Mapping], name: str) -> str:

@@ -180,7 +180,8 @@ class Spending:
         if spent > float(self.ceiling):
             before = (_total([(one, 1) for one in past], ledger["delta"]) if past else None) or 0.0
             used_up = before >= float(self.ceiling)
-            less = f", or take a smaller ε{_fitting(float(self.ceiling), before, len(seeds), ledger['delta'])}"
+            largest = fitting(float(self.ceiling), before, len(seeds), ledger["delta"])
+            less = ", or take a smaller ε" + (f" ({largest:g} fits)" if largest else "")
             limit, less = (f"{budget}, which is used up", "") if used_up else (budget, less)
             raise BeyondBudgetError(
                 f"cell {cell}: with it trainings would have spent ε = {upper_bound(spent)} on these records (before it "
@@ -201,13 +202,22 @@ class Spending:
         budget = f"release: {{budget: {self.ceiling}}}"
         if epsilon == "inf":
             return f"cell {cell}: without noise it has no bound, and so is beyond {budget}; leave it out"
-        others = [line for line in self.everywhere() if not (line["cell"] == cell and is_begun(line))]
-        past = [(line["ledger"], 1) for line in others if about(line, dataset, records)]
-        before = _total(past, delta) if past else 0.0
+        before = self.before(dataset, delta, records, cell)
         if before is None or before < float(self.ceiling):
             return ""
         spent = f"ε = {upper_bound(before)} is spent on these records, those of other folders included"
         return f"cell {cell}: {budget} is used up ({spent}); leave it out"
+
+    def before(self, dataset: str, delta: float, records: str, cell: str = "") -> float | None:
+        """The epsilon of all that was spent on these records, but for what a cell has begun; None where a training had
+        no guarantee.
+
+        Raises:
+            StudyError: the book is damaged.
+        """
+        others = [line for line in self.everywhere() if not (line["cell"] == cell and is_begun(line))]
+        past = [(line["ledger"], 1) for line in others if about(line, dataset, records)]
+        return _total(past, delta) if past else 0.0
 
     def numbered(self, dataset: str, records: str) -> bool:
         """Whether the rows of a data set go by their numbers because trainings knew them so before names were made of
@@ -369,15 +379,15 @@ def _first(records: str) -> str:
     return records.partition("<")[0].partition("+")[0]
 
 
-def _fitting(ceiling: float, before: float, seeds: int, delta: float) -> str:
-    """How large an epsilon still fits, in words, reckoned as of Gaussian releases; "" where none is worth naming."""
+def fitting(ceiling: float, before: float, models: int, delta: float) -> float:
+    """How large an epsilon so many models may have each, reckoned as of Gaussian releases; 0 where none is worth it."""
     left = gaussian.mu_of(ceiling, delta) ** 2 - gaussian.mu_of(before, delta) ** 2
     if left <= 0:
-        return ""
-    epsilon = _SURE * gaussian.epsilon_of(math.sqrt(left / seeds), delta)
+        return 0.0
+    epsilon = _SURE * gaussian.epsilon_of(math.sqrt(left / models), delta)
     digits = 1 - math.floor(math.log10(epsilon)) if epsilon > 0 else 0
     largest = math.floor(epsilon * 10**digits) / 10**digits
-    return f" ({largest:g} fits)" if largest >= _LEAST else ""
+    return largest if largest >= _LEAST else 0.0
 
 
 def _total(ledgers: Sequence[tuple[Mapping, int]], delta: float) -> float | None:
