@@ -75,7 +75,7 @@ def test_images_that_are_equal_since_nothing_is_seen_of_them_are_called_so(own):
     """Through a wrong window, say: who takes them for one image would leave persons out."""
     root, _ = own
     for name, level in (("0.png", 1), ("9.png", 0)):
-        Image.new("L", (8, 8), 255).save(root / "own" / name, compress_level=level)
+        Image.new("L", (6, 6), 255).save(root / "own" / name, compress_level=level)
     with pytest.raises(StudyError, match="of one colour throughout: where the files are not, mend `window` or `frame`"):
         prepare(root, "train", splits={"test": 0})
 
