@@ -8,6 +8,7 @@ import math
 import multiprocessing
 import os
 import re
+import shutil
 
 import pytest
 
@@ -36,6 +37,13 @@ def test_a_second_training_is_refused_until_somebody_says_so(tmp_path):
     book.record("a", "a/b/c/eps=1", 0, LEDGER)
     with pytest.raises(StudyError, match="cell a/b/c/eps=1: it was trained with secure noise on 20.*spend_again: true"):
         book.check("a/b/c/eps=1", [0, 1])
+    with pytest.raises(StudyError, match="What was made is there no more"):
+        book.check("a/b/c/eps=1", [0])
+    for place in ("privacy/paid/cells", "cells"):
+        (tmp_path / place / "a/b/c/eps=1").mkdir(parents=True)
+        with pytest.raises(StudyError, match="`make status` says what was changed: undo that"):
+            book.check("a/b/c/eps=1", [0])
+        shutil.rmtree(tmp_path / place)
     book.check("a/b/c/eps=1", [1])  # a new seed
     book.check("a/b/c/eps=2", [0])
     Spending(tmp_path / "privacy" / "spent.jsonl", again=True).check("a/b/c/eps=1", [0])

@@ -28,6 +28,8 @@ from dpstudy.privacy.data_book import DataBook, identity
 from dpstudy.privacy.printed import upper_bound
 
 BOOK = "results/privacy/spent.jsonl"
+_CHANGED = "`make status` says what was changed: undo that."
+_GONE = "What was made is there no more (removed, or wiped)."
 _SURE, _LEAST = 0.97, 0.01  # of an epsilon that is told to fit: sampled releases add up a little otherwise
 CONTENT = "content"  # "ids" of a line: records without names were named by what they hold
 _KEYS = {"when": str, "dataset": str, "cell": str, "seed": int, "ledger": dict}  # that every line has
@@ -127,10 +129,12 @@ class Spending:
             if entry["cell"] != cell or entry["seed"] not in seeds:
                 continue
             if not is_begun(entry):
+                places = self.path.with_name("paid"), self.path.parents[1]  # the store, and what was published
+                kept = any((place / "cells" / cell).is_dir() for place in places)
                 raise StudyError(
                     f"cell {cell}: it was trained with secure noise on {entry['when'][:10]}, which spent privacy; "
-                    "training it again spends as much again. `make status` says what was changed: undo that. If nobody "
-                    f"has seen what came of it, remove its lines from {' and '.join(self._paths())} and its folders in "
+                    f"training it again spends as much again. {_CHANGED if kept else _GONE} If nobody has seen "
+                    f"what came of it, remove its lines from {' and '.join(self._paths())} and its folders in "
                     f"results/cells and results/privacy/paid/cells. {ANOTHER}"
                 )
             if entry["training"] != training:
