@@ -60,7 +60,7 @@ REFUSED = {  # what: (changed rows, changed keys, changed files, words)
     "another column's labels": (None, {"label_column": "sex"}, None, "(the first of 184 rows); the classes are a, b"),
     "a 2 among zeros and ones": (value("mass", "2"), FINDINGS, None, "'2' in the column 'mass'; it must be 0 or 1"),
     "an unknown patient": (value("patient", "unknown"), {}, None, "names no subject, but 'unknown'"),
-    "a column that is not there": (None, {"subject_column": "Patient ID"}, None, "no column 'Patient ID' (did you"),
+    "a column that is not there": (None, {"subject_column": "Patient ID"}, None, "'Patient ID', as `subject_column`"),
     "a delta above 1/n": (None, {"delta": "0.5"}, None, "0.5 is not below 1/n = 1/41 for so many subjects"),
     "one person alone": (value("patient", "P1", slice(None)), {}, None, "no row falls into the split"),
 }  # fmt: skip

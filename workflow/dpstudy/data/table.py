@@ -61,15 +61,20 @@ class TextTable:
         """The same with the file in front."""
         return f"{self.path}: {self.row(row)}"
 
-    def column(self, name: str, empty: bool = False) -> np.ndarray:
+    def column(self, name: str, empty: bool = False, key: str = "") -> np.ndarray:
         """The (n,) strings of one column.
+
+        Args:
+            empty: fields may be.
+            key: of the config that names it, for the message.
 
         Raises:
             StudyError: there is no such column, or a value is missing (unless fields may be `empty`).
         """
         if heading(name) not in self.columns:
             close = suggestion(name, self.columns)
-            raise StudyError(f"{self.path}: no column {name!r}{close}; there are {', '.join(self.columns)}")
+            asked = f", as `{key}` says" if key else ""
+            raise StudyError(f"{self.path}: no column {name!r}{asked}{close}; there are {', '.join(self.columns)}")
         values = self.columns[heading(name)]
         missing: list[int] = [] if empty else np.flatnonzero(values == "").tolist()
         if len(missing):

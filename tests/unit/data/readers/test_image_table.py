@@ -170,7 +170,8 @@ def test_bad_tables_and_options_are_refused(scans, refused):
     file = root / "scans" / "labels.csv"
     for key, column in (("path_column", "path"), ("label_column", "finding"), ("subject_column", "patient")):
         refused({**TABLE, key: "absent"}, root, "labels.csv: no column 'absent'", column)
-        close = f"no column {column.upper()!r} (did you mean {column!r}?); there are path, finding, patient, sex"
+        asked = f"no column {column.upper()!r}, as `{key}` says"
+        close = f"{asked} (did you mean {column!r}?); there are path, finding, patient, sex"
         refused({**TABLE, key: column.upper()}, root, close)
     refused({**TABLE, "group_columns": ["sex", "age"]}, root, "no column 'age'")
     refused({**TABLE, "label_columns": ["edema"]}, root, "either `label_column` or `label_columns`")

@@ -74,6 +74,7 @@ class _Table:
     def __init__(self, folder: Path, table: TextTable, options: dict, held: InParquet | InArchives | None = None):
         if options.get("tags"):
             table = _with_tags(folder, table, options)
+        _check_columns(table, options)
         self._folder, self._table = folder, table
         self._decoding = image_options(options)
         findings = options.get("label_columns")
@@ -161,6 +162,14 @@ def _tile(options: dict) -> tuple[int, int]:
             "reader 'image_table': `mosaic` needs `tile` ([height, width]), and neither size nor channels nor frame"
         )
     return tile
+
+
+def _check_columns(table: TextTable, options: dict) -> None:
+    """Refuse a column that is not there, by the key that names it."""
+    for key in ("path_column", "label_column", "label_columns", "subject_column", "group_columns"):
+        asked = options.get(key) or []
+        for name in [asked] if isinstance(asked, str) else asked:
+            table.column(name if isinstance(name, str) else name["column"], empty=True, key=key)
 
 
 def _with_tags(folder: Path, table: TextTable, options: dict) -> TextTable:
