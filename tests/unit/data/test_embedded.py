@@ -111,11 +111,33 @@ def test_images_without_names_are_numbered(tmp_path, structs, names):
     np.testing.assert_array_equal(reader.read("all", np.array([9, 3])).images[..., 0], PICTURES[[9, 3]])
 
 
-def test_a_name_that_two_have_is_none(tmp_path):
+def test_names_that_not_all_have_or_that_two_have_are_refused(tmp_path, refused):
+    """Were all named by what they hold for the sake of one, that one would decide on the splits of all."""
+    options = TABLE | {"table": "a-*.parquet", "image_column": "image"}
     write_parquet(tmp_path / "scans/a-0.parquet", 0, 8)
     write_parquet(tmp_path / "scans/a-1.parquet", 0, 8)
-    reader = open_reader("image_table", TABLE | {"table": "a-*.parquet", "image_column": "image"}, tmp_path)
-    assert not reader.rows("all").named
+    refused(options, tmp_path, "row 8: its image is called '0.png', as that of row 0 is")
+    write_parquet(tmp_path / "scans/a-1.parquet", 8, COUNT, names=False)
+    refused(options, tmp_path, "row 8: its image has no `path`, and others have; give all one, or none")
+
+
+def test_archives_of_one_name_in_two_folders_hold_different_records(web):
+    root, options = web
+    for number in (0, 1):
+        (root / f"scans/{number}").mkdir()
+        (root / f"scans/train-{number}.tar").rename(root / f"scans/{number}/train.tar")
+    rows = open_reader("image_table", options | {"table": "*/train.tar"}, root).rows("all")
+    assert rows.ids[0] == "0/train/0000" and rows.ids[8] == "1/train/0008" and len(set(rows.ids)) == COUNT
+
+
+def test_a_page_that_is_damaged_is_told(hub, refused):
+    root, options = hub
+    path = root / "scans/data/train-0.parquet"
+    parquet.write_table(parquet.read_table(path), path, write_page_checksum=True)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"IHDR") + 30] ^= 1
+    path.write_bytes(content)
+    refused(options, root, "train-0.parquet: damaged parquet file")
 
 
 def test_scans_in_an_archive_are_seen_through_a_window(tmp_path):
@@ -157,10 +179,12 @@ def test_mistakes_in_parquet_files_are_told(hub, refused):
     table = parquet.read_table(path)
     parquet.write_table(table.rename_columns(["image", "finding", "patient", "gender"]), path)
     refused(options, root, "train-1.parquet: has other columns than train-0.parquet")
-    images = pa.array([None] * 6, table.schema.field("image").type)
+    images = pa.array([{"bytes": None, "path": f"{row}.png"} for row in range(8, COUNT)], table["image"].type)
     parquet.write_table(table.set_column(0, "image", images), path)
     refused(options, root, "no image in the column 'image'; leave the row out")
-    parquet.write_table(table.set_column(0, "image", pa.array([{"bytes": b"no", "path": "a"}] * 6)), path)
+    parquet.write_table(
+        table.set_column(0, "image", pa.array([{"bytes": b"no", "path": f"a{row}"} for row in range(6)])), path
+    )
     refused(options, root, "the image of row", "is not an image, or is damaged")
     path.write_bytes(path.read_bytes()[:100])
     refused(options, root, "train-1.parquet: damaged parquet file")

@@ -7,9 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.plan.first_spending import DRAWN, ask_on_terminal, first_spending, refuse_together
+from dpstudy.plan.sources import record_names
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import epsilon_of, mu_of
+from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending
 from tests.unit.plan.conftest import study_with
@@ -72,7 +77,21 @@ def test_nothing_is_asked_of_others_records_of_drawn_ones_or_where_nothing_is_tr
 def together(study, epsilons, before=0.0, ceiling="3"):
     book = Spending(BOOK, ceiling=ceiling)
     book.before = lambda *_: before
-    refuse_together(study, "own", epsilons, book)
+    refuse_together(study, "own", [Cell("own", "pixels", "ls", epsilon) for epsilon in epsilons], book)
+
+
+def test_a_training_that_was_begun_and_goes_on_counts_once():
+    """Its line in the book has all that it will spend; its job is due again."""
+    study, book = study_with(**OWN), Spending(BOOK, ceiling="2.1")
+    events, known = [Event("x", "gaussian", 1 / mu_of(2, 1e-5), 1.0)], {"n": 1000, "unit": "record", "noise": "secure"}
+    ledger = build_ledger(events, Budget("2", 1e-5), **known)
+    cell = Cell("own", "images", "net", "2")
+    book.record("own", cell.path, [0], ledger, record_names(study, "own"), training="a")
+    refuse_together(study, "own", [cell], book)
+    with pytest.raises(
+        StudyError, match=r"1 model of 'own' would bring what is spent to about ε = 2\.9\d* \(before 2\)"
+    ):
+        refuse_together(study, "own", [Cell("own", "pixels", "ls", "2")], book)
 
 
 def test_models_that_keep_a_budget_one_by_one_alone_are_refused_before_any_is_trained():
@@ -91,6 +110,20 @@ def test_models_that_keep_a_budget_one_by_one_alone_are_refused_before_any_is_tr
         together(study, ["2"], before=2.9)
     with pytest.raises(StudyError, match="ask for fewer, or for none"):
         together(study, ["2"], before=3.2)
+
+
+def test_where_batches_are_samples_more_is_reckoned_with():
+    """Their epsilons add up otherwise: as many as this accountants gave of two models with 5 of 41 persons a batch."""
+    study = study_with(**OWN)
+    wildcards = {**TRAIN.wildcards, "features": "images", "entry": "net", "epsilon": "2"}
+    (told,), _ = asked(study, replace(of_epsilon("2"), wildcards=wildcards, seeds=[0, 1]), answer="y")
+    certain = float(re.search(r"spends at most about epsilon (\S+) of", told)[1])
+    assert certain == pytest.approx(1.25 * epsilon_of(2**0.5 * mu_of(2, 1e-5), 1e-5), rel=1e-3)
+    book = Spending(BOOK, ceiling="3")
+    book.before = lambda *_: 0.0
+    refuse_together(study, "own", [Cell("own", "images", "net", "2.4")] * 2, book)  # 3.5, which may be 3
+    with pytest.raises(StudyError, match="2 fit each with ε = 1.6, or ask for fewer"):
+        refuse_together(study, "own", [Cell("own", "images", "net", "3")] * 2, book)
 
 
 def test_whoever_has_spent_before_is_not_asked_again(monkeypatch):

@@ -117,11 +117,9 @@ def _known(study: dict, name: str, root: Path) -> Iterator[str]:
     entry = study["datasets"][name]
     yield from (f"datasets.{name}: {told}" for told in look_through(name, entry, root, entry["delta"]))
     if study["noise"] == "secure":
-        book = Spending("none", shared=books_of(study, [name]))
-        spent, budget = (
-            book.before(name, float(entry["delta"]), records_of(study, name)),
-            study["release"].get("budget"),
-        )
+        book = Spending(os.devnull, shared=books_of(study, [name]))  # those beside the data, and no folder's own
+        spent = book.before(name, float(entry["delta"]), records_of(study, name))
+        budget = study["release"].get("budget")
         told = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"
         yield f"of {name} {told} in the book already" + (f", and the budget is {budget}" if budget else "")
 

@@ -4,12 +4,14 @@ Nothing is unpacked: of a parquet file the row groups that hold what is asked fo
 once and then the images asked for.
 """
 
+import contextlib
 import json
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from dpstudy.core.errors import StudyError
@@ -26,10 +28,12 @@ class InParquet:
 
     Attributes:
         table: the other columns, the files one below the other.
-        names: (n,) the images' own names where each has one and no two the same; else None.
+        names: (n,) the images' own names, or None where no image has one.
 
     Raises:
-        StudyError: a file is damaged or has other columns than the first, or no images in this column.
+        StudyError: a file is damaged or has other columns than the first, or no images in this column; some images have
+            names and some have none, or two have the same. (Were all named otherwise for the sake of one, that one
+            would decide on the splits of all.)
     """
 
     def __init__(self, paths: Sequence[Path], column: str):
@@ -65,7 +69,9 @@ class InParquet:
         inside = np.searchsorted(self._starts, indices, side="right") - 1
         for place in np.unique(inside):
             path, group = self._groups[place]
-            values = parquet.ParquetFile(path).read_row_group(group, [self._column], use_threads=False).column(0)
+            with _readable(path):
+                file = parquet.ParquetFile(path, page_checksum_verification=True)
+                values = file.read_row_group(group, [self._column], use_threads=False).column(0)
             for row in indices[inside == place]:
                 found[row] = self._held(values[int(row - self._starts[place])].as_py(), int(row))
         return [found[row] for row in indices]
@@ -77,26 +83,42 @@ class InParquet:
         return Held(f"the image of row {row}", content)
 
     def _names(self) -> np.ndarray | None:
-        import pyarrow as pa
-
         kind = _schema(self._paths[0]).field(self._column).type
         if not pa.types.is_struct(kind) or kind.get_field_index("path") < 0:
             return None
-        names: list[object] = []
+        names: list[str] = []
         for path in self._paths:  # of the images the names alone are read
-            column = parquet.ParquetFile(path).read([f"{self._column}.path"], use_threads=False).column(0)
-            names += [value["path"] if isinstance(value, dict) else value for value in column.to_pylist()]
-        known = all(isinstance(name, str) and name for name in names) and len(set(names)) == len(names)
-        return np.array(names, dtype=object) if known else None
+            with _readable(path):
+                column = parquet.ParquetFile(path).read([f"{self._column}.path"], use_threads=False).column(0)
+            found = [value["path"] if isinstance(value, dict) else value for value in column.to_pylist()]
+            names += [name if isinstance(name, str) else "" for name in found]
+        if not any(names):
+            return None
+        first: dict[str, int] = {}
+        for row, name in enumerate(names):
+            where, other = self.table.where(row), first.setdefault(name, row)
+            if not name:
+                raise StudyError(f"{where}: its image has no `path`, and others have; give all one, or none")
+            if other != row:
+                raise StudyError(
+                    f"{where}: its image is called {name!r}, as that of row {other} is; give each a `path` of its own, "
+                    "or none to any"
+                )
+        return np.array(names, dtype=object)
 
 
-def _schema(path: Path):
-    import pyarrow as pa
-
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raise a StudyError where a parquet file is damaged."""
     try:
-        return parquet.read_schema(path)
+        yield
     except (pa.ArrowException, OSError) as error:
         raise StudyError(f"{path}: damaged parquet file ({str(error).splitlines()[0]}); write it anew") from None
+
+
+def _schema(path: Path) -> pa.Schema:
+    with _readable(path):
+        return parquet.read_schema(path)
 
 
 class InArchives:
@@ -107,13 +129,13 @@ class InArchives:
 
     Attributes:
         table: a row a sample.
-        names: (n,) archive/sample, which none but the files decide.
+        names: (n,) archive/sample, the archive as it lies below the folder.
 
     Raises:
         StudyError: an archive is damaged or compressed, or a sample has no image, or two.
     """
 
-    def __init__(self, paths: Sequence[Path]):
+    def __init__(self, paths: Sequence[Path], folder: Path):
         self._images: list[tuple[Path, int, int]] = []
         names, rows = [], []
         for path in paths:
@@ -122,7 +144,7 @@ class InArchives:
                 if len(images) != 1:
                     raise StudyError(f"{path}: the sample {key!r} has {len(images)} images; it must have one")
                 self._images.append((path, images[0].offset_data, images[0].size))
-                names.append(f"{path.stem}/{key}")
+                names.append(f"{path.relative_to(folder).with_suffix('').as_posix()}/{key}")
                 rows.append(_fields(path, key, members))
         if not rows:
             raise StudyError(f"{paths[0]}: no sample with an image in it")

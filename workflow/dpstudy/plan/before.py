@@ -10,7 +10,7 @@ from pathlib import Path
 from dpstudy.cell.bound import Binding, PaidHashes, refuse
 from dpstudy.cell.bound_before import BoundBefore
 from dpstudy.cell.paid_models import PaidForError, PaidModels, guard
-from dpstudy.config.cells import unfold
+from dpstudy.config.cells import Cell, unfold
 from dpstudy.config.locations import books_of, data_root
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
@@ -161,7 +161,7 @@ def check_budget(study: dict, due: Sequence[Job]) -> None:
         return
     spending = Spending(BOOK, ceiling=ceiling, shared=books_of(study, used(study)["datasets"]))
     paid, refused = PaidModels(spending), {}
-    planned: dict[str, list[str]] = {}
+    planned: dict[str, list[Cell]] = {}
     for job in due:
         if not job.script.endswith("train_cell.py"):
             continue
@@ -172,12 +172,12 @@ def check_budget(study: dict, due: Sequence[Job]) -> None:
         delta, records = float(study["datasets"][cell.dataset]["delta"]), record_names(study, cell.dataset)
         if sentence := spending.hopeless(cell.dataset, cell.path, cell.epsilon, delta, records):
             refused[cell.path] = sentence
-        planned.setdefault(cell.dataset, []).extend([cell.epsilon] * len(job.seeds))
+        planned.setdefault(cell.dataset, []).extend([cell] * len(job.seeds))
     if refused:
         more = f" ({len(refused) - 1} more cells likewise)" if len(refused) > 1 else ""
         raise StudyError(f"{next(iter(refused.values()))}{more}")
-    for name, epsilons in planned.items():
-        refuse_together(study, name, epsilons, spending)
+    for name, cells in planned.items():
+        refuse_together(study, name, cells, spending)
 
 
 def _note_records(study: dict, book: Spending, made_anew: set[str]) -> None:

@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from dpstudy.cell.paid_models import PaidModels
+from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
 from dpstudy.plan.fingerprints import due_training
 from dpstudy.plan.internals import Job
+from dpstudy.plan.resources import is_sampled
 from dpstudy.plan.sources import record_names
 from dpstudy.plan.wildcards import cell_of
 from dpstudy.privacy import gaussian
@@ -17,7 +19,9 @@ from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import Spending, about, fitting
 
 DRAWN = "DPSTUDY_DRAWN"  # set by a rehearsal, whose records are drawn ones
-_SURE, _NEAR = 1.02, 1.05  # of an epsilon that is reckoned as of Gaussian releases
+# Of an epsilon that is reckoned as of Gaussian releases, where batches are samples (True: see `fitting`) or not: what
+# is enough for a budget, and beyond what it is certainly too much.
+_ENOUGH = {False: 1.02, True: 1.25}
 _YES = ("y", "yes")
 
 
@@ -39,18 +43,21 @@ def first_spending(
         StudyError: the answer was no, or nobody was there to give one.
     """
     spent, paid, told = book.everywhere(), PaidModels(book), []
-    for name, epsilons in _due(study, due, paid).items():
+    for name, cells in _due(study, due, paid).items():
         if DRAWN in os.environ or any(about(entry, name, record_names(study, name)) for entry in spent):
             continue
         delta = float(study["datasets"][name]["delta"])
-        finite = [float(epsilon) for epsilon in epsilons if epsilon != "inf"]
-        mu = math.sqrt(sum(gaussian.mu_of(epsilon, delta) ** 2 for epsilon in finite))
-        together = upper_bound(gaussian.epsilon_of(mu, delta)) if finite else "0"
+        finite = [cell for cell in cells if cell.epsilon != "inf"]
+        sampled = any(is_sampled(cell.options(study)) for cell in finite)
+        mu = math.sqrt(sum(gaussian.mu_of(float(cell.epsilon), delta) ** 2 for cell in finite))
+        reckoned = gaussian.epsilon_of(mu, delta) if finite else 0.0
+        together = upper_bound(reckoned * (_ENOUGH[True] if sampled else 1))
         models = f"{len(finite)} model{'s' if len(finite) != 1 else ''}"
-        several = f" (epsilon {', '.join(dict.fromkeys(e for e in epsilons if e != 'inf'))})"
-        bare = f"; {len(epsilons) - len(finite)} without noise protect nobody" if len(finite) < len(epsilons) else ""
+        several = f" (epsilon {', '.join(dict.fromkeys(cell.epsilon for cell in finite))})"
+        bare = f"; {len(cells) - len(finite)} without noise protect nobody" if len(finite) < len(cells) else ""
+        most = "at most about" if sampled else "about"
         said = (
-            f"datasets.{name}: this run spends about epsilon {together} of its records at delta {upper_bound(delta)}, "
+            f"datasets.{name}: this run spends {most} epsilon {together} of its records at delta {upper_bound(delta)}, "
             f"by {models}{several}{bare}. What is spent stays spent{_elsewhere(spent, name)}"
         )
         told.append(said)
@@ -60,28 +67,32 @@ def first_spending(
         if answer is None:
             raise StudyError(
                 f"{said}, and nobody is here to say yes: write into the config how much may be spent, such as "
-                f"`{_budget(mu, delta)}`, or start it in a terminal; `make rehearse` spends nothing"
+                f"`{_budget(reckoned * _ENOUGH[sampled])}`, or start it in a terminal; `make rehearse` spends nothing"
             )
         if answer.strip().casefold() not in _YES:
             raise StudyError(f"datasets.{name}: not confirmed, and nothing was spent")
     return told
 
 
-def refuse_together(study: dict, dataset: str, epsilons: Sequence[str], spending: Spending) -> None:
+def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: Spending) -> None:
     """Refuse models that keep the budget one by one, and not together: which of them are trained would be chance.
+
+    Args:
+        cells: that are due, one for each seed. What one of them has begun, and goes on with, counts once.
 
     Raises:
         StudyError: says what they would come to, and what fits.
     """
     delta, ceiling = float(study["datasets"][dataset]["delta"]), float(spending.ceiling or 0)
-    before = spending.before(dataset, delta, record_names(study, dataset))
+    before = spending.before(dataset, delta, record_names(study, dataset), {cell.path for cell in cells})
     if before is None:
         return
-    squares = [gaussian.mu_of(epsilon, delta) ** 2 for epsilon in (before, *map(float, epsilons))]
+    squares = [gaussian.mu_of(epsilon, delta) ** 2 for epsilon in (before, *(float(cell.epsilon) for cell in cells))]
     together = gaussian.epsilon_of(math.sqrt(sum(squares)), delta)
-    if together <= _NEAR * ceiling:  # near it the accountants of the trainings decide
+    sampled = any(is_sampled(cell.options(study)) for cell in cells)
+    if together <= _ENOUGH[sampled] * ceiling:  # near it the accountants of the trainings decide
         return
-    largest, count = fitting(ceiling, before, len(epsilons), delta), len(epsilons)
+    largest, count = fitting(ceiling, before, len(cells), delta, sampled), len(cells)
     one = "with ε" if count == 1 else "each with ε"
     raise StudyError(
         f"release: {{budget: {spending.ceiling}}}: {count} model{'s' if count > 1 else ''} of {dataset!r} would bring "
@@ -101,22 +112,20 @@ def _elsewhere(spent: Sequence[Mapping], name: str) -> str:
     )
 
 
-def _budget(mu: float, delta: float) -> str:
-    """One that is enough, since what is told is near what accountants say of all models."""
-    enough = upper_bound(_SURE * gaussian.epsilon_of(mu, delta))
-    return f'release: {{budget: "{enough}"}}'
+def _budget(epsilon: float) -> str:
+    return f'release: {{budget: "{upper_bound(epsilon)}"}}'
 
 
-def _due(study: dict, due: Sequence[Job], paid: PaidModels) -> dict[str, list[str]]:
-    """data set of one's own -> the epsilon of each model that is to be trained, seed by seed."""
-    found: dict[str, list[str]] = defaultdict(list)
+def _due(study: dict, due: Sequence[Job], paid: PaidModels) -> dict[str, list[Cell]]:
+    """data set of one's own -> the cell of each model that is to be trained, seed by seed."""
+    found: dict[str, list[Cell]] = defaultdict(list)
     for job in due:
         if not job.script.endswith("train_cell.py"):
             continue
         cell = cell_of(job.wildcards)
         training = due_training(study, cell, job.seeds, dict(job.outputs), job.wildcards.get("seed"))
         if own_reader(study["datasets"][cell.dataset]) and paid.config_of(training) != training.fingerprint:
-            found[cell.dataset] += [cell.epsilon] * len(job.seeds)
+            found[cell.dataset] += [cell] * len(job.seeds)
     return found
 
 

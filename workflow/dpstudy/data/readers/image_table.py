@@ -65,7 +65,7 @@ def _held(folder: Path, pattern: str, options: dict) -> InParquet | InArchives |
     files = files_of(folder, pattern)
     if not files:
         raise StudyError(f"{folder / pattern}: no such file; mend `table`")
-    return InArchives(files) if archives else InParquet(files, str(column))
+    return InArchives(files, folder) if archives else InParquet(files, str(column))
 
 
 class _Table:
