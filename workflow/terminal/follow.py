@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+from dpstudy.core.progress import ANSWERED, ASKS
 from terminal.plain import Lines
 from terminal.study import Study
 
@@ -114,6 +115,8 @@ class _Follower:
     def _line(self, line: str) -> None:
         if note := NOTE.match(line):
             self._note, self._noted = note[1], time.monotonic()
+        elif line in (ASKS, ANSWERED):
+            self.view.pause(line == ASKS)
         elif line.startswith(CHATTER):
             return
         elif line.startswith("dpstudy: "):

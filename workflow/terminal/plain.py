@@ -35,6 +35,9 @@ class Lines:
         """Write what Snakemake or a job printed, as it is."""
         print(line, file=sys.stderr, flush=True)
 
+    def pause(self, paused: bool) -> None:
+        """Nothing: lines stay where they are."""
+
     def refresh(self, now: float, note: str = "") -> None:
         """Write how far the study is, where it is time to."""
         waited, more = now - self._told, self.study.jobs_done > self._done

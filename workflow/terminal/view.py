@@ -48,10 +48,15 @@ class View:
         """Write what Snakemake or a job printed, above the view too."""
         self.say(line)
 
+    def pause(self, paused: bool) -> None:
+        """Leave the terminal to a question, or come back after it."""
+        self._live.stop() if paused else self._live.start()
+
     def refresh(self, now: float, note: str = "") -> None:
-        """Draw the view; `note` is what a job says of itself."""
+        """Draw the view, unless it is paused; `note` is what a job says of itself."""
         self._now, self._note = now, note
-        self._live.refresh()
+        if self._live.is_started:
+            self._live.refresh()
 
     def frame(self) -> Group:
         """The lines of the view, none longer than the terminal is wide."""

@@ -12,6 +12,7 @@ T = TypeVar("T")
 
 SHOWN = "DPSTUDY_TERMINAL"  # environment variable: whoever reads our standard error shows lines of it in a terminal
 LINE = "  - "  # how such a line begins: no line of a traceback does
+ASKS, ANSWERED = "  ? a question at the terminal", "  ? answered"  # lines between which nothing is drawn there
 WORKFLOW = "DPSTUDY_WORKFLOW"  # environment variable that a workflow sets for its jobs (dpstudy.core.job)
 _LINE_SECONDS = 5.0
 _LOG_SECONDS = 60.0  # between two lines in a log, which nobody may be watching

@@ -2,12 +2,15 @@
 
 import math
 import os
+import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from dpstudy.cell.paid_models import PaidModels
 from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
+from dpstudy.core.progress import ANSWERED, ASKS, SHOWN
 from dpstudy.data.own import own_reader
 from dpstudy.plan.fingerprints import due_training
 from dpstudy.plan.internals import Job
@@ -22,6 +25,7 @@ DRAWN = "DPSTUDY_DRAWN"  # set by a rehearsal, whose records are drawn ones
 # Of an epsilon that is reckoned as of Gaussian releases, where batches are samples (True: see `fitting`) or not: what
 # is enough for a budget, and beyond what it is certainly too much.
 _ENOUGH = {False: 1.02, True: 1.25}
+_LEAVING_SECONDS = 1.0  # four times as long as a view takes to hear of it
 _YES = ("y", "yes")
 
 
@@ -130,12 +134,22 @@ def _due(study: dict, due: Sequence[Job], paid: PaidModels) -> dict[str, list[Ce
 
 
 def ask_on_terminal(question: str) -> str | None:
-    """What is answered at the terminal that the run was started in; None where there is none."""
+    """What is answered at the terminal that the run was started in; None where there is none.
+
+    Whoever draws there (workflow/terminal) is told before, and leaves it.
+    """
+    drawn = SHOWN in os.environ
     try:
         with open("/dev/tty", encoding="utf-8") as there, open("/dev/tty", "w", encoding="utf-8") as back:
             if os.tcgetpgrp(there.fileno()) != os.getpgrp():  # in the background, where a question would stop it
                 return None
+            if drawn:
+                print(ASKS, file=sys.stderr, flush=True)
+                time.sleep(_LEAVING_SECONDS)
             print(f"\n{question}", end="", file=back, flush=True)
-            return there.readline()
+            answer = there.readline()
+            if drawn:
+                print(ANSWERED, file=sys.stderr, flush=True)
+            return answer
     except OSError:
         return None
