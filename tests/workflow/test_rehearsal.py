@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 import yaml
@@ -69,3 +70,18 @@ def test_mistakes_are_told_before_anything_is_drawn(clinic):
     done = rehearse(clinic, "mine.yaml")
     assert done.returncode == 1 and "Traceback" not in done.stderr and "mine.yaml" in done.stderr
     assert "no such file" in rehearse(clinic, "other.yaml").stderr
+
+
+def test_one_that_is_ended_leaves_nothing(clinic):
+    before, command = sorted(clinic.rglob("*")), [sys.executable, "-m", "dpstudy", "rehearse", "mine.yaml"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
+    process = subprocess.Popen(
+        command, cwd=clinic, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 60
+    while not (clinic / "rehearsal/results/data").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.terminate()
+    assert process.wait(30) == 143
+    time.sleep(2)  # in which a job that lived on would write again
+    assert sorted(clinic.rglob("*")) == before

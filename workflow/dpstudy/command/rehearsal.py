@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -35,6 +34,7 @@ from dpstudy.schema.spelling import check_keys
 
 _TOLD = re.compile(r"^\S+ \S+ (WARNING|NOTICE) (.*)$", re.MULTILINE)
 _MOST = 12  # messages
+_TRIES, _WAIT_SECONDS = 20, 0.7
 
 
 def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
@@ -51,16 +51,19 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
     place = Path(folder).resolve()
     if place.exists():
         raise StudyError(f"{folder}: is there already; remove it, or rehearse in another folder (--in DIR)")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left then either
+    ended: list[int] = []
     config, changed, known = _stood_in(study, place)
     try:
+        signal.signal(signal.SIGTERM, lambda *_: _end(ended))  # so that nothing is left then either
         print(f"dpstudy: rehearsing {study} on drawn images ({changed}); nothing is spent", flush=True)
         os.environ.pop("DPSTUDY_DATA", None)
         os.environ[DRAWN] = "1"
         started = time.monotonic()
         status = run("run", str(config), str(place), [], [], ["--cores", cores])
-        if not status and (cell := _releasable(config)):
+        if not status and not ended and (cell := _releasable(config)):
             status = run("release", str(config), str(place), [], [f"{paths.RELEASES}/{cell}"], ["--cores", cores])
+        if ended:
+            return 128 + signal.SIGTERM
         _tell(place, time.monotonic() - started)
         print("".join(f"  {sentence}\n" for sentence in known), end="")
         return status
@@ -68,7 +71,25 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
         if keep:
             print(f"  {folder} is left. Its scores are of drawn images, and say nothing; it is not for others.")
         else:
-            shutil.rmtree(place, ignore_errors=True)
+            _remove(place)
+
+
+def _end(ended: list[int]) -> None:
+    """End the run that is under way as whoever ends it would, and note that it is so."""
+    import psutil
+
+    ended.append(signal.SIGTERM)
+    for process in psutil.Process().children():
+        process.terminate()
+
+
+def _remove(place: Path) -> None:
+    """Remove a folder in which jobs of a run that was ended may write for half a second more."""
+    for _ in range(_TRIES):
+        shutil.rmtree(place, ignore_errors=True)
+        time.sleep(_WAIT_SECONDS)
+        if not place.exists():
+            return
 
 
 def _stood_in(study: str, place: Path) -> tuple[Path, str, list[str]]:
