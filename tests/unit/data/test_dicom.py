@@ -1,5 +1,6 @@
 """DICOM files, those that pydicom ships and small ones made here: what is seen of them, and which tags are read."""
 
+import io
 import re
 import sys
 import warnings
@@ -7,8 +8,11 @@ import warnings
 import numpy as np
 import pydicom
 import pytest
+from PIL import Image
 from pydicom.data import get_testdata_file
+from pydicom.encaps import encapsulate
 from pydicom.pixels import apply_modality_lut, apply_windowing, pixel_array
+from pydicom.uid import JPEG2000Lossless, JPEGBaseline8Bit
 
 from dpstudy.core.errors import StudyError
 from dpstudy.data.dicom import check_keywords, is_dicom, tags
@@ -165,6 +169,21 @@ def test_more_pixels_than_are_allowed(tmp_path):
     assert seen(path, (1.0, 10.0), max_pixels=1200).shape == (30, 40, 1)
     with pytest.raises(UnreadableImageError, match="30 x 40 pixels, more than `max_pixels`"):
         seen(path, (1.0, 10.0), max_pixels=1199)
+
+
+@pytest.mark.parametrize(("kind", "syntax"), [("JPEG2000", JPEG2000Lossless), ("JPEG", JPEGBaseline8Bit)])
+def test_a_picture_larger_than_its_tags_say_is_not_decoded(tmp_path, monkeypatch, kind, syntax):
+    """A thousand bytes may unfold to any number."""
+    held = io.BytesIO()
+    Image.new("L", (4000, 3000)).save(held, kind, **({"irreversible": False} if kind == "JPEG2000" else {}))
+    path = write_dicom(tmp_path / "a", np.zeros((16, 16), np.uint8), 8)
+    data = pydicom.dcmread(path)
+    data.PixelData, data.file_meta.TransferSyntaxUID = encapsulate([held.getvalue()]), syntax
+    data["PixelData"].VR = "OB"
+    data.save_as(path)
+    monkeypatch.setattr("pydicom.pixels.pixel_array", lambda *_, **__: pytest.fail("decoded"))
+    with pytest.raises(UnreadableImageError, match="its picture is of 3000 x 4000 pixels, and its tags say otherwise"):
+        seen(path)
 
 
 def test_tags(tmp_path):

@@ -26,6 +26,7 @@ _COLOURS = ("RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT")  # pydicom 
 _PALETTE = "PALETTE COLOR"
 _DEFLATED, _HEAD = b"1.2.840.10008.1.2.1.99", 1 << 16  # the transfer syntax stands in the first bytes
 _JPEG_EXTENDED = ("1.2.840.10008.1.2.4.51",)
+_FRAMES = {*range(0xC0, 0xD0), 0xF7} - {0xC4, 0xC8, 0xCC}  # markers behind which a JPEG's size stands
 _MOST_PIXELS = 89_478_485  # Pillow's limit
 _INSTALL = "pip install pydicom python-gdcm"  # the extra `dicom`
 _NUMBERS = ("AS", "DS", "FD", "FL", "IS", "SL", "SS", "UL", "US")  # value representations
@@ -92,7 +93,9 @@ def _decoded(dataset: "Dataset", frame: int | None, where: str) -> np.ndarray:
     Raises:
         StudyError: no decoder for its compression is here.
     """
+    from pydicom.encaps import get_frame
     from pydicom.pixels import get_decoder, pixel_array
+    from pydicom.uid import RLELossless
 
     syntax, advice = dataset.file_meta.TransferSyntaxUID, ""
     try:
@@ -104,7 +107,31 @@ def _decoded(dataset: "Dataset", frame: int | None, where: str) -> np.ndarray:
         advice = "decoders of 12-bit JPEG have licences that bind their users; "
     if advice:
         raise StudyError(f"{where} is compressed ({syntax.name}) and cannot be read here: {advice}save it uncompressed")
-    return pixel_array(dataset, index=frame if int(dataset.get("NumberOfFrames") or 1) > 1 else None)
+    frames = int(dataset.get("NumberOfFrames") or 1)
+    if syntax.is_encapsulated and syntax != RLELossless:  # whose decoders ask for what the picture says it is
+        coded = _coded_size(get_frame(dataset.PixelData, frame or 0, number_of_frames=frames))
+        if coded != (dataset.Rows, dataset.Columns):
+            raise ValueError(f"its picture is of {coded[0]} x {coded[1]} pixels, and its tags say otherwise")
+    return pixel_array(dataset, index=frame if frames > 1 else None)
+
+
+def _coded_size(content: bytes) -> tuple[int, int]:
+    """(height, width) as a JPEG, JPEG-LS or JPEG 2000 stream says it.
+
+    Raises:
+        ValueError, IndexError: it is none of these, or is cut off.
+    """
+    if content.startswith(b"\xff\xd8"):
+        place = 2
+        while content[place] == 0xFF:
+            kind, length = content[place + 1], int.from_bytes(content[place + 2 : place + 4])
+            if kind in _FRAMES:
+                return int.from_bytes(content[place + 5 : place + 7]), int.from_bytes(content[place + 7 : place + 9])
+            place += 2 + length if kind != 0xFF else 1  # bytes of 255 may fill
+        raise ValueError("no frame in its JPEG stream")
+    place = content.index(b"\xff\x4f\xff\x51") + 8
+    right, below, left, above = (int.from_bytes(content[place + at : place + at + 4]) for at in (0, 4, 8, 12))
+    return below - above, right - left
 
 
 def _grey(dataset: "Dataset", pixels: np.ndarray, window: Window | None, where: str) -> np.ndarray:
