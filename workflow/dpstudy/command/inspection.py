@@ -5,6 +5,7 @@ from pathlib import Path
 from dpstudy.cell.errata import errata
 from dpstudy.core.errors import StudyError, in_a_sentence
 from dpstudy.core.files import read_json
+from dpstudy.plan.paths import TOTAL
 from dpstudy.privacy.certificate import recertify
 from dpstudy.release.statement import guarantee_lines
 from dpstudy.schema.reading import check
@@ -14,7 +15,7 @@ _NONE = {
     "none": "There is no guarantee.",
     "claimed": "A guarantee is claimed by this method's authors, and nobody proved it.",
 }
-_TOTAL = "results/privacy/total.json says what is spent in all; a ledger.json, or a bundle, is what is inspected here"
+_TOTAL = f"{TOTAL} says what is spent in all; a ledger.json, or a bundle, is what is inspected here"
 _NOISE = {
     "seeded": "from a seeded generator: for research, and not for release",
     "secure": "from the operating system's entropy",
