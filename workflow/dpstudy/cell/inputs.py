@@ -1,5 +1,6 @@
 """What a cell is made from: its public settings, the folders it reads, and the problem that they pose."""
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpstudy.config.cells import Cell
+from dpstudy.config.tuned import CALIBRATION
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_tensors, sha256
 from dpstudy.data.weak_delta import check_delta
@@ -101,6 +103,15 @@ class CellRequest:
         """The noise of one seed of this cell; `trial` tells apart the runs of a phase."""
         shared = self.options.get("shared_noise", False)
         return NoiseSource(self.noise, self.cell.path, phase, trial, seed, shared=shared)
+
+    def check_enough(self, problem: Problem) -> None:
+        """Refuse to calibrate scores on too few records.
+
+        Raises:
+            StudyError: with what would do.
+        """
+        if "calibration" in self.options:
+            importlib.import_module(CALIBRATION).check_enough(problem, self.options["calibration"])
 
     def check_library(self) -> None:
         """Refuse to work with code that was edited since the study was laid out: nobody could say what made the result.

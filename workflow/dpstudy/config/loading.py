@@ -17,7 +17,7 @@ from dpstudy.config.shapes import check_shapes
 from dpstudy.config.size import check_size
 from dpstudy.config.source_options import check_features, check_fit, check_made_alike, check_sources
 from dpstudy.config.space import check_grid, check_space, corners
-from dpstudy.config.tuned import check_tuned
+from dpstudy.config.tuned import check_calibration, check_tuned
 from dpstudy.core.errors import Mistakes, StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.evaluation import metrics
@@ -226,6 +226,8 @@ def _check_overrides(config: dict) -> None:
             seen.add(key)
             _validate_entry(options, f"methods.{cell.entry} (with overrides)")
             check_start(f"methods.{cell.entry}.start", options, config)
+            if "calibration" in options:
+                check_calibration(cell.entry, options)
         if "tuning" in options:
             check_tuned(cell, options, config)
         if options["sanitise"] != "full" and cell.epsilon != "inf":

@@ -5,6 +5,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.schema.methods import method_schema
 
 PAID_TUNING = "dpstudy.tuning.paid"  # named and not imported: cells that pay for nothing do not depend on it
+CALIBRATION = "dpstudy.methods.calibrated"  # the same of cells without `calibration`
 PAID = "validation, and paid for"
 SEARCHED = (
     "The hyper-parameters were chosen by {} trials on a validation split of the private records; that search was not "
@@ -77,6 +78,19 @@ def check_tuned(cell: Cell, options: dict, config: dict) -> None:
         _check_records(place, tuning, options, rules["x-reads"])
     if pays(options):
         _check_paid(place, tuning, options, rules)
+
+
+def check_calibration(entry: str, options: dict) -> None:
+    """Refuse to calibrate a model whose budget it has no share in.
+
+    Raises:
+        StudyError: the entry pays for tuning, or has no guarantee.
+    """
+    place = f"methods.{entry}.calibration"
+    if pays(options):
+        raise StudyError(f"{place}: goes with no `tuning.pay`, which divides the budget otherwise; leave one out")
+    if method_schema(options["method"]).get("x-audited") or options["shared_noise"]:
+        raise StudyError(f"{place}: there is no proved guarantee to pay from; leave it out")
 
 
 def _check_paid(place: str, tuning: dict, options: dict, rules: dict) -> None:

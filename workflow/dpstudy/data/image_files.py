@@ -152,7 +152,7 @@ def _of_eight_bits(image: "Image.Image", path: Source, window: Window | None, wh
     Raises:
         StudyError: it has more than 8 bits, a sign or a point, and no window is given, or none helps.
     """
-    bits, odd = _depth(image, path)
+    bits, odd = depth(image, path)
     if bits > 8 and (image.format not in _DEEP_FORMATS or (odd and (image.format, image.mode) not in _ODD)):
         raise StudyError(_too_deep(where, bits, _FIRST))
     if bits > 8:
@@ -178,7 +178,7 @@ def _bits_of_jpeg(path: Source) -> int:
     return frame[1][0] if frame and head.startswith(b"\xff\xd8\xff") else 0
 
 
-def _depth(image: "Image.Image", path: Source) -> tuple[int, str]:
+def depth(image: "Image.Image", path: Source) -> tuple[int, str]:
     """How many bits a channel the file itself says it has, and what is odd about its numbers; 8 where it says none."""
     if image.format == "TIFF":
         tags = image.tag_v2  # type: ignore[attr-defined]

@@ -33,6 +33,7 @@ class Metric:
             of what was published.
         right: (scores, labels) -> (n,) booleans, of a metric that is the share of records which are: `records` need not
             be given, and its interval takes no bootstrap.
+        probabilities: whether `records` takes scores for log odds, and labels (n, m) of zeros and ones too.
         by_class: whether `records` is the mean over the classes that occur of what it is on the records of each.
         independent: (value, persons that bear a label, persons that do not) -> how many independent records of a share
             would leave as much open as an `area` of these does; None: what samples tell.
@@ -51,6 +52,7 @@ class Metric:
     area: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
     point: Callable[[np.ndarray, np.ndarray], float] | None = None
     right: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    probabilities: bool = False
     by_class: bool = False
     independent: Callable[[float, int, int], float] | None = None
     more_than: int = 0
@@ -66,7 +68,7 @@ class Metric:
     def suits(self, labels: np.ndarray, classes: Sequence[str]) -> bool:
         """Whether it is measured on a test split with such labels."""
         enough = not self.on_training and len(classes) > self.more_than
-        return enough and (self.area is not None or labels.ndim == 1)
+        return enough and (self.area is not None or self.probabilities or labels.ndim == 1)
 
     def weighted(
         self,

@@ -5,6 +5,8 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 
+_ROUNDING = 1e-12
+
 
 def auc(scores: np.ndarray, member: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The weighted area under the ROC curve; equal scores count half.
@@ -40,6 +42,24 @@ def average_precision(scores: np.ndarray, member: np.ndarray, weights: np.ndarra
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = np.where(all_of_it > 0, found / all_of_it, 0.0)
         return np.where(outside.sum(1) > 0, (inside * precision).sum(1) / inside.sum(1), np.nan)
+
+
+def sensitivity(scores: np.ndarray, member: np.ndarray, weights: np.ndarray, specificity: float) -> np.ndarray:
+    """The largest weighted share of members above a threshold that at most 1 - `specificity` of the others reach.
+
+    >>> sensitivity(np.array([0.9, 0.8, 0.7, 0.1]), np.array([True, False, True, False]), np.ones((1, 4)), 0.5)
+    array([1.])
+
+    Args, Returns: as of `auc`.
+    """
+    order = np.argsort(-scores, kind="stable")
+    starts = _starts(scores[order])
+    inside, outside = (_of_runs(weights[:, order] * flag[order], starts) for flag in (member, ~member))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.cumsum(inside, axis=1) / inside.sum(1, keepdims=True)
+        wrong = np.cumsum(outside, axis=1) / outside.sum(1, keepdims=True)
+    best = np.where(wrong <= 1 - specificity + _ROUNDING, found, 0.0).max(1)
+    return np.where(np.isnan(found[:, -1] + wrong[:, -1]), np.nan, best)
 
 
 def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

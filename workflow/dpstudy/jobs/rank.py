@@ -11,20 +11,24 @@ from dpstudy.config.cells import Cell
 from dpstudy.core.allocator import keep_freed_memory
 from dpstudy.core.job import job
 from dpstudy.core.progress import SHOWN
-from dpstudy.jobs.training import keeper_of, made_by, settled, train_cell
+from dpstudy.jobs.training import keeper_of, made_by, method_of, settled, train_cell
 
 
 def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
     """Take part in the training of every seed, and keep nothing."""
     keep_freed_memory()
     problem = pose_problem(request, inputs.manifests())
-    method = methods.load(request.options["method"])
+    method = method_of(request, inputs)
     parameters = methods.parameters(request.options["method"], settled(request, inputs)[0])
     plan, data = method.plan(parameters, problem), training_data(method, parameters, problem, inputs)
     before = resumed(request, inputs) if plan.events else None
     keeper = keeper_of(request, parameters, before.made_by if before else made_by(request, inputs.hashes()))
     for seed in request.seeds:
-        method.fit(data, parameters, problem, plan, request.noise_source("train", 0, seed), keeper=keeper)
+        source = request.noise_source("train", 0, seed)
+        if "calibration" in request.options:  # for which the first process alone pays
+            method.train(data, parameters, source, keeper=keeper)
+        else:
+            method.fit(data, parameters, problem, plan, source, keeper=keeper)
 
 
 def main(task: str) -> None:

@@ -25,6 +25,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table, write_json
 from dpstudy.jobs.made_up import DATASET, DENSE, LONG, PICTURES, TINY, Layout, made_up
 from dpstudy.jobs.training import train_cell
+from dpstudy.methods.problem import Problem
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.provenance.hashes import config_hash
 from dpstudy.schema.methods import method_schema
@@ -51,6 +52,9 @@ class ReplayRequest(CellRequest):
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
         """On the tape."""
         return (Playing if self.plays else Recording)(self.tape, self.noise, self.cell.path, phase, trial, seed)
+
+    def check_enough(self, problem: Problem) -> None:
+        """Nothing: it is not asked what scores are worth."""
 
     def check_library(self) -> None:
         """Nothing: no study is under way."""

@@ -49,6 +49,8 @@ def restated_faults(ledger: Mapping, run: Mapping, facts: Mapping) -> list[str]:
         size = ledger["n"] if n is None else n
         for release in _MECHANISMS[options["method"]](value, size, run["classes"], labels, records):
             faults += _of_release(ledger["events"], release)
+        for release in _calibration(options, run, "positives" in bounds, labels, records):
+            faults += _of_release(ledger["events"], release)
     return [fault for fault in faults if fault]
 
 
@@ -75,6 +77,13 @@ def _of_release(events: Sequence[Mapping], release: Mapping) -> list[str]:
 def _release(name: str, sensitivity: float, count: int | None = 1, **more: object) -> dict:
     whole = {"sampling": "none", "sampling_rate": 1.0}
     return {"name": name, "parts": [{"sensitivity": sensitivity, "count": count, **whole, **more}]}
+
+
+def _calibration(options: Mapping, run: Mapping, several: bool, labels: int, records: int) -> list[dict]:
+    if "calibration" not in options:
+        return []
+    longest = math.sqrt(3) if not several else math.sqrt(2 * min(run["classes"], labels + 1))
+    return [_release("calibration_scale", records), _release("calibration", records * longest, 5)]
 
 
 def _least_squares(value: Values, n: int, classes: int, labels: int, records: int) -> list[dict]:

@@ -8,12 +8,15 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from dpstudy.cell.bound import AXES
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256, write_json
 from dpstudy.evaluation.aggregate import aggregate
 from dpstudy.evaluation.evaluate import evaluate
 from dpstudy.evaluation.judge import judge
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.score_file import SeedScores, cell_of_scores, read_scores, scored_records
 from dpstudy.provenance.hashes import evaluation_fingerprint, origin_of_scores
 from dpstudy.schema.reading import check
@@ -52,6 +55,8 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
     for row in content["seeds"]:
         given = by_seed[row["seed"]]
         told = judged(given, evaluation)
+        if "calibration" in row:
+            told["before"] = before(given, row["calibration"], evaluation)
         _log.info("seed %s: %s", row["seed"], {name: value for name, value in told.items() if name != "groups"})
         rows.append({"seed": row["seed"], "split": row["split"], "tested": scored_records(given), **told, **row})
     metrics = content | {
@@ -70,6 +75,13 @@ def _is_of(run: Mapping, path: str, found: Sequence[SeedScores]) -> bool:
     if known := files.get(f"{file.parent.name}/{file.name}") or files.get(file.name):
         return sha256(path) == known
     return all(given.origin == origin_of_scores(run["made_by"]) for given in found)
+
+
+def before(given: SeedScores, calibration: Mapping, evaluation: Mapping) -> dict[str, float]:
+    """The metrics of probabilities that the scores had before they were calibrated."""
+    names = [name for name in evaluation["metrics"] if metric_of(name).probabilities]
+    scores = (given.scores - np.array(calibration["offsets"])) / calibration["slope"]
+    return evaluate(scores, given.labels, names, list(given.classes))
 
 
 def judged(given: SeedScores, evaluation: Mapping) -> dict:

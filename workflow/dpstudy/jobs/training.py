@@ -18,10 +18,10 @@ from dpstudy.cell.documents import (
     write_audit,
     write_curve,
 )
-from dpstudy.cell.inputs import CellInputs, CellRequest, pose_problem, training_data
+from dpstudy.cell.inputs import CellInputs, CellRequest, TrainingRows, pose_problem, training_data
 from dpstudy.cell.monitor import Monitor, holds_spent
 from dpstudy.cell.paid_training import begin, checkpoint_of, pay, remove_checkpoint, resumed, unbooked_forgotten
-from dpstudy.config.tuned import PAID_TUNING, pays
+from dpstudy.config.tuned import CALIBRATION, PAID_TUNING, pays
 from dpstudy.core.allocator import keep_freed_memory
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json, write_table
@@ -31,6 +31,7 @@ from dpstudy.evaluation.on_training import accuracy_on
 from dpstudy.evaluation.score_file import score_table
 from dpstudy.features.shards import FeatureTable
 from dpstudy.methods.problem import Fit, Plan, Problem, check_fit, check_plan
+from dpstudy.models.probabilities import calibration_of
 from dpstudy.privacy.ledger import build_ledger, check_run
 from dpstudy.provenance.hashes import origin_of_scores, versions
 from dpstudy.schema.methods import hyperparameters, is_beyond_target
@@ -56,6 +57,18 @@ def settled(request: CellRequest, inputs: CellInputs) -> tuple[dict, Choice | No
     return hyper | choice.hyperparameters, choice
 
 
+def method_of(request: CellRequest, inputs: CellInputs):
+    """The method of a cell, or what stands for it where its scores are calibrated.
+
+    Every process that shares a training must ask for it here.
+    """
+    method = methods.load(request.options["method"])
+    if "calibration" not in request.options:
+        return method
+    calibrated = importlib.import_module(CALIBRATION).Calibrated
+    return calibrated(method, request.options["calibration"], lambda: TrainingRows(inputs))
+
+
 def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]) -> None:
     """Train every seed, have it score the test split, and write model, run, scores, ledger and (if asked for) curve.
 
@@ -75,7 +88,8 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
         keep_freed_memory()
     manifests = inputs.manifests()
     problem = pose_problem(request, manifests)
-    method, choice = methods.load(request.options["method"]), None
+    request.check_enough(problem)
+    method, choice = method_of(request, inputs), None
     hyper = hyperparameters(request.options)
     paid = importlib.import_module(PAID_TUNING).load(request, inputs) if pays(request.options) else None
     if paid:  # it stands for its method, with settings of its own
@@ -185,7 +199,9 @@ def _train_seed(
     check_scores(given)
     outcome.scores[seed] = given
     known = accuracy_on(fitted.model, inputs.training_tables()) if request.on_training else {}
-    counts = {"seconds": round(seconds, 3), "releases": dict(source.drawn)}
+    counts: dict = {"seconds": round(seconds, 3), "releases": dict(source.drawn)}
+    if calibration := calibration_of(fitted.model):
+        counts["calibration"] = calibration
     outcome.rows.append({"seed": seed, "split": "test", **known, **counts})
     _log.info("seed %s: trained in %.1f s", seed, seconds)
     if outcome.first_model is None:

@@ -2,6 +2,7 @@
 
 import inspect
 from types import ModuleType
+from typing import cast
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from dpstudy.methods.arguments import (
     integer_of,
     labels_of,
     shape_of,
+    share_of,
     subjects_of,
 )
+from dpstudy.methods.calibrated import Calibrated, check_enough
 from dpstudy.methods.problem import Problem, check_fit, check_plan
 from dpstudy.methods.result import Result
 from dpstudy.privacy.budget import Budget
@@ -49,6 +52,7 @@ def fit(
     per_subject=1,
     shared_noise=False,
     public=None,
+    calibration=None,
     **options,
 ) -> Result:
     """See `dpstudy.methods.fit`."""
@@ -73,10 +77,14 @@ def fit(
     method = methods.load(name)
     parameters = methods.parameters(name, options)
     check_hyperparameters(name, {key: _plain(value) for key, value in options.items()})
+    data_rows = _Rows(features, labels, subjects)
+    if calibration is not None:
+        check_enough(problem, share := share_of(calibration))
+        method = cast(ModuleType, Calibrated(method, share, lambda: data_rows))
     plan = method.plan(parameters, problem)
     check_plan(plan, problem, name, is_beyond_target({"method": name} | options))
-    beside = _beside(name, method, public)
-    data = method.prepare(_Rows(features, labels, subjects), parameters, problem, **beside)
+    beside = _beside(name, methods.load(name), public)
+    data = method.prepare(data_rows, parameters, problem, **beside)
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
     check_fit(fitted, name, problem)

@@ -151,5 +151,16 @@ def delta_of(value, n: int) -> float:
     return float(value)
 
 
+def share_of(value) -> float:
+    """A share of a budget.
+
+    Raises:
+        StudyError: it does not lie between 0 and 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise StudyError(f"calibration {value!r}: must be a number between 0 and 1, the share of mu^2 that it takes")
+    return float(value)
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.models.probabilities import as_calibrated, check_calibration
 
 _BLOCK_VALUES = 1 << 22  # kernel values at once: 16 MB each of a few tensors, which pays in caches
 _ROUNDING = 1e-6  # of squared norms: what float32 can tell of a squared distance
@@ -114,7 +115,7 @@ class KernelModel:
             logs = kernels.log_kernels(rows @ projection)
             scores = torch.stack([_score(logs, *group) for group in groups], 1)
             found[part] = (scores if self.labels.ndim == 2 else torch.log_softmax(scores, 1)).cpu().numpy()
-        return found
+        return as_calibrated(found, self.metadata)
 
     @property
     def inputs(self) -> int:
@@ -140,6 +141,7 @@ class KernelModel:
     def load(cls, path) -> KernelModel:
         """Read a model that `save` wrote."""
         metadata = read_tensor_metadata(path)
+        check_calibration(path, metadata, int(metadata["classes"]))
         return cls(**read_tensors(path), classes=int(metadata["classes"]), metadata=metadata)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.models.layout import check_layout
+from dpstudy.models.probabilities import as_calibrated, check_calibration
 
 LAYOUT, OPTIONAL = {"weights": "md", "bias": "m", "center": "d", "scale": "d"}, "center scale"
 _BLOCK = 2048
@@ -47,7 +48,7 @@ class LinearModel:
             block = np.asarray(features[start : start + _BLOCK], dtype=np.float32)
             block = self._mapped(block) if self.unit else block
             out[start : start + _BLOCK] = block.astype(np.float64) @ weights + bias
-        return out
+        return as_calibrated(out, self.metadata)
 
     def _mapped(self, block: np.ndarray) -> np.ndarray:
         block = unit_rows(block)
@@ -98,6 +99,7 @@ class LinearModel:
         """
         metadata, tensors = read_tensor_metadata(path), read_tensors(path)
         check_layout(path, tensors, LAYOUT, OPTIONAL)
+        check_calibration(path, metadata, len(tensors["bias"]))
         return cls(**tensors, metadata=metadata, unit=is_true(path, metadata, "unit"))
 
 

@@ -11,6 +11,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.models import networks
 from dpstudy.models.layout import check_layout, shape_of
+from dpstudy.models.probabilities import as_calibrated, check_calibration
 
 _BLOCK = 512
 _WEIGHTS = "network."
@@ -58,7 +59,7 @@ class NetworkModel:
                 if self.input_size:
                     records = resized(records, self.input_size)
                 found[start : start + _BLOCK] = network(records).cpu().numpy()
-        return found
+        return as_calibrated(found, self.metadata)
 
     @property
     def inputs(self) -> int:
@@ -105,6 +106,7 @@ class NetworkModel:
             int(metadata["classes"]),
             (shape[0], *(size or shape[1:])),
         )
+        check_calibration(path, metadata, classes)
         networks.check_promise(
             lambda: networks.build(architecture, taken, classes), state, f"{path}: {architecture!r} has other weights"
         )

@@ -18,6 +18,7 @@ from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.models import linear
 from dpstudy.models.layout import check_layout, positive
 from dpstudy.models.linear import LinearModel, unit_rows
+from dpstudy.models.probabilities import as_calibrated, check_calibration
 
 LINKS = ("softmax", "sigmoid")
 _INNER = "projection."
@@ -146,7 +147,7 @@ class RandomFeatureModel:
                 density = psi @ where.array(self.whole)
                 scores /= density.clip(self.floor, None)[:, None]
             found[part] = to_numpy(scores)
-        return found
+        return as_calibrated(found, self.metadata)
 
     @property
     def inputs(self) -> int:
@@ -189,6 +190,7 @@ class RandomFeatureModel:
         facts, tensors = read_tensor_metadata(path), read_tensors(path)
         inner = {name.removeprefix(_INNER): tensors.pop(name) for name in list(tensors) if name.startswith(_INNER)}
         check_layout(path, tensors, _LAYOUT, "whole landmarks")
+        check_calibration(path, facts, len(tensors["weights"]))
         projection = None
         if inner:
             check_layout(path, inner, linear.LAYOUT, linear.OPTIONAL)

@@ -3,9 +3,12 @@
 import math
 import re
 from dataclasses import dataclass
+from decimal import ROUND_DOWN, Decimal
 
 from dpstudy.core.errors import StudyError
+from dpstudy.privacy.printed import upper_bound
 
+_PLACES = Decimal("1e-12")
 EPSILON_PATTERN = r"^(inf|0\.[0-9]*[1-9]|[1-9][0-9]*(\.[0-9]*[1-9])?)$"
 
 
@@ -24,6 +27,21 @@ def parse_epsilon(text: str) -> float:
             "such as '0.5', '1' or '2.93'"
         )
     return math.inf if text == "inf" else float(text)
+
+
+def spelled(epsilon: float) -> str:
+    """An epsilon as budgets spell it, rounded down.
+
+    >>> spelled(0.30000000000000004), spelled(2.0)
+    ('0.3', '2')
+
+    Raises:
+        StudyError: nothing is left of it.
+    """
+    text = f"{Decimal(epsilon).quantize(_PLACES, ROUND_DOWN).normalize():f}"
+    if Decimal(text) <= 0:
+        raise StudyError(f"epsilon {upper_bound(epsilon)}: too little is left for a run")
+    return text
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ and of scores on test records only where these are public. What only the owner c
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dpstudy.evaluation.metrics import metric_of, ordered
 from dpstudy.release.statement import guarantee_lines
@@ -13,6 +13,10 @@ from dpstudy.tables.numbers import interval_text, significant
 
 _LISTED = 20  # classes that are named one by one
 _DECIMALS = {True: 2, False: 4}  # of an interval's ends, in percent or as fractions
+_CALIBRATED = (
+    "- Probabilities are calibrated, on noisy counts of the training records: where a class is commoner or rarer than "
+    "it was there, they are too small or too large."
+)
 _OWNER = "*To be written by the owner*"
 
 
@@ -25,6 +29,8 @@ class Trained:
         config, library: hashes of the cell's config and of the library's code.
         versions: of what the model was trained with.
         scores: of this model, metric -> (value, its interval over test records or None); None where none may be given.
+        calibrated: its scores are log odds, and probabilities are given.
+        before: metrics of probabilities, as they would be without that; of `scores` alone.
     """
 
     method: str
@@ -32,6 +38,8 @@ class Trained:
     library: str
     versions: Mapping[str, str]
     scores: Mapping[str, tuple[float, tuple[float, float] | None]] | None
+    calibrated: bool = False
+    before: Mapping[str, float] = field(default_factory=dict)
 
 
 def trained(metrics: Mapping, test_public: bool) -> Trained:
@@ -52,6 +60,8 @@ def trained(metrics: Mapping, test_public: bool) -> Trained:
         made_by["library"],
         made_by["versions"],
         scores if test_public else None,
+        "calibration" in first,
+        first.get("before", {}),
     )
 
 
@@ -69,11 +79,11 @@ def card(ledger: Mapping, facts: Mapping, cell: Trained, weights: Sequence[Mappi
         weights: whose the weights of public networks are, of each its package, version, licence, source, trained_on.
     """
     sections = {
-        "Intended use and limits": _use(facts),
+        "Intended use and limits": _use(facts, cell.calibrated),
         "Training data": _data(ledger),
         "Preprocessing": _preprocessing(facts, weights),
-        "How to use": _how(facts["multi_label"]),
-        "Evaluation": _evaluation(cell.scores),
+        "How to use": _how(facts["multi_label"], cell.calibrated),
+        "Evaluation": _evaluation(cell.scores, cell.before),
         "Privacy": _privacy(ledger),
         "Provenance": _provenance(facts["name"], cell),
     }
@@ -100,13 +110,13 @@ def _head(scores: Mapping | None) -> list[str]:
     ]
 
 
-def _use(facts: Mapping) -> list[str]:
+def _use(facts: Mapping, calibrated: bool) -> list[str]:
     classes, several = facts["classes"], facts["multi_label"]
     names = ", ".join(f"`{_plain(name)}`" for name in classes) if len(classes) <= _LISTED else "named in `bundle.json`"
     kind = "labels, of which an image may have several" if several else "classes, of which an image has one"
     return [
         f"- It scores images for {len(classes)} {kind}: {names}.",
-        "- Scores are no probabilities.",
+        _CALIBRATED if calibrated else "- Scores are no probabilities.",
         "- It knows images like those that it was trained on. On others its scores mean nothing.",
         "- Training with privacy may cost rare classes and small groups more than others: measure them before anybody "
         "relies on the model.",
@@ -159,8 +169,9 @@ def _window(image: Mapping) -> str:
     return f", one of more than 8 bits a channel through a window {width:g} wide around {centre:g},"
 
 
-def _how(several: bool) -> list[str]:
-    columns = "`image` and a score for each label" if several else "`image`, `predicted` and a score for each class"
+def _how(several: bool, calibrated: bool) -> list[str]:
+    told = "probability" if calibrated else "score"
+    columns = f"`image` and a {told} for each label" if several else f"`image`, `predicted` and a {told} for each class"
     return [
         "```sh",
         "pip install -r requirements.txt",
@@ -169,11 +180,12 @@ def _how(several: bool) -> list[str]:
         "```",
         "",
         f"The CSV has the columns {columns}. An image that cannot be read is left out of it: a sentence on standard "
-        "error says which and why, the others are scored, and the exit status is 1 instead of 0.",
+        "error says which and why, the others are scored, and the exit status is 1 instead of 0. Of an image that is "
+        "unlike those that it learned from, in size, colour or depth, standard error says so.",
     ]
 
 
-def _evaluation(scores: Mapping | None) -> list[str]:
+def _evaluation(scores: Mapping | None, before: Mapping[str, float]) -> list[str]:
     if scores is None:
         return [
             "No score is given: the test split holds private records, and a score is a statistic of them that no "
@@ -190,9 +202,17 @@ def _evaluation(scores: Mapping | None) -> list[str]:
         "| --- | --- | --- |",
         *rows,
         "",
+        *_earlier(before),
         "The scores are of this model alone. Means over seeds are not given: they are of other models too, which would "
         "spend privacy of their own.",
     ]
+
+
+def _earlier(before: Mapping[str, float]) -> list[str]:
+    if not before:
+        return []
+    told = ", ".join(f"{metric_of(name).label} {significant(value)}" for name, value in before.items())
+    return [f"Before its scores were calibrated: {told}.", ""]
 
 
 def _privacy(ledger: Mapping) -> list[str]:

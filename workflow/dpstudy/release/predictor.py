@@ -14,11 +14,13 @@ from dpstudy.cell.errata import errata
 from dpstudy.core.errors import StudyError, in_a_sentence
 from dpstudy.core.files import read_json, sha256
 from dpstudy.data.images import decode
+from dpstudy.data.unlike import unlike
 from dpstudy.evaluation.csv_file import guarded
 from dpstudy.features import open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
 from dpstudy.features.projection import Projection
 from dpstudy.models.kinds import HOLDS_RECORDS, kind_of, load_model
+from dpstudy.models.probabilities import calibration_of, probabilities
 from dpstudy.release.facts import check_facts
 
 _BATCH = 256
@@ -52,6 +54,7 @@ class Predictor:
         if kind_of(self._folder / "model.safetensors") == HOLDS_RECORDS:
             raise StudyError(f"{self._folder}: its model holds a point for each private record, which no bundle does")
         self._model = load_model(self._folder / "model.safetensors")
+        self.calibrated = calibration_of(self._model) is not None
         image, options = self._facts["image"], self._facts["features"]
         shape = (*image["size"], image["channels"])
         self._extractor = self._projection = None
@@ -111,10 +114,20 @@ class Predictor:
             found.append(self._scored(images))
         return np.concatenate(found) if found else np.empty((0, len(self.classes)), np.float32), bad
 
+    def told(self, scores: np.ndarray) -> np.ndarray:
+        """What to tell of scores: probabilities, where the model is calibrated; else as they are."""
+        return probabilities(scores, self.multi_label) if self.calibrated else scores
+
+    def unlike(self, path: str | Path, where: str) -> list[str]:
+        """In which ways an image is unlike those that the model learned from, each as the end of a sentence."""
+        return list(unlike(Path(path), where, **self._how()))
+
+    def _how(self) -> dict:
+        return self._facts["image"] | {"size": tuple(self._facts["image"]["size"]), "max_pixels": self._max_pixels}
+
     def _decoded(self, path: str | Path, where: str) -> np.ndarray:
-        how = self._facts["image"] | {"size": tuple(self._facts["image"]["size"]), "max_pixels": self._max_pixels}
         with in_a_sentence(f"{where}: {path} cannot be decoded"):
-            return decode(Path(path), where, **how)
+            return decode(Path(path), where, **self._how())
 
     def _scored(self, images: list[np.ndarray]) -> np.ndarray:
         with self._fitting():
@@ -145,7 +158,8 @@ def _check_model(folder: Path) -> None:
 
 
 def main(folder: Path, arguments: Sequence[str]) -> int:
-    """`python predict.py IMAGE ...`: a CSV of scores on standard output; the exit status, 1 where an image lacks."""
+    """`python predict.py IMAGE ...`: a CSV of scores, or probabilities, on standard output; the exit status, 1 where an
+    image lacks."""
     parser = argparse.ArgumentParser(prog="predict.py", description="Scores of images, as CSV on standard output.")
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="image files")
     parser.add_argument("--max-pixels", type=int, metavar="N", help="of the largest image that is decoded")
@@ -168,7 +182,11 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
     if len(scores):
         if bad:
             _say(f"{len(bad)} of {len(images)} images are left out of the CSV, for the reasons above")
-        _write_csv([path for place, path in enumerate(images) if place not in bad], scores, predictor)
+        good = {place: path for place, path in enumerate(images) if place not in bad}
+        for place, path in good.items():
+            for way in predictor.unlike(path, f"image {place + 1}"):
+                _say(f"image {place + 1}: {path} {way}: what it is told of may mean nothing")
+        _write_csv(list(good.values()), scores, predictor)
     return 1 if bad else 0
 
 
@@ -180,6 +198,6 @@ def _write_csv(images: Sequence[str], scores: np.ndarray, predictor: Predictor) 
     writer = csv.writer(sys.stdout)
     named = [] if predictor.multi_label else ["predicted"]
     writer.writerow(map(guarded, ["image", *named, *predictor.classes]))
-    for path, row in zip(images, scores, strict=True):
+    for path, row in zip(images, predictor.told(scores), strict=True):
         best = [] if predictor.multi_label else [predictor.classes[int(row.argmax())]]
         writer.writerow(map(guarded, [path, *best, *(f"{value:.6g}" for value in row)]))

@@ -7,7 +7,16 @@ from dpstudy.core.entry_points import entry_points
 from dpstudy.core.errors import StudyError
 from dpstudy.schema.reading import FOLDER, schema
 
-_NOT_HYPERPARAMETERS = ("method", "sanitise", "accounting", "tuned_on", "tuning", "shared_noise", "not_accounted")
+_NOT_HYPERPARAMETERS = (
+    "method",
+    "sanitise",
+    "accounting",
+    "tuned_on",
+    "tuning",
+    "shared_noise",
+    "not_accounted",
+    "calibration",
+)
 
 
 def method_names() -> list[str]:
@@ -41,6 +50,12 @@ def method_schema(name: str) -> dict:
             "description": "What its ledgers leave out, or should say of its settings: a sentence each.",
         },
         "tuning": schema("tuning"),
+        "calibration": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "exclusiveMaximum": 1,
+            "description": "The share of mu^2, such as 0.02, that makes probabilities of scores; without it they rank.",
+        },
         "shared_noise": {
             "type": "boolean",
             "default": False,

@@ -11,21 +11,17 @@ that what touches one costs nothing on the other: the guarantee is the worse of 
 import importlib
 from collections.abc import Mapping
 from dataclasses import replace
-from decimal import ROUND_DOWN, Decimal
 
 from dpstudy import methods
 from dpstudy.cell.inputs import CellInputs, CellRequest, units
 from dpstudy.config.space import Value
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Plan, Problem
-from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.budget import Budget, spelled
 from dpstudy.privacy.events import Event
-from dpstudy.privacy.printed import upper_bound
 from dpstudy.schema.methods import hyperparameters
 from dpstudy.tuning.held_out import how_right
 from dpstudy.tuning.prepared import Prepared
-
-_PLACES = Decimal("1e-12")
 
 
 class PaidTuning:
@@ -88,21 +84,6 @@ def load(request: CellRequest, inputs: CellInputs) -> PaidTuning:
         StudyError: as of `PaidTuning`.
     """
     return importlib.import_module(f"dpstudy.tuning.paid_{request.options['tuning']['pay']}").Tuning(request, inputs)
-
-
-def spelled(epsilon: float) -> str:
-    """An epsilon as budgets spell it, rounded down.
-
-    >>> spelled(0.30000000000000004), spelled(2.0)
-    ('0.3', '2')
-
-    Raises:
-        StudyError: nothing is left of it.
-    """
-    text = f"{Decimal(epsilon).quantize(_PLACES, ROUND_DOWN).normalize():f}"
-    if Decimal(text) <= 0:
-        raise StudyError(f"epsilon {upper_bound(epsilon)}: too little is left for a run, after what choosing costs")
-    return text
 
 
 def touching(plan: Plan, **where) -> tuple[Event, ...]:

@@ -1,0 +1,72 @@
+"""Calibrated scores: every kind of model has them, files keep them, and damaged ones are refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
+from dpstudy.models.kernel_density import KernelModel
+from dpstudy.models.kinds import load_model
+from dpstudy.models.linear import LinearModel
+from dpstudy.models.network import NetworkModel
+from dpstudy.models.networks import build
+from dpstudy.models.probabilities import OFFSETS, SLOPE, calibrated, calibration_of, probabilities
+from dpstudy.models.random_features import FeatureMap, RandomFeatureModel, draw_frequencies
+
+
+def models():
+    random = np.random.default_rng(0)
+    weights = random.standard_normal((3, 4)).astype(np.float32)
+    yield LinearModel(weights, np.ones(3, np.float32), center=np.ones(4, np.float32))
+    yield LinearModel(weights, np.ones(3, np.float32), unit=True)
+    mapping = FeatureMap(draw_frequencies(5, 4, 0.5, 1), None, "softmax", None)
+    yield RandomFeatureModel(mapping, random.standard_normal((3, 10)).astype(np.float32))
+    points = random.standard_normal((6, 4)).astype(np.float32)
+    yield KernelModel(np.eye(4, dtype=np.float32), points, np.ones(6, np.float32), np.arange(6, dtype=np.int32) % 3, 3)
+    state = {name: value.numpy() for name, value in build("wrn-10-1", (3, 8, 8), 3).state_dict().items()}
+    yield NetworkModel("wrn-10-1", (3, 8, 8), 3, state)
+
+
+@pytest.mark.parametrize("model", list(models()), ids=lambda model: type(model).__name__)
+def test_every_kind_of_model_has_them_and_its_file_too(model, tmp_path):
+    features = np.random.default_rng(1).standard_normal((7, model.inputs)).astype(np.float32)
+    offsets = np.array([0.5, -1.0, 0.0])
+    found = calibrated(model, 2.5, offsets)
+    expected = 2.5 * model.scores(features).astype(float) + offsets
+    np.testing.assert_allclose(found.scores(features), expected, rtol=1e-6, atol=1e-6)
+    found.save(tmp_path / "model.safetensors")
+    again = load_model(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.scores(features), found.scores(features))
+    assert calibration_of(again) == {"slope": 2.5, "offsets": [0.5, -1.0, 0.0]} and calibration_of(model) is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{SLOPE: "0"}, {SLOPE: "nan"}, {SLOPE: "x"}, {OFFSETS: "[1, 2]"}, {OFFSETS: "{}"}, {OFFSETS: "[1, 2, null]"}],
+)
+@pytest.mark.parametrize("model", list(models()), ids=lambda model: type(model).__name__)
+def test_a_damaged_calibration_is_one_sentence(model, damage, tmp_path):
+    path = tmp_path / "model.safetensors"
+    calibrated(model, 2.5, np.zeros(3)).save(path)
+    write_tensors(path, read_tensors(path), read_tensor_metadata(path) | damage)
+    with pytest.raises(StudyError, match="its calibration is no slope above 0 with an offset for each of 3 classes"):
+        load_model(path)
+    kept = {key: value for key, value in read_tensor_metadata(path).items() if key != next(iter(damage))}
+    write_tensors(path, read_tensors(path), kept)
+    with pytest.raises(StudyError, match="its calibration is no slope"):
+        load_model(path)
+
+
+def test_probabilities_are_the_softmax_or_each_label_s_sigmoid():
+    scores = np.array([[1.0, 2.0, -900.0], [800.0, 0.0, 0.0]])
+    p = probabilities(scores, several=False)
+    np.testing.assert_allclose(p.sum(1), 1)
+    np.testing.assert_allclose(p[0, :2], [1 / (1 + np.e), np.e / (1 + np.e)])
+    np.testing.assert_allclose(probabilities(scores, several=True)[0], [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(-2)), 0])
+
+
+def test_metadata_are_plain_json():
+    model = calibrated(next(models()), np.float32(0.1), np.zeros(3, np.float32))
+    assert json.loads(model.metadata[OFFSETS]) == [0, 0, 0] and float(model.metadata[SLOPE]) == pytest.approx(0.1)

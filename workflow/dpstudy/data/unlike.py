@@ -1,0 +1,41 @@
+"""Images that are of another kind than a model learned from: they have a score, and it may mean nothing."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dpstudy.data.dicom import is_dicom
+from dpstudy.data.held import Source
+from dpstudy.data.image_files import GREY_MODES, depth, opened
+
+_COLOUR = 16  # of 255: what channels of a grey picture differ by at most, after a lossy format
+_LOOKED_AT = 64  # pixels a side
+
+
+def unlike(path: Source, where: str, size: tuple[int, int], channels: int, **how: Any) -> Iterator[str]:
+    """In which ways an image is unlike those of a model, each as the end of a sentence about it.
+
+    Args:
+        size, channels: of what the model takes.
+        how: what else `data.images.decode` is told: `window` says that the model learned from more than 8 bits.
+
+    Raises:
+        StudyError: as of `decode`.
+    """
+    if is_dicom(path):  # which has to be decoded for that, and has a window of its own
+        return
+    with opened(path, where, how.get("frame"), how.get("max_pixels"), how.get("window")) as image:
+        if how.get("window") is not None and image.format is not None and depth(image, path)[0] <= 8:
+            yield "has 8 bits a channel, and the model learned from images of more, seen through a window"
+        if channels == 1 and image.mode not in GREY_MODES and _in_colour(image):
+            yield "is in colour, and the model learned from grey images"
+        width, height = image.size
+        if width < size[1] or height < size[0]:
+            yield f"has {height} x {width} pixels, fewer than the {size[0]} x {size[1]} that the model takes"
+
+
+def _in_colour(image) -> bool:
+    small = image.convert("RGB")
+    small.thumbnail((_LOOKED_AT, _LOOKED_AT))
+    return int(np.ptp(np.asarray(small).astype(np.int16), axis=2).max()) > _COLOUR
