@@ -28,6 +28,7 @@ BENCHMARKS = {
     "projection": "projection",
     "accountant": "accountant",
     "intervals": "intervals",
+    "probabilities": "probabilities",
 }
 LONG = {  # only when named
     *(
@@ -46,6 +47,7 @@ LONG = {  # only when named
         "accountant",
         "exact",
         "intervals",
+        "probabilities",
     )
 }
 ROWS = ("intervals", "stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows

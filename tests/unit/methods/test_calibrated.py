@@ -236,7 +236,7 @@ def test_methods_without_it_are_as_they_were():
     features, labels = np.eye(4, dtype=np.float32)[np.arange(80) % 4], np.arange(80) % 4
     model = fit("least_squares", features, labels, classes=4, epsilon=8, delta=1e-3).model
     assert "calibration_slope" not in model.metadata
-    with pytest.raises(StudyError, match=r"calibration 2: must be a number between 0 and 1"):
+    with pytest.raises(StudyError, match=r"calibration 2: must be 'auto', or a number between 0 and 1"):
         fit("least_squares", features, labels, classes=4, epsilon=8, delta=1e-3, calibration=2)
     found = fit("least_squares", features, labels, classes=4, epsilon="inf", delta=1e-3, calibration=0.02).model
     slope, offsets = slope_and_offsets(found.metadata)

@@ -151,14 +151,18 @@ def delta_of(value, n: int) -> float:
     return float(value)
 
 
-def share_of(value) -> float:
-    """A share of a budget.
+def share_of(value) -> float | str:
+    """A share of a budget, or "auto".
 
     Raises:
         StudyError: it does not lie between 0 and 1.
     """
+    if isinstance(value, str) and value == "auto":
+        return value
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise StudyError(f"calibration {value!r}: must be a number between 0 and 1, the share of mu^2 that it takes")
+        raise StudyError(
+            f"calibration {value!r}: must be 'auto', or a number between 0 and 1, the share of mu^2 that it takes"
+        )
     return float(value)
 
 

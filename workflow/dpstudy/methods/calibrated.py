@@ -50,6 +50,7 @@ _QUERIES, _SCALE_SHARE = 5, 0.15
 _EXPONENTS = 20  # sizes of scores are told apart from 2^-20 to 2^20
 _STANDS_OUT = 4.5  # standard deviations of the noise: one size in a million seems to be there by chance
 _SMALL, _LARGE = 2.0, 16.0  # of the largest logits that many records have, to begin with
+_LITTLE, _MUCH = 0.02, 0.3  # of mu^2
 _GRID = 2.0**-20  # of contributions, of which exact sums have room for all records that there may be
 _LONGEST_STEP, _SLOWNESS = 1.5, 0.25
 _LEAST_ODDS = 1e-3  # a class's share is not taken to be less, nor its variance
@@ -62,14 +63,16 @@ class Calibrated:
 
     Args:
         method: the module, or what stands for it.
-        share: of mu^2, in (0, 1).
+        share: of mu^2, in (0, 1), or "auto": as much as it takes, and at least _LITTLE.
         rows: gives the training records anew at each call, as (features, labels) batches.
 
     Attributes:
         own: the method's own problem, of less budget, and its plan; once it is planned.
     """
 
-    def __init__(self, method: ModuleType, share: float, rows: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]]):
+    def __init__(
+        self, method: ModuleType, share: float | str, rows: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]]
+    ):
         self._method, self._share, self._rows = method, share, rows
         self.own: tuple[Problem, Plan] | None = None
 
@@ -88,13 +91,13 @@ class Calibrated:
         if not problem.noised:
             self.own = problem, self._method.plan(parameters, problem)
             return self.own[1]
-        budget = problem.budget
+        budget, share = problem.budget, share_of(problem, self._share)
         mu = mu_of(budget.target, budget.delta)
-        left = epsilon_of(mu * math.sqrt(1 - self._share), budget.delta)
+        left = epsilon_of(mu * math.sqrt(1 - share), budget.delta)
         less = dataclasses.replace(budget, epsilon=spelled(left))
         poorer = dataclasses.replace(problem, budget=less)
         self.own = poorer, (own := self._method.plan(parameters, poorer))
-        events = self._beside(own.events, mu, problem)
+        events = self._beside(own.events, mu, share, problem)
         return dataclasses.replace(
             own,
             events=(*own.events, *events),
@@ -102,9 +105,9 @@ class Calibrated:
             facts={**own.facts, **{f"noise_multiplier_{e.name}": e.noise_multiplier for e in events}},
         )
 
-    def _beside(self, own: tuple[Event, ...], mu: float, problem: Problem) -> tuple[Event, ...]:
+    def _beside(self, own: tuple[Event, ...], mu: float, part: float, problem: Problem) -> tuple[Event, ...]:
         """The calibration's events beside the method's own: together they spend the budget, where these are within."""
-        budget, share = problem.budget, mu * math.sqrt(self._share)
+        budget, share = problem.budget, mu * math.sqrt(part)
         apart = budget.accounting != "certified" or unproved(own) or certify(own, budget.delta).epsilon > budget.target
         if not own or apart:
             return releases(problem, share)
@@ -160,7 +163,22 @@ class Calibrated:
         return scores[usable], labels[usable]
 
 
-def check_enough(problem: Problem, share: float) -> None:
+def share_of(problem: Problem, share: float | str) -> float:
+    """The share of mu^2, where it is "auto" by the public number of units: as much as it takes, from _LITTLE to _MUCH.
+
+    >>> from dpstudy.privacy.budget import Budget
+    >>> [round(share_of(Problem(n, (2,), 2, Budget("1", 1e-5)), "auto"), 3) for n in (50_000, 400)]
+    [0.02, 0.078]
+    """
+    if not isinstance(share, str):
+        return share
+    if not problem.noised:
+        return _LITTLE
+    needed = (LEAST / (problem.n * mu_of(problem.budget.target, problem.budget.delta))) ** 2
+    return min(_MUCH, max(_LITTLE, needed * (1 + 1e-9)))
+
+
+def check_enough(problem: Problem, share: float | str) -> None:
     """Refuse a calibration of which noise would leave nothing.
 
     Raises:
@@ -168,7 +186,7 @@ def check_enough(problem: Problem, share: float) -> None:
     """
     if not problem.noised:
         return
-    n, budget = problem.n, problem.budget
+    n, budget, share = problem.n, problem.budget, share_of(problem, share)
     mu = mu_of(budget.target, budget.delta)
     if n * mu * math.sqrt(share) >= LEAST:
         return

@@ -51,10 +51,9 @@ def method_schema(name: str) -> dict:
         },
         "tuning": schema("tuning"),
         "calibration": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "exclusiveMaximum": 1,
-            "description": "The share of mu^2, such as 0.02, that makes probabilities of scores; without it they rank.",
+            "anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"const": "auto"}],
+            "description": "The share of mu^2 that makes probabilities of scores; auto: 0.02, or what few units "
+            "take, 0.3 at most. Without it scores rank.",
         },
         "shared_noise": {
             "type": "boolean",
