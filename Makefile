@@ -4,6 +4,7 @@
 # TORCH=cpu: with any of these, a set-up without CUDA, 1.5 GB instead of 6
 # make status  which cells are done, stale or missing, and what a run would refuse (STUDY=FILE: of another study, as with `make study`)
 # make compare A=FOLDER B=FOLDER  what changed between two results folders, cell by cell
+# make plan STUDY=FILE  what a study of your own images would spend, and whether a model of use is to be expected
 # make rehearse STUDY=FILE  the whole study on drawn images: what it takes and says; nothing is spent
 # make wipe    list, and then remove, what was made of private records; bundles and the book of what was spent stay (YES=1: ask nothing)
 # make release CELL=DATASET/FEATURES/ENTRY/eps=E   what may be published of a cell (docs/own-data.md; STUDY=FILE as above)
@@ -33,7 +34,7 @@ YES ?=
 A ?=
 B ?=
 
-.PHONY: study demo status compare rehearse wipe release record evidence paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
+.PHONY: study demo status compare plan rehearse wipe release record evidence paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --cores $(CORES)
@@ -47,6 +48,10 @@ status: $(VENV)/study.stamp
 compare: $(VENV)/study.stamp  # exit status 1 of the script says that something differs, which is no error of make
 	@$(if $(and $(A),$(B)),:,echo "name two results folders: make compare A=results B=../other/results" >&2; exit 2)
 	@$(BIN)/dpstudy compare $(if $(A),"$(A)") $(if $(B),"$(B)") || [ $$? -eq 1 ]
+
+plan: $(VENV)/study.stamp
+	@$(if $(STUDY),,echo "make plan: which study? such as STUDY=studies/mine.yaml" >&2; exit 1)
+	@$(BIN)/dpstudy plan $(STUDY)
 
 rehearse: $(VENV)/study.stamp
 	@$(if $(STUDY),,echo "make rehearse: which study? such as STUDY=studies/mine.yaml" >&2; exit 1)

@@ -96,6 +96,11 @@ def _parser() -> argparse.ArgumentParser:
     asked.add_argument("cell", metavar="CELL", help="DATASET/FEATURES/ENTRY/eps=E")
     _add_study(asked)
 
+    asked = command("plan", _plan, "What a study of your own images would spend, and what to expect of it",
+                    "plan studies/mine.yaml --json plan.json")  # fmt: skip
+    asked.add_argument("study", metavar="STUDY", help="a YAML file with data sets of your own")
+    asked.add_argument("--json", metavar="FILE", help="write it to this file, too")
+
     asked = command("rehearse", _rehearse, "Run a study on drawn images, as many of as many persons: spends nothing",
                     "rehearse studies/mine.yaml")  # fmt: skip
     asked.add_argument("study", metavar="STUDY", help="a YAML file with data sets of your own")
@@ -114,6 +119,11 @@ def _parser() -> argparse.ArgumentParser:
     asked.add_argument("--in", dest="folder", default=".", metavar="DIR", help="where its results lie")
     asked.add_argument("--kind", required=True, metavar="KIND", help="full; 'reduced: WHAT' or 'stand-in: FOR WHAT'")
     asked.add_argument("--machine", default="", metavar="TEXT", help="what it ran on; this processor where left out")
+
+    asked = command("curves", _curves, "Measure anew what `dpstudy plan` forecasts from, on a study's public features",
+                    "curves studies/forecast.yaml --in ../mine")  # fmt: skip
+    asked.add_argument("study", metavar="STUDY", help="a YAML file (studies/forecast.yaml)")
+    asked.add_argument("--in", dest="folder", default=".", metavar="DIR", help="where its results lie")
 
     command("evidence", _evidence, "Write docs/evidence.md: what became of each printed number", "evidence")
 
@@ -189,6 +199,18 @@ def _rehearse(given: argparse.Namespace, _more: list[str]) -> int:
     if not Path(given.study).is_file():
         raise StudyError(f"{given.study}: no such file; a study is a YAML file such as studies/own-data.yaml")
     return rehearse(given.study, given.folder, given.cores, given.keep)
+
+
+def _plan(given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.command.planning import plan
+
+    return plan(given.study, given.json)
+
+
+def _curves(given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.forecast.measure import curves_of
+
+    return curves_of(given.study, given.folder)
 
 
 def _wipe(given: argparse.Namespace, _more: list[str]) -> int:

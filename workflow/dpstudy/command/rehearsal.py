@@ -3,7 +3,6 @@
 Everything lies in a folder of its own, the book of what secure noise spends among it: drawn images lose no privacy.
 """
 
-import copy
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from dpstudy.command.own_study import read_own_study
 from dpstudy.command.workflow import run
 from dpstudy.config.cells import unfold
 from dpstudy.config.loading import load
@@ -30,7 +30,6 @@ from dpstudy.plan.first_spending import DRAWN
 from dpstudy.privacy.data_book import NAME
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import Spending
-from dpstudy.schema.spelling import check_keys
 
 _TOLD = re.compile(r"^\S+ \S+ (WARNING|NOTICE) (.*)$", re.MULTILINE)
 _MOST = 12  # messages
@@ -94,17 +93,7 @@ def _remove(place: Path) -> None:
 
 def _stood_in(study: str, place: Path) -> tuple[Path, str, list[str]]:
     """The config of the rehearsal, what it changes in words, and what is known of the owner's records."""
-    try:
-        check_keys(Path(study))
-        config = yaml.safe_load(Path(study).read_text(encoding="utf-8"))
-        loaded = load(copy.deepcopy(config))
-    except StudyError as error:
-        raise StudyError(f"{study}: {error}") from None
-    except yaml.YAMLError as error:
-        raise StudyError(f"{study}: no YAML ({str(error).splitlines()[0]})") from None
-    own = [name for name, entry in config["datasets"].items() if own_reader(entry)]
-    if not own:
-        raise StudyError(f"{study}: no data set of your own in it (docs/own-data.md); run it as it is")
+    config, loaded, own = read_own_study(study)
     root, drawn = data_root(config.get("data_root", "data")), {}
     known = [sentence for name in own for sentence in _known(loaded, name, root)]
     place.mkdir(mode=0o700, parents=True)

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,48 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
     plain = {key: value for key, value in options.items() if key != "extra"}
     told = [in_both(pools), *odd(options, open_reader(options["reader"], plain, data_root))]
     return [sentence for sentence in told if sentence]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many there are of what, by the table or the names of files alone; for the owner's eyes.
+
+    Attributes:
+        units: persons, or records, that are learned from; public.
+        records: of them that are learned from.
+        tested: records that are for the scores.
+        shares: (m,) of the records that are learned from, that bear each label.
+        multi_label: whether a record may bear several.
+        classes: their names.
+    """
+
+    units: int
+    records: int
+    tested: int
+    shares: np.ndarray
+    multi_label: bool
+    classes: list[str]
+
+
+def sizes(dataset: str, options: dict, data_root: Path) -> Sizes:
+    """Count a data set of one's own; no pixel is read where records have names.
+
+    Raises:
+        StudyError: as `look_through`, or its reader knows nothing before it reads images.
+    """
+    with _named(dataset):
+        reader = _private(options, data_root, False)
+        plain = open_reader(options["reader"], {key: options[key] for key in options if key != "extra"}, data_root)
+        if not hasattr(plain, "known"):
+            raise StudyError(f"reader {options['reader']!r}: nothing is known of its records before they are read")
+        splits = _splits(reader, options, "train", True)
+        told = {pool: plain.known(pool).labels for pool in plain.pools}
+        labels = np.concatenate([told[pool][indices] for pool, indices in splits["train"] if pool in told])
+        count = {name: sum(len(indices) for _, indices in parts) for name, parts in splits.items()}
+    classes = list(reader.classes)
+    borne = labels.mean(0) if reader.multi_label else np.bincount(labels, minlength=len(classes)) / len(labels)
+    units = _learned_from(reader, splits, options)
+    return Sizes(units, len(labels), count.get("test", 0), borne, reader.multi_label, classes)
 
 
 def prepare_shard(

@@ -26,9 +26,17 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 
-LABEL_BEARING = ("targets", "gradient")
+LABEL_BEARING = ("targets", "gradient", "calibration")
 # They say nothing of the labels; class_grams do, but DP-LS inverts them, which only shrinks a class's own score.
-LABEL_FREE = ("gram", "class_grams", "hessian", "mean", "normalisation_mean", "normalisation_square")
+LABEL_FREE = (
+    "gram",
+    "class_grams",
+    "hessian",
+    "mean",
+    "normalisation_mean",
+    "normalisation_square",
+    "calibration_scale",
+)
 
 _REACH = 12.0  # standard deviations; what lies beyond weighs less than 1e-32
 

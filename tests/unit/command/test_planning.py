@@ -1,0 +1,119 @@
+"""`dpstudy plan`: counts, what is spent, forecasts and a decision, of a table alone."""
+
+import copy
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from dpstudy.command.main import main
+from dpstudy.core.errors import StudyError
+from dpstudy.data.image_files import opened
+from dpstudy.data.prepare import sizes
+from tests.workflow.clinic import CONFIG, write_clinic
+
+USEFUL = {"metric": "auc", "at_least": 0.75, "without_privacy": 0.9}
+
+
+@pytest.fixture
+def clinic(tmp_path, monkeypatch):
+    """Where a study of the clinic can be planned; gives what writes its config, and plans."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DPSTUDY_DATA", raising=False)
+    write_clinic(tmp_path / "data/clinic")
+
+    def plan(*more, **changes):
+        config = copy.deepcopy(CONFIG) | {"epsilons": ["1", "8"]} | changes
+        (tmp_path / "study.yaml").write_text(yaml.safe_dump(config))
+        return main(["plan", "study.yaml", *more])
+
+    return plan
+
+
+def test_it_counts_persons_images_and_what_all_models_spend(clinic, capsys):
+    assert clinic() == 0
+    said = capsys.readouterr().out
+    known = sizes("clinic", CONFIG["datasets"]["clinic"], Path("data"))
+    assert f"learned from: {known.units} persons with {known.records} images, at most 2 of each" in said
+    assert known.records <= 2 * known.units and known.shares.sum() == pytest.approx(1)
+    assert "4 models spend about epsilon" in said and "the budget is 1000" in said
+    assert "write `useful: {metric: auc, at_least: ..., without_privacy: ...}`" in said
+    assert not Path("results").exists() and not Path(".snakemake").exists()
+
+
+def test_no_pixel_is_read_but_of_the_first_image(clinic, monkeypatch):
+    seen = []
+    monkeypatch.setattr("dpstudy.data.images.opened", lambda path, *more: seen.append(path) or opened(path, *more))
+    assert clinic() == 0 and len(seen) <= 1
+
+
+@pytest.mark.parametrize(
+    ("useful", "decision", "words"),
+    [
+        (USEFUL | {"at_least": 0.86}, "not", "it would take"),
+        (USEFUL | {"without_privacy": 0.6}, "not", "at an epsilon of 8, would not do it"),
+        ({"metric": "auc", "at_least": 0.99}, "not", "not even a perfect model"),
+    ],
+)
+def test_a_few_persons_are_not_worth_it_and_the_plan_says_what_would_do(clinic, capsys, useful, decision, words):
+    assert clinic("--json", "plan.json", epsilons=["1"], useful=useful) == 0
+    said, found = capsys.readouterr().out, json.loads(Path("plan.json").read_text())
+    assert found["private"] is True and found["datasets"]["clinic"]["decision"] == decision
+    assert words in said and f"{decision}: no model of this study" in said
+
+
+def test_many_persons_are_worth_it(clinic, monkeypatch, capsys):
+    from dpstudy.command import planning
+
+    counted = planning.sizes
+
+    def many(*given):
+        known = counted(*given)
+        return type(known)(50_000, 60_000, 1000, known.shares, known.multi_label, known.classes)
+
+    monkeypatch.setattr(planning, "sizes", many)
+    assert clinic(useful=USEFUL) == 0
+    said = capsys.readouterr().out
+    assert "worth it: least-squares at epsilon 1 is to be expected to have an auc of 0.75" in said
+
+
+@pytest.mark.parametrize(
+    ("useful", "sentence"),
+    [
+        ({"metric": "top1", "at_least": 80}, "'top1' is not what curves of such data have; take auc"),
+        ({"metric": "ece", "at_least": 1}, "'ece' has no curves for such data; there is auc"),
+        ({"metric": "auc", "at_least": 0.4}, "0.4 of 'auc': guessing has 0.5"),
+        ({"metric": "auc"}, "at_least"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_sentence(clinic, capsys, useful, sentence):
+    assert clinic(useful=useful) == 1
+    told = capsys.readouterr().err
+    assert sentence in told and told.count("\n") == 1
+
+
+def test_a_method_without_curves_is_said_and_units_pull_against_noise(clinic, capsys):
+    assert clinic("--json", "plan.json") == 0
+    said = capsys.readouterr().out
+    assert said.count("no curves of this method") == 2, "dp-sgd at two epsilons"
+    cells = json.loads(Path("plan.json").read_text())["datasets"]["clinic"]["cells"]
+    low, high = (cells[f"clinic/pixels/least-squares/eps={epsilon}"] for epsilon in (1, 8))
+    assert low["pull"] < high["pull"] and low["share"][1] < high["share"][1] and not math.isnan(low["pull"])
+
+
+def test_a_study_of_no_own_data_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    digits = {"digits": {"reader": "digits", "splits": {"test": 0.2}, "delta": "1e-4"}}
+    config = CONFIG | {"datasets": digits, "noise": "seeded"}
+    Path("study.yaml").write_text(yaml.safe_dump({key: value for key, value in config.items() if key != "release"}))
+    assert main(["plan", "study.yaml"]) == 1
+    assert "no data set of your own in it" in capsys.readouterr().err
+
+
+def test_sizes_of_a_reader_that_knows_nothing_beforehand_are_refused():
+    with pytest.raises(StudyError, match="nothing is known of its records before they are read"):
+        sizes("digits", {"reader": "digits", "splits": {"test": 0.2}}, Path("data"))
+    assert np.isfinite(USEFUL["at_least"])

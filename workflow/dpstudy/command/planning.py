@@ -1,0 +1,252 @@
+"""`dpstudy plan`: what a study of one's own images would spend, and what can be expected of it, before it is.
+
+Only tables are read, and of the images none but the first. What is printed counts the owner's records, and is for the
+owner alone.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from dpstudy import methods
+from dpstudy.command.own_study import read_own_study
+from dpstudy.config.cells import Cell, unfold
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json
+from dpstudy.data.prepare import Sizes, data_root, look_through, sizes
+from dpstudy.evaluation.metrics import metric_of
+from dpstudy.forecast.curves import CLASSES, ONE, SEVERAL, read
+from dpstudy.forecast.decide import NOT, OPEN, WORTH, Plan, Useful, Verdict, verdict, what_would_do
+from dpstudy.forecast.model import Forecast, Question, signal_of
+from dpstudy.methods.problem import Problem
+from dpstudy.privacy import gaussian
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.printed import upper_bound
+from dpstudy.schema.methods import hyperparameters
+
+METRICS = ("auc", "top1")  # that curves have
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A cell with what is to be expected of it; `verdict` is None of a method without curves."""
+
+    cell: Cell
+    method: str
+    pull: float
+    verdict: Verdict | None
+
+
+def plan(study: str, json: str | None) -> int:
+    """Print the plan of each data set of one's own; 0.
+
+    Args:
+        json: a file to write it to as well.
+
+    Raises:
+        StudyError: the config or a table has a mistake, or `useful` cannot be answered.
+    """
+    config, loaded, own = read_own_study(study)
+    root, found = data_root(config.get("data_root", "data")), {}
+    for name in own:
+        entry = loaded["datasets"][name]
+        for told in look_through(name, entry, root, entry["delta"]):
+            print(f"datasets.{name}: {told}")
+        known = sizes(name, entry, root)
+        cells = [cell for cell in unfold(loaded) if cell.dataset == name]
+        lines, content = planned(loaded, name, known, cells)
+        print("\n".join(lines))
+        found[name] = content
+    if json:
+        write_json(json, {"private": True, "datasets": found})
+    return 0
+
+
+def planned(study: dict, name: str, known: Sizes, cells: Sequence[Cell]) -> tuple[list[str], dict]:
+    """What is printed of a data set, and the same as JSON has it.
+
+    Raises:
+        StudyError: `useful` asks for what no curve has.
+    """
+    entry, delta = study["datasets"][name], float(study["datasets"][name]["delta"])
+    most = entry.get("per_subject", 1) if entry["unit"] == "subject" else 1
+    scale, finite = known.records / known.units / most, [cell for cell in cells if cell.epsilon != "inf"]
+    what = Plan(known.units, sorted({float(cell.epsilon) for cell in finite}), delta, scale)
+    mu = math.sqrt(sum(len(study["seeds"]) * gaussian.mu_of(float(cell.epsilon), delta) ** 2 for cell in finite))
+    together = gaussian.epsilon_of(mu, delta) if finite else 0.0
+    useful = _useful(study, known)
+    forecasts = _forecasts(known)
+    expected = [_expected(study, cell, known, forecasts, useful, what, most) for cell in finite]
+    lines = [
+        *_sizes(name, known, entry, delta, most),
+        f"  {len(finite) * len(study['seeds'])} models spend about epsilon {upper_bound(together)} together, at delta "
+        f"{upper_bound(delta)}"
+        + (f"; the budget is {study['release']['budget']}" if "budget" in study["release"] else ""),
+        "",
+        *_table(expected, useful),
+    ]
+    best = 100.0 if metric_of(useful.metric).percent else 1.0
+    decision, answer = _decision(expected, useful, forecasts, known, what, best)
+    content = {
+        "units": known.units,
+        "records": known.records,
+        "tested": known.tested,
+        "delta": delta,
+        "epsilon_together": together,
+        "cells": {
+            one.cell.path: {"pull": one.pull} | ({} if one.verdict is None else asdict(one.verdict)) for one in expected
+        },
+        "decision": answer,
+        "in_words": decision,
+    }
+    return [*lines, "", *decision], content
+
+
+def _sizes(name: str, known: Sizes, entry: Mapping, delta: float, most: int) -> Iterator[str]:
+    persons = entry["unit"] == "subject"
+    units = f"{known.units:,} persons with {known.records:,} images" if persons else f"{known.units:,} images"
+    yield f"{name} (for your eyes: this counts your records)"
+    yield (
+        f"  learned from: {units}"
+        + (f", at most {most} of each" if persons else "")
+        + f"; for the scores: {known.tested:,} images"
+    )
+    told = ", ".join(f"{label} {100 * share:.3g} %" for label, share in zip(known.classes, known.shares, strict=True))
+    yield f"  {told}"
+    yield f"  delta {upper_bound(delta)} is {delta * known.units:.2g} of one over their number" + (
+        "; a tenth of that at most is usual" if delta * known.units > 0.1 else ""
+    )
+
+
+def _useful(study: dict, known: Sizes) -> Useful:
+    """What the config says of usefulness; where it says nothing, only shares are told."""
+    said = study.get("useful")
+    metric = said["metric"] if said else "auc" if _task(known) != CLASSES else "top1"
+    if metric not in METRICS or (metric == "top1" and _task(known) == SEVERAL):
+        raise StudyError(f"useful.metric: {metric!r} has no curves for such data; there is {_right_metric(known)}")
+    if (metric == "auc") != (_task(known) != CLASSES):
+        raise StudyError(f"useful.metric: {metric!r} is not what curves of such data have; take {_right_metric(known)}")
+    chance = metric_of(metric).chance
+    assert chance is not None
+    least = chance(len(known.classes))
+    if said and not least < said["at_least"] <= (100 if metric_of(metric).percent else 1):
+        raise StudyError(f"useful.at_least: {said['at_least']} of {metric!r}: guessing has {least:g}")
+    return Useful(metric, said["at_least"] if said else math.nan, least, (said or {}).get("without_privacy"))
+
+
+def _right_metric(known: Sizes) -> str:
+    return "top1" if _task(known) == CLASSES else "auc"
+
+
+def _task(known: Sizes) -> str:
+    return SEVERAL if known.multi_label else ONE if len(known.classes) == 2 else CLASSES
+
+
+def _forecasts(known: Sizes) -> dict[str, Forecast]:
+    points = read()
+    return {method: Forecast(method, _task(known), points) for method in sorted({point.method for point in points})}
+
+
+def _question(method: str, known: Sizes, signal: float, useful: Useful) -> Question:
+    task = _task(known)
+    prevalence = float(known.shares[1]) if task == ONE else float(known.shares.mean())
+    best = useful.without_privacy
+    return Question(method, task, len(known.classes), prevalence, known.units, signal, best)
+
+
+def _expected(
+    study: dict, cell: Cell, known: Sizes, forecasts: Mapping[str, Forecast], useful: Useful, what: Plan, most: int
+) -> Expected:
+    options, entry = cell.options(study), study["datasets"][cell.dataset]
+    pull = _pull(options, Problem(
+        known.units, (200,), len(known.classes), Budget(cell.epsilon, what.delta, options["accounting"]),
+        entry["positives"], options["sanitise"], most, study["noise"] == "secure", known.multi_label,
+    ))  # fmt: skip
+    method = options["method"]
+    if method not in forecasts:
+        return Expected(cell, method, pull, None)
+    signal = what.scale * signal_of(known.units, float(cell.epsilon), what.delta)
+    if "calibration" in options and not isinstance(options["calibration"], str):
+        signal *= math.sqrt(1 - options["calibration"])
+    best = 100.0 if metric_of(useful.metric).percent else 1.0
+    return Expected(
+        cell, method, pull, verdict(forecasts[method], _question(method, known, signal, useful), useful, best)
+    )
+
+
+def _pull(options: Mapping, problem: Problem) -> float:
+    """All units pulling one way, over the noise of the release of which this is least; NaN where nothing is planned."""
+    try:
+        hyper = methods.parameters(options["method"], hyperparameters(dict(options)))
+        events = methods.load(options["method"]).plan(hyper, problem).events
+    except StudyError:
+        return math.nan
+    pulls = [problem.n * event.sampling_rate / event.noise_multiplier for event in events if event.noise_multiplier]
+    return min(pulls, default=math.nan)
+
+
+def _table(expected: Sequence[Expected], useful: Useful) -> Iterator[str]:
+    known = useful.without_privacy is not None
+    told = f"{useful.metric}, 90 % interval" if known else "of the gain survives"
+    yield f"  {'entry':28}{'epsilon':>8}{'units/noise':>13}   {told}"
+    for one in expected:
+        cell, pull = one.cell, "" if math.isnan(one.pull) else f"{one.pull:.3g}"
+        line = f"  {cell.features + '/' + cell.entry:28}{cell.epsilon:>8}{pull:>13}   "
+        if one.verdict is None:
+            yield line + "no curves of this method"
+            continue
+        low, middle, high = one.verdict.value or one.verdict.share
+        end = f", {one.verdict.verdict}" if not math.isnan(useful.at_least) else ""
+        yield line + f"{middle:.2f} ({low:.2f} to {high:.2f}){end}"
+
+
+def _decision(
+    expected: Sequence[Expected],
+    useful: Useful,
+    forecasts: Mapping[str, Forecast],
+    known: Sizes,
+    what: Plan,
+    best: float,
+) -> tuple[list[str], str | None]:
+    """The answer in words, and in one."""
+    judged = [one for one in expected if one.verdict]
+    if not judged:
+        return ["no method of this study has curves, so nothing is forecast"], None
+    if math.isnan(useful.at_least):
+        return [
+            "write `useful: {metric: "
+            + useful.metric
+            + ", at_least: ..., without_privacy: ...}` into the config for a "
+            "decision: what a model must have to be of use, and what it would have without privacy"
+        ], None
+    goal = f"{useful.metric} of {useful.at_least:g}"
+    answers = {
+        answer: [one for one in judged if one.verdict and one.verdict.verdict == answer]
+        for answer in (WORTH, OPEN, NOT)
+    }
+    if worth := answers[WORTH]:
+        first = min(worth, key=lambda one: float(one.cell.epsilon))
+        return [
+            f"worth it: {first.cell.entry} at epsilon {first.cell.epsilon} is to be expected to have an {goal}"
+        ], WORTH
+    would = None
+    if useful.without_privacy is not None:
+        question = _question("", known, 0.0, useful)
+        would = what_would_do(forecasts, question, useful, best, what)
+    more = (
+        f"it would take {would[1]:,} units at epsilon {would[2]:g} ({would[0]})" if would
+        else "more of such records, at an epsilon of 8, would not do it" if useful.without_privacy is not None
+        else _needed(judged, useful, best)
+    )  # fmt: skip
+    if answers[OPEN]:
+        return [f"open: whether any of these models has an {goal} cannot be told beforehand; {more}"], OPEN
+    return [f"not: no model of this study is to be expected to have an {goal}; {more}"], NOT
+
+
+def _needed(judged: Sequence[Expected], useful: Useful, best: float) -> str:
+    """What a model without privacy would have to have, for the best of these to be of use."""
+    top = max((one.verdict.share for one in judged if one.verdict), key=lambda share: share[1])
+    needed = useful.needed(top[1])
+    if needed > best:
+        return f"where {top[1]:.2f} of the gain survives, not even a perfect model without privacy would be enough"
+    return f"a model without privacy would have to have {needed:.3g}, where {top[1]:.2f} of its gain survives"

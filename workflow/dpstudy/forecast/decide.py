@@ -1,0 +1,89 @@
+"""Whether a private model is worth it: what a forecast says of a threshold that its owner has named."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dpstudy.forecast.model import Forecast, Question, signal_of
+
+WORTH, NOT, OPEN = "worth it", "not", "open"
+_SIZES = [int(round(10 ** (exponent / 8))) for exponent in range(16, 49)]  # 100 to a million
+_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+@dataclass(frozen=True)
+class Useful:
+    """What the config's `useful` says, with what guessing at random has."""
+
+    metric: str
+    at_least: float
+    chance: float
+    without_privacy: float | None = None
+
+    def value(self, share: float) -> float | None:
+        """The metric where this share of the gain survives; None where nobody knows the gain."""
+        return None if self.without_privacy is None else self.chance + share * (self.without_privacy - self.chance)
+
+    def needed(self, share: float) -> float:
+        """What a model without privacy would have to have."""
+        return self.chance + (self.at_least - self.chance) / share if share > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be expected of one model.
+
+    Attributes:
+        share: (low, middle, high) of the gain that survives.
+        value: the same of the metric; None where the gain is not known.
+        verdict: WORTH where all of the interval is enough, NOT where none of it is, else OPEN.
+    """
+
+    share: tuple[float, float, float]
+    value: tuple[float, float, float] | None
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study is about to do.
+
+    Attributes:
+        units: that are learned from.
+        epsilons, delta: finite ones, of its cells.
+        scale: of the signal: records a unit has on average, over the most that noise is for.
+    """
+
+    units: int
+    epsilons: Sequence[float]
+    delta: float
+    scale: float = 1.0
+
+
+def verdict(forecast: Forecast, question: Question, useful: Useful, best: float) -> Verdict:
+    """What a model is worth.
+
+    Args:
+        best: the most that the metric can be.
+    """
+    share = forecast.share(question)
+    low, middle, high = (useful.value(part) for part in share)
+    if low is None or middle is None or high is None:
+        return Verdict(share, None, NOT if useful.needed(share[2]) > best else OPEN)
+    found = WORTH if low >= useful.at_least else NOT if high < useful.at_least else OPEN
+    return Verdict(share, (low, middle, high), found)
+
+
+def what_would_do(
+    forecasts: Mapping[str, Forecast], question: Question, useful: Useful, best: float, plan: Plan
+) -> tuple[str, int, float] | None:
+    """(method, units, epsilon): the fewest units, and of them the smallest epsilon, that make a model worth it; None
+    where a million at an epsilon of 8 do not."""
+    for size in [plan.units, *(size for size in _SIZES if size > plan.units)]:
+        for epsilon in sorted({*plan.epsilons, *_EPSILONS}):
+            for method, forecast in forecasts.items():
+                signal = plan.scale * signal_of(size, epsilon, plan.delta)
+                asked = replace(question, method=method, n=size, signal=signal)
+                if verdict(forecast, asked, useful, best).verdict == WORTH:
+                    return method, size, epsilon
+    return None
