@@ -147,6 +147,7 @@ NOT_FOR_RELEASES = {  # jitter of public data, images of canaries
     "models/wide_resnet.py",  # weights before training
     "models/equivariant_resnet.py",  # the same
     "tables/claims/de2022_techniques.py",  # made-up gradients, clipped to see what clipping bounds
+    "forecast/skill.py",  # quantiles: draws nothing
     "tables/ceiling.py",  # quadrature of a formula: draws nothing
     "privacy/secure_sampling.py",  # a projection before it is trained
     "privacy/audit.py",  # quantiles: draws nothing

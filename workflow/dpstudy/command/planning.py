@@ -25,6 +25,7 @@ from dpstudy.privacy.printed import upper_bound
 from dpstudy.schema.methods import hyperparameters
 
 METRICS = ("auc", "top1")  # that curves have
+_EPSILON = " epsilon"  # as wide as its column
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _sizes(name: str, known: Sizes, entry: Mapping, delta: float, most: int) -> 
     )
     told = ", ".join(f"{label} {100 * share:.3g} %" for label, share in zip(known.classes, known.shares, strict=True))
     yield f"  {told}"
-    yield f"  delta {upper_bound(delta)} is {delta * known.units:.2g} of one over their number" + (
+    yield f"  delta {upper_bound(delta)} is {upper_bound(delta * known.units, 2)} of one over their number" + (
         "; a tenth of that at most is usual" if delta * known.units > 0.1 else ""
     )
 
@@ -188,10 +189,10 @@ def _pull(options: Mapping, problem: Problem) -> float:
 def _table(expected: Sequence[Expected], useful: Useful) -> Iterator[str]:
     known = useful.without_privacy is not None
     told = f"{useful.metric}, 90 % interval" if known else "of the gain survives"
-    yield f"  {'entry':28}{'epsilon':>8}{'units/noise':>13}   {told}"
+    yield f"  {'entry':28}{_EPSILON}{'units/noise':>13}   {told}"
     for one in expected:
         cell, pull = one.cell, "" if math.isnan(one.pull) else f"{one.pull:.3g}"
-        line = f"  {cell.features + '/' + cell.entry:28}{cell.epsilon:>8}{pull:>13}   "
+        line = f"  {cell.features + '/' + cell.entry:28}{cell.epsilon.rjust(len(_EPSILON))}{pull:>13}   "
         if one.verdict is None:
             yield line + "no curves of this method"
             continue
@@ -234,7 +235,7 @@ def _decision(
         question = _question("", known, 0.0, useful)
         would = what_would_do(forecasts, question, useful, best, what)
     more = (
-        f"it would take {would[1]:,} units at epsilon {would[2]:g} ({would[0]})" if would
+        f"it would take {would[1]:,} units at epsilon {upper_bound(would[2])} ({would[0]})" if would
         else "more of such records, at an epsilon of 8, would not do it" if useful.without_privacy is not None
         else _needed(judged, useful, best)
     )  # fmt: skip
