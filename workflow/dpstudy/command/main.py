@@ -100,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
                     "plan studies/mine.yaml --json plan.json")  # fmt: skip
     asked.add_argument("study", metavar="STUDY", help="a YAML file with data sets of your own")
     asked.add_argument("--json", metavar="FILE", help="write it to this file, too")
+    asked.add_argument("--figure", metavar="FILE", help="draw the forecast: a PNG, PDF or SVG file")
 
     asked = command("rehearse", _rehearse, "Run a study on drawn images, as many of as many persons: spends nothing",
                     "rehearse studies/mine.yaml")  # fmt: skip
@@ -204,7 +205,7 @@ def _rehearse(given: argparse.Namespace, _more: list[str]) -> int:
 def _plan(given: argparse.Namespace, _more: list[str]) -> int:
     from dpstudy.command.planning import plan
 
-    return plan(given.study, given.json)
+    return plan(given.study, given.json, given.figure)
 
 
 def _curves(given: argparse.Namespace, _more: list[str]) -> int:

@@ -38,16 +38,19 @@ class Expected:
     verdict: Verdict | None
 
 
-def plan(study: str, json: str | None) -> int:
+def plan(study: str, json: str | None, figure: str | None = None) -> int:
     """Print the plan of each data set of one's own; 0.
 
     Args:
         json: a file to write it to as well.
+        figure: a PNG, PDF or SVG file, of the method that is expected to be best; of one data set.
 
     Raises:
         StudyError: the config or a table has a mistake, or `useful` cannot be answered.
     """
     config, loaded, own = read_own_study(study)
+    if figure and len(own) > 1:
+        raise StudyError(f"--figure {figure}: is of one data set, and {study} has {', '.join(own)}")
     root, found = data_root(config.get("data_root", "data")), {}
     for name in own:
         entry = loaded["datasets"][name]
@@ -55,7 +58,7 @@ def plan(study: str, json: str | None) -> int:
             print(f"datasets.{name}: {told}")
         known = sizes(name, entry, root)
         cells = [cell for cell in unfold(loaded) if cell.dataset == name]
-        lines, content = planned(loaded, name, known, cells)
+        lines, content = planned(loaded, name, known, cells, figure)
         print("\n".join(lines))
         found[name] = content
     if json:
@@ -63,7 +66,9 @@ def plan(study: str, json: str | None) -> int:
     return 0
 
 
-def planned(study: dict, name: str, known: Sizes, cells: Sequence[Cell]) -> tuple[list[str], dict]:
+def planned(
+    study: dict, name: str, known: Sizes, cells: Sequence[Cell], figure: str | None = None
+) -> tuple[list[str], dict]:
     """What is printed of a data set, and the same as JSON has it.
 
     Raises:
@@ -87,6 +92,12 @@ def planned(study: dict, name: str, known: Sizes, cells: Sequence[Cell]) -> tupl
         *_table(expected, useful),
     ]
     best = 100.0 if metric_of(useful.metric).percent else 1.0
+    judged = [one for one in expected if one.verdict]
+    if figure and judged:
+        from dpstudy.forecast.drawing import draw  # Matplotlib
+
+        top = max(judged, key=lambda one: one.verdict.share[1] if one.verdict else 0.0).method
+        draw(figure, top, forecasts[top], _question(top, known, 0.0, useful), useful, what)
     decision, answer = _decision(expected, useful, forecasts, known, what, best)
     content = {
         "units": known.units,

@@ -1,0 +1,68 @@
+"""A forecast as a figure: what a model would have, by how many persons it learns from, for each epsilon."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import atomic
+from dpstudy.evaluation.metrics import metric_of
+from dpstudy.forecast.decide import Plan, Useful
+from dpstudy.forecast.model import Forecast, Question, signal_of
+from dpstudy.tables.drawing import drawing
+from dpstudy.tables.palette import COLOURS
+
+SUFFIXES = (".png", ".pdf", ".svg")
+_SIZES = np.unique(np.logspace(2, 5, 40).round().astype(int))
+
+
+def draw(path: str, method: str, forecast: Forecast, question: Question, useful: Useful, plan: Plan) -> None:
+    """Write the figure of one method.
+
+    Args:
+        path: a PNG, PDF or SVG file.
+        question: of which units and signal are drawn anew.
+
+    Raises:
+        StudyError: the file would be of another kind.
+    """
+    if (kind := Path(path).suffix.lower()) not in SUFFIXES:
+        raise StudyError(f"--figure {path}: must end in {', '.join(SUFFIXES)}")
+    known = useful.without_privacy is not None
+    with drawing():
+        figure = Figure(figsize=(4.2, 3.0), layout="constrained")
+        axes = figure.subplots()
+        for epsilon, colour in zip(sorted(plan.epsilons, reverse=True), COLOURS, strict=False):
+            low, middle, high = np.array([_at(int(n), epsilon, forecast, question, useful, plan) for n in _SIZES]).T
+            axes.fill_between(_SIZES, low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.plot(_SIZES, middle, color=colour, label=f"ε = {epsilon:g}")
+        axes.axvline(plan.units, color="0.4", linewidth=0.8, linestyle=":")
+        axes.annotate(
+            "yours", (plan.units, 0.02), xycoords=("data", "axes fraction"), rotation=90, fontsize=7, ha="right"
+        )
+        if known and not np.isnan(useful.at_least):
+            axes.axhline(useful.at_least, color="0.4", linewidth=0.8)
+            axes.annotate(
+                "of use", (0.01, useful.at_least), xycoords=("axes fraction", "data"), fontsize=7, va="bottom"
+            )
+        axes.set_xscale("log")
+        axes.set_xlabel("units that are learned from")
+        axes.set_ylabel(metric_of(useful.metric).label if known else "share of the gain over guessing")
+        axes.set_title(f"{method}: what to expect, with 90 % intervals")
+        axes.legend(frameon=False)
+        with atomic(path) as temporary:
+            figure.savefig(temporary, format=kind[1:], dpi=200)
+
+
+def _at(
+    units: int, epsilon: float, forecast: Forecast, question: Question, useful: Useful, plan: Plan
+) -> tuple[float, float, float]:
+    """(low, middle, high) of the metric where the gain is known, else of the share."""
+    signal = plan.scale * signal_of(units, epsilon, plan.delta)
+    low, middle, high = forecast.share(replace(question, n=units, signal=signal))
+    told = [useful.value(share) for share in (low, middle, high)]
+    if told[0] is None or told[1] is None or told[2] is None:
+        return low, middle, high
+    return told[0], told[1], told[2]
