@@ -84,6 +84,20 @@ def test_small_groups_that_stand_together_are_told_of(grouped):
     assert any(note.startswith("others: groups that have fewer test records") for note in notes)
 
 
+def test_small_groups_that_are_left_out_are_told_of_without_their_size(grouped):
+    def notes(tested):
+        for path in grouped.metrics.values():
+            content = read_json(path)
+            for row in content["seeds"]:
+                row["tested"] = {"records": tested, "names": "x"}
+            write_json(path, content)
+        return STYLE.table("t", SPEC, grouped.results).sheets[0].notes
+
+    told = "Groups that have fewer test records (persons, where they are known) than"
+    assert any(note.startswith(told) and note.endswith("are left out.") for note in notes(107))
+    assert not any(note.startswith(told) for note in notes(100)), "all of them stand there"
+
+
 def test_what_a_table_cannot_be_made_of_is_named(grouped):
     with pytest.raises(StudyError, match="no cell has 'auc'; name it in evaluation.metrics"):
         lay_disparities("t", SPEC | {"metric": "auc"}, grouped.results)

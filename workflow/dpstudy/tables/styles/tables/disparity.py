@@ -55,7 +55,7 @@ def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Shee
         f"95 % intervals over seeds and test records (persons, where they are known) together, where at least "
         f"{PERSONS} of these are on each side. n: {counted}.",
         *_labels_told(metric, spec["column"], scores, results),
-        *_small_told(spec["column"], {score.group for score in scores}),
+        *_small_told(spec["column"], scores, results),
     )
     if any(score.mean is None for score in scores):
         notes += ("–: too few of the group's records bear a label, or too few do not.",)
@@ -65,12 +65,20 @@ def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Shee
     return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(epsilons), tuple(blocks), notes)
 
 
-def _small_told(column: str, groups: set[str]) -> list[str]:
+def _small_told(column: str, scores: list[Score], results: Results) -> list[str]:
     """What became of groups that are too small to be told of."""
+    groups = {score.group for score in scores}
     fewer = "fewer test records (persons, where they are known) than `evaluation.smallest_group` says"
     if not groups - {WHOLE, GAP} and column != LABEL:
         return [f"No group by {column.replace('_', ' ')}: each has {fewer}, or the records name none."]
-    return [f"{OTHERS}: groups that have {fewer}, together."] if OTHERS in groups and column != LABEL else []
+    if column == LABEL:
+        return []
+    if OTHERS in groups:
+        return [f"{OTHERS}: groups that have {fewer}, together."]
+    place = scores[0].place
+    shown = sum(score.n or 0 for score in scores if score.place == place and score.group not in (WHOLE, GAP))
+    tested = results.tested(cell_name(*place))
+    return [f"Groups that have {fewer} are left out."] if tested and shown < tested["records"] else []
 
 
 def _labels_told(metric: str, column: str, scores: list[Score], results: Results) -> list[str]:
