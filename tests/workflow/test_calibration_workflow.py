@@ -79,6 +79,11 @@ def test_the_bundle_gives_probabilities_and_names_images_of_another_kind(finishe
         assert row["predicted"] == ("a" if float(row["a"]) >= float(row["b"]) else "b")
     assert "odd.png is in colour, and the model learned from grey images" in done.stderr
     assert "odd.png has 9 x 6 pixels, fewer than the 8 x 8" in done.stderr and "3.png" not in done.stderr
+    rarer = subprocess.run([*command, "--prevalence", "b=0.001"], capture_output=True, text=True, check=True)
+    for row, before in zip(csv.DictReader(rarer.stdout.splitlines()), rows, strict=True):
+        assert float(row["b"]) < 0.1 * float(before["b"]) + 1e-6
+    wrong = subprocess.run([*command, "--prevalence", "c=0.1"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1 and wrong.stderr == "predict.py: --prevalence: no class 'c'; there are a, b\n"
     card = (bundle / "README.md").read_text()
     assert "a probability for each class" in card and "Before its scores were calibrated: expected cal" in card
     verified = subprocess.run([sys.executable, "-I", bundle / "verify.py"], capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ from dpstudy.methods.calibrated import ASKED, SCALE, Calibrated, calibrate_score
 from dpstudy.methods.labels import one_hot
 from dpstudy.methods.problem import Plan, Problem, check_plan
 from dpstudy.models.linear import LinearModel
-from dpstudy.models.probabilities import slope_and_offsets
+from dpstudy.models.probabilities import calibration_of
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.gaussian import composed_mu, mu_of
@@ -143,8 +143,11 @@ def test_log_odds_are_found_again_without_noise(slope):
     logits = random.normal(0, 1.5, (20_000, 3)) + [0.7, 0.0, -0.7]
     labels = (logits + random.gumbel(size=logits.shape)).argmax(1)
     scores = (logits - [1.0, 0.0, 0.3]) / slope
-    found, offsets = calibrate_scores((scores.astype(np.float32), labels), problem, NO_NOISE, NoiseSource("seeded"))
+    found, offsets, shares = calibrate_scores(
+        (scores.astype(np.float32), labels), problem, NO_NOISE, NoiseSource("seeded")
+    )
     assert found == pytest.approx(slope, rel=0.25)
+    assert shares == pytest.approx(np.bincount(labels) / 20_000, abs=1e-4)
     assert offsets - offsets.mean() == pytest.approx(np.array([0.567, -0.433, -0.133]), abs=0.3)
 
 
@@ -152,10 +155,11 @@ def test_of_several_labels_too():
     random, problem = np.random.default_rng(4), problem_of(3, n=40_000, several=True, positives=3)
     logits = random.normal(0, 1.5, (40_000, 3)) + [-3.0, 0.0, -1.0]
     labels = (random.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(np.int64)
-    slope, offsets = calibrate_scores(
+    slope, offsets, shares = calibrate_scores(
         ((logits / 5).astype(np.float32), labels), problem, NO_NOISE, NoiseSource("seeded")
     )
     p = 1 / (1 + np.exp(-(slope * logits / 5 + offsets)))
+    assert shares == pytest.approx(labels.mean(0), abs=1e-4)
     assert slope == pytest.approx(5, rel=0.2) and p.mean(0) == pytest.approx(labels.mean(0), abs=0.03)
 
 
@@ -211,7 +215,7 @@ def test_a_model_without_metadata_is_refused():
             return np.ones((len(features), 2), np.float32)
 
     with pytest.raises(StudyError, match="a model of type Odd keeps no metadata"):
-        module.calibrated(Odd(), 1.0, np.zeros(2))
+        module.calibrated(Odd(), 1.0, np.zeros(2), np.full(2, 0.5))
 
 
 def test_noise_is_fresh_for_every_query_and_as_large_as_planned(monkeypatch):
@@ -239,5 +243,5 @@ def test_methods_without_it_are_as_they_were():
     with pytest.raises(StudyError, match=r"calibration 2: must be 'auto', or a number between 0 and 1"):
         fit("least_squares", features, labels, classes=4, epsilon=8, delta=1e-3, calibration=2)
     found = fit("least_squares", features, labels, classes=4, epsilon="inf", delta=1e-3, calibration=0.02).model
-    slope, offsets = slope_and_offsets(found.metadata)
-    assert slope > 0 and offsets.shape == (4,)
+    told = calibration_of(found)
+    assert told["slope"] > 0 and len(told["offsets"]) == 4 and told["shares"] == pytest.approx(4 * [0.25])

@@ -12,8 +12,18 @@ from dpstudy.models.kinds import load_model
 from dpstudy.models.linear import LinearModel
 from dpstudy.models.network import NetworkModel
 from dpstudy.models.networks import build
-from dpstudy.models.probabilities import OFFSETS, SLOPE, calibrated, calibration_of, probabilities
+from dpstudy.models.probabilities import (
+    OFFSETS,
+    SHARES,
+    SLOPE,
+    calibrated,
+    calibration_of,
+    probabilities,
+    where_shares_are,
+)
 from dpstudy.models.random_features import FeatureMap, RandomFeatureModel, draw_frequencies
+
+SHARED = np.array([0.5, 0.3, 0.2])
 
 
 def models():
@@ -33,25 +43,37 @@ def models():
 def test_every_kind_of_model_has_them_and_its_file_too(model, tmp_path):
     features = np.random.default_rng(1).standard_normal((7, model.inputs)).astype(np.float32)
     offsets = np.array([0.5, -1.0, 0.0])
-    found = calibrated(model, 2.5, offsets)
+    found = calibrated(model, 2.5, offsets, SHARED)
     expected = 2.5 * model.scores(features).astype(float) + offsets
     np.testing.assert_allclose(found.scores(features), expected, rtol=1e-6, atol=1e-6)
     found.save(tmp_path / "model.safetensors")
     again = load_model(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.scores(features), found.scores(features))
-    assert calibration_of(again) == {"slope": 2.5, "offsets": [0.5, -1.0, 0.0]} and calibration_of(model) is None
+    assert calibration_of(again) == {"slope": 2.5, "offsets": [0.5, -1.0, 0.0], "shares": [0.5, 0.3, 0.2]}
+    assert calibration_of(model) is None
 
 
 @pytest.mark.parametrize(
     "damage",
-    [{SLOPE: "0"}, {SLOPE: "nan"}, {SLOPE: "x"}, {OFFSETS: "[1, 2]"}, {OFFSETS: "{}"}, {OFFSETS: "[1, 2, null]"}],
+    [
+        {SLOPE: "0"},
+        {SLOPE: "nan"},
+        {SLOPE: "x"},
+        {OFFSETS: "[1, 2]"},
+        {OFFSETS: "{}"},
+        {OFFSETS: "[1, 2, null]"},
+        {SHARES: "[0.5, 0.5]"},
+        {SHARES: "[0, 0.5, 0.5]"},
+    ],
 )
 @pytest.mark.parametrize("model", list(models()), ids=lambda model: type(model).__name__)
 def test_a_damaged_calibration_is_one_sentence(model, damage, tmp_path):
     path = tmp_path / "model.safetensors"
-    calibrated(model, 2.5, np.zeros(3)).save(path)
+    calibrated(model, 2.5, np.zeros(3), SHARED).save(path)
     write_tensors(path, read_tensors(path), read_tensor_metadata(path) | damage)
-    with pytest.raises(StudyError, match="its calibration is no slope above 0 with an offset for each of 3 classes"):
+    with pytest.raises(
+        StudyError, match="its calibration is no slope above 0 with an offset and a share for each of 3 classes"
+    ):
         load_model(path)
     kept = {key: value for key, value in read_tensor_metadata(path).items() if key != next(iter(damage))}
     write_tensors(path, read_tensors(path), kept)
@@ -68,5 +90,37 @@ def test_probabilities_are_the_softmax_or_each_label_s_sigmoid():
 
 
 def test_metadata_are_plain_json():
-    model = calibrated(next(models()), np.float32(0.1), np.zeros(3, np.float32))
+    model = calibrated(next(models()), np.float32(0.1), np.zeros(3, np.float32), SHARED)
     assert json.loads(model.metadata[OFFSETS]) == [0, 0, 0] and float(model.metadata[SLOPE]) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_where_classes_are_as_common_as_elsewhere_bayes_rule_is_kept(several):
+    """Of made-up records with known densities: probabilities by Bayes' rule with the new shares."""
+    random = np.random.default_rng(2)
+    likelihoods = random.random((50, 3)) + 0.1
+    new = np.array([0.1, 0.6, 0.3])
+    if several:  # each label against its absence
+        absent = random.random((50, 3)) + 0.1
+        scores = np.log(SHARED * likelihoods) - np.log((1 - SHARED) * absent)
+        expected = new * likelihoods / (new * likelihoods + (1 - new) * absent)
+    else:
+        scores = np.log(SHARED * likelihoods)
+        expected = new * likelihoods / (new * likelihoods).sum(1, keepdims=True)
+    told = dict(enumerate(new)) if several else {0: 0.1, 1: 0.6}
+    found = probabilities(where_shares_are(scores, SHARED, told, several), several)
+    np.testing.assert_allclose(found, expected)
+    same = probabilities(where_shares_are(scores, SHARED, {1: 0.3}, several), several)
+    np.testing.assert_allclose(same, probabilities(scores, several))
+
+
+def test_shares_that_cannot_be_are_refused():
+    for others, several in (
+        ({0: 1.0}, False),
+        ({0: 0.0}, True),
+        ({0: 0.7, 1: 0.4}, False),
+        ({0: 0.2, 1: 0.2, 2: 0.2}, False),
+    ):
+        with pytest.raises(StudyError, match=r"a share is a number between 0 and 1|add up to 1"):
+            where_shares_are(np.zeros((1, 3)), SHARED, others, several)
+    where_shares_are(np.zeros((1, 3)), SHARED, {0: 0.7, 1: 0.7}, several=True)

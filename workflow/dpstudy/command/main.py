@@ -71,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     asked.add_argument("bundle", metavar="BUNDLE")
     asked.add_argument("images", nargs="+", metavar="IMAGE")
     asked.add_argument("--max-pixels", type=int, metavar="N", help="of the largest image that is decoded")
+    asked.add_argument("--prevalence", action="append", default=[], metavar="CLASS=SHARE",
+                       help="where classes are not as common as in training; repeatable")  # fmt: skip
 
     asked = command("inspect", _inspect, "The guarantee of a bundle or a ledger, in words", "inspect bundle")
     asked.add_argument("path", metavar="BUNDLE|ledger.json")
@@ -159,7 +161,8 @@ def _predict(given: argparse.Namespace, _more: list[str]) -> int:
     from dpstudy.release.predictor import main as predict
 
     most = [] if given.max_pixels is None else ["--max-pixels", str(given.max_pixels)]
-    return predict(_bundle(given.bundle), [*most, "--", *given.images])
+    shares = [f"--prevalence={one}" for one in given.prevalence]
+    return predict(_bundle(given.bundle), [*most, *shares, "--", *given.images])
 
 
 def _inspect(given: argparse.Namespace, _more: list[str]) -> int:

@@ -123,8 +123,8 @@ class Calibrated:
             StudyError: as of the method; or its model cannot be calibrated.
         """
         fitted = self.train(data, parameters, source, **beside)
-        slope, offsets = calibrate_scores(self._scored(fitted.model, problem), problem, plan, source)
-        return dataclasses.replace(fitted, model=calibrated(fitted.model, slope, offsets))
+        told = calibrate_scores(self._scored(fitted.model, problem), problem, plan, source)
+        return dataclasses.replace(fitted, model=calibrated(fitted.model, *told))
 
     def prepare(self, batches, parameters, problem: Problem, **beside):
         """What the method prepares."""
@@ -215,8 +215,8 @@ def _longest(problem: Problem) -> float:
 
 def calibrate_scores(
     records: tuple[np.ndarray, np.ndarray], problem: Problem, plan: Plan, source: NoiseSource
-) -> tuple[float, np.ndarray]:
-    """Slope, and an offset a class, from the noisy sums of one seed.
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Slope, an offset a class, and the share of the records that bear each, from the noisy sums of one seed.
 
     Args:
         records: (n, m) finite scores and their labels, which are private.
@@ -248,7 +248,7 @@ def calibrate_scores(
         log_slope -= min(_LONGEST_STEP, max(-_LONGEST_STEP, bold / slowness))
         kept.append((log_slope, offsets))
     last = kept[-2:]
-    return math.exp(sum(one for one, _ in last) / len(last)), np.mean([one for _, one in last], axis=0)
+    return math.exp(sum(one for one, _ in last) / len(last)), np.mean([one for _, one in last], axis=0), shares
 
 
 def released(name: str, total: np.ndarray, std: float, source: NoiseSource, step: int = 0) -> np.ndarray:

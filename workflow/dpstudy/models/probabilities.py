@@ -11,63 +11,65 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 
-SLOPE, OFFSETS = "calibration_slope", "calibration_offsets"  # in a model's metadata, and its file's
+SLOPE, OFFSETS, SHARES = "calibration_slope", "calibration_offsets", "calibration_shares"  # in metadata
 _Model = TypeVar("_Model")
+_ROUNDING = 1e-6
 
 
-def calibrated(model: _Model, slope: float, offsets: np.ndarray) -> _Model:
+def calibrated(model: _Model, slope: float, offsets: np.ndarray, shares: np.ndarray) -> _Model:
     """The model with scores of which the softmax (of several labels, the sigmoid of each) are probabilities.
 
     Args:
         slope: above 0.
         offsets: (m,).
+        shares: (m,) of the training records that bear each class, in (0, 1), as they were released.
 
     Raises:
         StudyError: a model of another package that keeps no metadata.
     """
     if not dataclasses.is_dataclass(model) or not hasattr(model, "metadata"):
         raise StudyError(f"calibration: a model of type {type(model).__name__} keeps no metadata; leave it out")
-    told = {SLOPE: repr(float(slope)), OFFSETS: json.dumps([float(one) for one in offsets])}
+    listed = {OFFSETS: offsets, SHARES: shares}
+    told = {SLOPE: repr(float(slope))} | {key: json.dumps([float(one) for one in each]) for key, each in listed.items()}
     return dataclasses.replace(model, metadata=model.metadata | told)  # type: ignore[type-var]
 
 
 def calibration_of(model: object) -> dict | None:
-    """The slope and the offsets of a model's scores, as run.json has them; None where there are none."""
+    """Slope, offsets and shares of a model, as run.json has them; None where it is not calibrated."""
     metadata = getattr(model, "metadata", {})
     if SLOPE not in metadata:
         return None
-    slope, offsets = slope_and_offsets(metadata)
-    return {"slope": slope, "offsets": offsets.tolist()}
+    listed = {"offsets": json.loads(metadata[OFFSETS]), "shares": json.loads(metadata[SHARES])}
+    return {"slope": float(metadata[SLOPE])} | listed
 
 
 def as_calibrated(scores: np.ndarray, metadata: Mapping[str, str]) -> np.ndarray:
     """(n, m) float32 scores as a model's metadata say; as they are where these hold no calibration."""
     if SLOPE not in metadata:
         return scores
-    slope, offsets = slope_and_offsets(metadata)
-    return (scores.astype(np.float64) * slope + offsets).astype(np.float32)
-
-
-def slope_and_offsets(metadata: Mapping[str, str]) -> tuple[float, np.ndarray]:
-    """What `calibrated` added to a model."""
-    return float(metadata[SLOPE]), np.array(json.loads(metadata[OFFSETS]), np.float64)
+    offsets = np.array(json.loads(metadata[OFFSETS]), np.float64)
+    return (scores.astype(np.float64) * float(metadata[SLOPE]) + offsets).astype(np.float32)
 
 
 def check_calibration(path: str | os.PathLike, metadata: Mapping[str, str], classes: int) -> None:
     """Refuse a file whose calibration is none for so many classes.
 
     Raises:
-        StudyError: one of its two parts is missing or no finite numbers, or there are more or fewer offsets.
+        StudyError: one of its parts is missing or no such numbers, or there are more or fewer than classes.
     """
-    if SLOPE not in metadata and OFFSETS not in metadata:
+    if not metadata.keys() & {SLOPE, OFFSETS, SHARES}:
         return
     try:
-        slope, offsets = slope_and_offsets(metadata)
-        fits = 0 < slope < math.inf and offsets.shape == (classes,) and bool(np.isfinite(offsets).all())
+        slope = float(metadata[SLOPE])
+        offsets, shares = (np.array(json.loads(metadata[key]), np.float64) for key in (OFFSETS, SHARES))
+        fits = 0 < slope < math.inf and offsets.shape == shares.shape == (classes,)
+        fits = fits and bool(np.isfinite(offsets).all() and (shares > 0).all() and (shares < 1).all())
     except (ValueError, KeyError, TypeError, RecursionError):
         fits = False
     if not fits:
-        raise StudyError(f"{path}: its calibration is no slope above 0 with an offset for each of {classes} classes")
+        raise StudyError(
+            f"{path}: its calibration is no slope above 0 with an offset and a share for each of {classes} classes"
+        )
 
 
 def probabilities(scores: np.ndarray, several: bool) -> np.ndarray:
@@ -84,3 +86,31 @@ def probabilities(scores: np.ndarray, several: bool) -> np.ndarray:
         return np.exp(-np.logaddexp(0, -wide))
     odds = np.exp(wide - wide.max(1, keepdims=True))
     return odds / odds.sum(1, keepdims=True)
+
+
+def where_shares_are(scores: np.ndarray, shares: np.ndarray, others: Mapping[int, float], several: bool) -> np.ndarray:
+    """Calibrated scores where classes are as common as `others` says, and not as in training: Bayes' rule.
+
+    Args:
+        shares: (m,) in training.
+        others: place of a class -> its share; those of one label a record that are not named keep their proportions.
+
+    Raises:
+        StudyError: a share is not between 0 and 1, or they leave nothing for the classes that are not named.
+
+    >>> there = where_shares_are(np.zeros((1, 2)), np.array([0.5, 0.5]), {1: 0.1}, several=False)
+    >>> probabilities(there, several=False).round(3).tolist()
+    [[0.9, 0.1]]
+    """
+    new, left = shares.astype(np.float64), 1.0 - sum(others.values())
+    if any(not 0 < share < 1 for share in others.values()):
+        raise StudyError("a share is a number between 0 and 1")
+    rest = [place for place in range(len(new)) if place not in others]
+    if not several and (left <= 0 if rest else abs(left) > _ROUNDING):
+        raise StudyError("the shares of classes of which an image has one add up to 1")
+    if not several:
+        new[rest] *= left / new[rest].sum() if rest else 1.0
+    for place, share in others.items():
+        new[place] = share
+    odds = np.log(new / (1 - new)) - np.log(shares / (1 - shares)) if several else np.log(new) - np.log(shares)
+    return scores + odds

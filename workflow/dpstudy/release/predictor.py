@@ -5,7 +5,7 @@ import csv
 import math
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from dpstudy.features import open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
 from dpstudy.features.projection import Projection
 from dpstudy.models.kinds import HOLDS_RECORDS, kind_of, load_model
-from dpstudy.models.probabilities import calibration_of, probabilities
+from dpstudy.models.probabilities import calibration_of, probabilities, where_shares_are
 from dpstudy.release.facts import check_facts
 
 _BATCH = 256
@@ -37,15 +37,19 @@ class Predictor:
     Args:
         folder: of the bundle, as `release.bundle` writes it.
         max_pixels: of the largest image that is decoded; Pillow's limit (89 million) where None.
+        prevalence: class -> the share of images that bear it where the model is used, if it is not as in training.
 
     Raises:
         StudyError: a file is missing or damaged, or does not fit the others; the ledger is of another model.
     """
 
-    def __init__(self, folder: str | Path, max_pixels: int | None = None):
+    def __init__(
+        self, folder: str | Path, max_pixels: int | None = None, prevalence: Mapping[str, float] | None = None
+    ):
         self._folder, self._max_pixels = Path(folder), max_pixels
         with self._fitting():
             self._open()
+        self._prevalence = self._known(prevalence or {})
 
     def _open(self) -> None:
         self._facts = read_json(self._folder / "bundle.json")
@@ -54,7 +58,8 @@ class Predictor:
         if kind_of(self._folder / "model.safetensors") == HOLDS_RECORDS:
             raise StudyError(f"{self._folder}: its model holds a point for each private record, which no bundle does")
         self._model = load_model(self._folder / "model.safetensors")
-        self.calibrated = calibration_of(self._model) is not None
+        self._calibration = calibration_of(self._model)
+        self.calibrated = self._calibration is not None
         image, options = self._facts["image"], self._facts["features"]
         shape = (*image["size"], image["channels"])
         self._extractor = self._projection = None
@@ -116,7 +121,32 @@ class Predictor:
 
     def told(self, scores: np.ndarray) -> np.ndarray:
         """What to tell of scores: probabilities, where the model is calibrated; else as they are."""
-        return probabilities(scores, self.multi_label) if self.calibrated else scores
+        if self._calibration is None:
+            return scores
+        if self._prevalence:
+            shares = np.array(self._calibration["shares"])
+            scores = where_shares_are(scores, shares, self._prevalence, self.multi_label)
+        return probabilities(scores, self.multi_label)
+
+    def _known(self, prevalence: Mapping[str, float]) -> dict[int, float]:
+        """The same by places of classes.
+
+        Raises:
+            StudyError: no such class, shares that cannot be, or scores that are no probabilities.
+        """
+        if prevalence and self._calibration is None:
+            raise StudyError("--prevalence: the model's scores are no probabilities, so none can be corrected")
+        for name in prevalence:
+            if name not in self.classes:
+                raise StudyError(f"--prevalence: no class {name!r}; there are {', '.join(self.classes)}")
+        found = {self.classes.index(name): share for name, share in prevalence.items()}
+        if found and self._calibration is not None:
+            shares = np.array(self._calibration["shares"])
+            try:
+                where_shares_are(np.zeros((1, len(shares))), shares, found, self.multi_label)
+            except StudyError as error:
+                raise StudyError(f"--prevalence: {error}") from None
+        return found
 
     def unlike(self, path: str | Path, where: str) -> list[str]:
         """In which ways an image is unlike those that the model learned from, each as the end of a sentence."""
@@ -163,11 +193,19 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="predict.py", description="Scores of images, as CSV on standard output.")
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="image files")
     parser.add_argument("--max-pixels", type=int, metavar="N", help="of the largest image that is decoded")
+    parser.add_argument(
+        "--prevalence",
+        action="append",
+        default=[],
+        type=_share,
+        metavar="CLASS=SHARE",
+        help="the share of images that bear a class where they come from, if it is not as in training; repeatable",
+    )
     given = parser.parse_args(arguments)
     images = given.images
     try:
         with warnings.catch_warnings(action="ignore"):  # of libraries, beside a sentence of ours
-            predictor = Predictor(folder, given.max_pixels)
+            predictor = Predictor(folder, given.max_pixels, dict(given.prevalence))
             with in_a_sentence(f"{folder / 'ledger.json'}: is no ledger"):
                 for sentence in errata(read_json(folder / "ledger.json")):
                     print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)
@@ -188,6 +226,12 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
                 _say(f"image {place + 1}: {path} {way}: what it is told of may mean nothing")
         _write_csv(list(good.values()), scores, predictor)
     return 1 if bad else 0
+
+
+def _share(text: str) -> tuple[str, float]:
+    """A class and its share, such as Effusion=0.02."""
+    name, _, share = text.rpartition("=")
+    return name, float(share)
 
 
 def _say(sentence: str) -> None:
