@@ -98,10 +98,18 @@ def test_what_cannot_be_asked_is_one_sentence(clinic, capsys, useful, sentence):
 def test_a_method_without_curves_is_said_and_units_pull_against_noise(clinic, capsys):
     assert clinic("--json", "plan.json") == 0
     said = capsys.readouterr().out
-    assert said.count("no curves of this method") == 2, "dp-sgd at two epsilons"
+    assert said.count("no curves of this method, or of such settings") == 2, "dp-sgd at two epsilons"
     cells = json.loads(Path("plan.json").read_text())["datasets"]["clinic"]["cells"]
     low, high = (cells[f"clinic/pixels/least-squares/eps={epsilon}"] for epsilon in (1, 8))
     assert low["pull"] < high["pull"] and low["share"][1] < high["share"][1] and not math.isnan(low["pull"])
+
+
+def test_curves_are_of_the_methods_own_settings_and_features_stand_once(clinic, capsys):
+    entries = {"ours": {"method": "least_squares"}, "theirs": {"method": "least_squares", "variant": "published"}}
+    features = CONFIG["features"] | {"again": {"extractor": "pixels"}}
+    assert clinic(methods=entries, features=features, epsilons=["2"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.split()[:1] in (["ours"], ["theirs"])]
+    assert len(lines) == 2 and " to " in lines[0] and lines[1].endswith("no curves of this method, or of such settings")
 
 
 def test_a_study_of_no_own_data_is_refused(tmp_path, monkeypatch, capsys):

@@ -175,7 +175,7 @@ def _expected(
         entry["positives"], options["sanitise"], most, study["noise"] == "secure", known.multi_label,
     ))  # fmt: skip
     method = options["method"]
-    if method not in forecasts:
+    if method not in forecasts or not _as_measured(options):
         return Expected(cell, method, pull, None)
     signal = what.scale * signal_of(known.units, float(cell.epsilon), what.delta)
     if "calibration" in options and not isinstance(options["calibration"], str):
@@ -184,6 +184,15 @@ def _expected(
     return Expected(
         cell, method, pull, verdict(forecasts[method], _question(method, known, signal, useful), useful, best)
     )
+
+
+def _as_measured(options: Mapping) -> bool:
+    """Whether an entry has the settings of its method's curves: the defaults, but for a loss that suits the labels."""
+    own, plain = (
+        methods.parameters(options["method"], {key: value for key, value in given.items() if key != "loss"})
+        for given in (hyperparameters(dict(options)), {})
+    )
+    return own == plain
 
 
 def _pull(options: Mapping, problem: Problem) -> float:
@@ -199,13 +208,19 @@ def _pull(options: Mapping, problem: Problem) -> float:
 
 def _table(expected: Sequence[Expected], useful: Useful) -> Iterator[str]:
     known = useful.without_privacy is not None
-    told = f"{useful.metric}, 90 % interval" if known else "of the gain survives"
-    yield f"  {'entry':28}{_EPSILON}{'units/noise':>13}   {told}"
+    what = f"{useful.metric}, 90 % interval" if known else "of the gain survives"
+    several = len({one.cell.features for one in expected}) > 1
+    yield f"  {'entry':28}{_EPSILON}{'units/noise':>13}   {what}"
+    told: set[tuple] = set()
     for one in expected:
         cell, pull = one.cell, "" if math.isnan(one.pull) else f"{one.pull:.3g}"
-        line = f"  {cell.features + '/' + cell.entry:28}{cell.epsilon.rjust(len(_EPSILON))}{pull:>13}   "
+        if (same := (cell.entry, cell.epsilon, pull)) in told:  # of other features: curves know of none
+            continue
+        told.add(same)
+        label = cell.entry if several else f"{cell.features}/{cell.entry}"
+        line = f"  {label:28}{cell.epsilon.rjust(len(_EPSILON))}{pull:>13}   "
         if one.verdict is None:
-            yield line + "no curves of this method"
+            yield line + "no curves of this method, or of such settings"
             continue
         low, middle, high = one.verdict.value or one.verdict.share
         end = f", {one.verdict.verdict}" if not math.isnan(useful.at_least) else ""
