@@ -93,7 +93,7 @@ def test_a_results_folder_that_turns_read_only_in_mid_run(empty):
         told = "dpstudy: results: cannot be written to, the disk is read-only; mount it for writing and run"
         assert told in said, said
         assert mount("-o", "remount,rw", str(results))
-        again = Run(empty)
+        again = Run(empty, "results/cells/digits/pixels/ls/eps=1/metrics.json")
         assert again.wait() == 0, again.said()
         assert temporary_files(empty) == []
 

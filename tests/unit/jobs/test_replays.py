@@ -1,5 +1,6 @@
 """Replay: what passes around the releases is found, in each thing that a cell gives, and what does not is not."""
 
+import inspect
 import logging
 from dataclasses import replace
 
@@ -28,6 +29,13 @@ CASES = {
     "persons": (STEPS, RECORD | {"unit": "subject", "per_subject": 3}, FLAT),
     "several labels": (STEPS | {"loss": "sigmoid"}, RECORD | {"positives": 3}, Layout((20,), 5, multi_label=True)),
     "several labels, sums": (LEAST, RECORD | {"positives": 3}, Layout((20,), 5, multi_label=True)),
+    "a calibration": (STEPS | {"calibration": 0.3}, RECORD, FLAT),
+    "a calibration, persons": (LEAST | {"calibration": 0.3}, RECORD | {"unit": "subject", "per_subject": 3}, FLAT),
+    "a calibration of several labels": (
+        LEAST | {"calibration": 0.3},
+        RECORD | {"positives": 3},
+        Layout((20,), 5, multi_label=True),
+    ),
     "a choice": (tuned(LEAST, RIDGES, pay="choice"), RECORD, FLAT),
     "a choice, then all records": (tuned(LEAST, RIDGES, pay="choice", retrain=True), RECORD, FLAT),
     "repeats": (tuned(STEPS, {"learning_rate": {"low": 0.01, "high": 10.0}}, pay="repeats"), RECORD, FLAT),
@@ -42,9 +50,9 @@ CASES = {
 }
 
 
-def run(case: str, noise: str = "secure") -> dict:
+def run(case: str, noise: str = "secure", epsilon: str = "1") -> dict:
     options, dataset, layout = CASES[case]
-    return replay(request_of(options).options, dataset, noise, layout, "1")
+    return replay(request_of(options).options, dataset, noise, layout, epsilon)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -155,6 +163,36 @@ def test_a_divisor_of_the_records_that_are_there_is_found(monkeypatch):
     monkeypatch.setattr(first_order, "fit", divided)
     with pytest.raises(LeakError, match="with the same releases and fewer and tiny records behind the same n"):
         run("gradients")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "size_told(sizes, borne, scale, asked, problem)",
+            "size_told(count_sizes(records[0], True), borne, 0.0, asked, problem)",
+        ),
+        (
+            "borne = released(ASKED, total, asked, source, 0)[:m]",
+            "borne = total[:m] + 0 * released(ASKED, total, asked, source, 0)[:m]",
+        ),
+        (
+            "released(ASKED, total, asked, source, query) / units",
+            "(total + 0 * released(ASKED, total, asked, source, query)) / units",
+        ),
+    ],
+)
+def test_a_calibration_by_sums_without_noise_is_found(old, new, monkeypatch):
+    """At an epsilon of 50: at a small one little of so few records would show."""
+    from dpstudy.methods import calibrated
+
+    source = inspect.getsource(calibrated.calibrate_scores)
+    assert source.count(old) == 1
+    assert run("a calibration", epsilon="50")["pairs"] == 4
+    exec(source.replace(old, new), vars(calibrated), found := {})  # noqa: S102
+    monkeypatch.setattr(calibrated, "calibrate_scores", found["calibrate_scores"])
+    with pytest.raises(LeakError):
+        run("a calibration", epsilon="50")
 
 
 @pytest.mark.parametrize("noise", ["seeded", "secure"])

@@ -143,7 +143,7 @@ def test_log_odds_are_found_again_without_noise(slope):
     logits = random.normal(0, 1.5, (20_000, 3)) + [0.7, 0.0, -0.7]
     labels = (logits + random.gumbel(size=logits.shape)).argmax(1)
     scores = (logits - [1.0, 0.0, 0.3]) / slope
-    found, offsets, shares = calibrate_scores(
+    found, offsets, shares, _ = calibrate_scores(
         (scores.astype(np.float32), labels), problem, NO_NOISE, NoiseSource("seeded")
     )
     assert found == pytest.approx(slope, rel=0.25)
@@ -155,7 +155,7 @@ def test_of_several_labels_too():
     random, problem = np.random.default_rng(4), problem_of(3, n=40_000, several=True, positives=3)
     logits = random.normal(0, 1.5, (40_000, 3)) + [-3.0, 0.0, -1.0]
     labels = (random.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(np.int64)
-    slope, offsets, shares = calibrate_scores(
+    slope, offsets, shares, _ = calibrate_scores(
         ((logits / 5).astype(np.float32), labels), problem, NO_NOISE, NoiseSource("seeded")
     )
     p = 1 / (1 + np.exp(-(slope * logits / 5 + offsets)))
@@ -215,7 +215,7 @@ def test_a_model_without_metadata_is_refused():
             return np.ones((len(features), 2), np.float32)
 
     with pytest.raises(StudyError, match="a model of type Odd keeps no metadata"):
-        module.calibrated(Odd(), 1.0, np.zeros(2), np.full(2, 0.5))
+        module.calibrated(Odd(), 1.0, np.zeros(2), np.full(2, 0.5), 0.0)
 
 
 def test_noise_is_fresh_for_every_query_and_as_large_as_planned(monkeypatch):
@@ -233,6 +233,119 @@ def test_noise_is_fresh_for_every_query_and_as_large_as_planned(monkeypatch):
     assert sizes.std() == pytest.approx(plan.noise[SCALE], rel=0.03)
     calibrate_scores(empty, problem, plan, source)
     assert dict(source.drawn) == {SCALE: 1, ASKED: 5}
+
+
+@pytest.mark.parametrize("several", [None, True])
+def test_what_comes_of_it_is_made_of_releases_alone(monkeypatch, several):
+    """Of other records, more of them and other scores, the same releases give the same."""
+    problem = problem_of(n=500, several=several, positives=2 if several else 1)
+    plan = Plan(events := releases(problem, 5.0), {event.name: event.deviation for event in events})
+    kept = {}
+
+    def release(name, total, std, source, step=0):
+        return kept.setdefault((name, step), total + np.random.default_rng(step).normal(0, std, total.shape))
+
+    monkeypatch.setattr(module, "released", release)
+    first = calibrate_scores(drawn(problem, 500), problem, plan, NoiseSource("seeded"))
+    assert len(kept) == 6
+    for seed, count in ((1, 500), (2, 300), (3, 900)):
+        scores, labels = drawn(problem, count, seed)
+        again = calibrate_scores((100 * scores, labels), problem, plan, NoiseSource("seeded"))
+        for one, other in zip(first, again, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("several", [None, True])
+@pytest.mark.parametrize("left", [1.0, 0.6])
+def test_shares_are_of_the_records_that_there_are_and_not_of_the_public_number(several, left):
+    problem = problem_of(n=20_000, epsilon="8", several=several)
+    random, count = np.random.default_rng(6), int(20_000 * left)
+    plan = Plan(events := releases(problem, 1.0), {event.name: event.deviation for event in events})
+    likely = np.array([0.6, 0.25, 0.1, 0.05])
+    if several:
+        labels = np.zeros((count, 4), np.int64)
+        labels[np.arange(count), random.choice(4, count, p=likely)] = 1
+    else:
+        labels = random.choice(4, count, p=likely)
+    scores = random.normal(size=(count, 4)).astype(np.float32)
+    *_, shares, noise = calibrate_scores((scores, labels), problem, plan, NoiseSource("seeded"))
+    assert shares == pytest.approx(likely, abs=0.01 + 4 * noise) and noise < 0.005
+
+
+def test_persons_with_more_records_need_more_of_them():
+    assert module.needed_share(problem_of(unit_records=3)) == pytest.approx(9 * module.needed_share(problem_of()))
+    labels = module.needed_share(problem_of(14, several=True, positives=5))
+    assert labels == pytest.approx(4 * module.needed_share(problem_of(14)))
+    assert module.share_of(problem_of(n=100), "auto") == 0 and module.share_of(problem_of(n=10**6), "auto") == 0.02
+
+
+def test_auto_leaves_scores_as_they_are_where_units_are_too_few():
+    features, labels = np.eye(4, dtype=np.float32)[np.arange(80) % 4], np.arange(80) % 4
+    given = {"classes": 4, "epsilon": 1, "delta": 1e-3}
+    plain, found = (fit("least_squares", features, labels, **given, **more) for more in ({}, {"calibration": "auto"}))
+    assert "calibration_slope" not in found.model.metadata and len(found.ledger["events"]) == 2
+    assert not np.array_equal(plain.model.weights, found.model.weights), "noise of its own"
+
+
+def test_two_shares_have_noise_of_their_own():
+    """The same noise, scaled, would tell the sums apart from it."""
+    features, labels = np.eye(4, dtype=np.float32)[np.arange(4000) % 4], np.arange(4000) % 4
+    one, other = (
+        fit("least_squares", features, labels, classes=4, epsilon=8, delta=1e-5, calibration=share).model.weights
+        for share in (0.02, 0.0200001)
+    )
+    assert np.abs(one - other).max() > 1e-3
+
+
+def test_noise_that_is_given_is_not_topped_up():
+    problem = problem_of(n=20_000)
+    for batch in ("full", 500):
+        parameters = first_order.Parameters(
+            learning_rate=1.0, clipping_norm=1.0, steps=10, batch_size=batch, noise_multiplier=100.0
+        )
+        plan = Calibrated(first_order, 0.02, lambda: []).plan(parameters, problem)
+        own = [event for event in plan.events if event.name in (SCALE, ASKED)]
+        assert composed_mu(own) <= 1.011 * math.sqrt(0.02) * mu_of(1.0, 1e-5)
+
+
+def test_a_mechanism_that_is_no_gaussian_one_and_a_papers_conversion_are_planned():
+    problem = problem_of(n=2000)
+    parameters = methods.load("iterated_sgd").Parameters(
+        learning_rate=0.1, clipping_norm=1.0, epochs=3, batch_size=200, order="secret"
+    )
+    plan = Calibrated(methods.load("iterated_sgd"), 0.02, lambda: []).plan(parameters, problem)
+    assert 0.9 < certify(plan.events, 1e-5).epsilon <= 1.0
+    papers = Problem(2000, (4,), 4, Budget("1", 1e-5, "mehta2023"))
+    plan = Calibrated(least_squares, 0.02, lambda: []).plan(least_squares.Parameters(), papers)
+    own = [event for event in plan.events if event.name in (SCALE, ASKED)]
+    assert composed_mu(own) == pytest.approx(math.sqrt(0.02) * mu_of(1.0, 1e-5))
+
+
+class Crowded:
+    """A model whose scores are those of whoever stands beside a record, too."""
+
+    metadata: dict = {}
+
+    def scores(self, features):
+        return np.repeat(features.sum() + features[:, :1], 2, 1).astype(np.float32)
+
+
+def test_exact_sums_are_of_scores_that_a_record_has_alone():
+    features, labels = np.arange(6.0).reshape(6, 1), np.zeros(6, np.int64)
+    whole = Calibrated(least_squares, 0.02, lambda: [(features, labels)])
+    alone, _ = whole._scored(Crowded(), problem_of(2, secure=True))
+    np.testing.assert_array_equal(alone[:, 0], 2 * features[:, 0])
+    together, _ = whole._scored(Crowded(), problem_of(2))
+    assert together[0, 0] == 15
+
+
+def test_records_raise_no_warning(recwarn):
+    features = np.array([[np.inf, -np.inf], [3e38, 3e38], [1, 1]], np.float32)
+    model = LinearModel(np.full((2, 2), 3e38, np.float32), np.zeros(2, np.float32))
+    whole = Calibrated(least_squares, 0.02, lambda: [(features, np.zeros(3, np.int64))])
+    for secure in (False, True):
+        whole._scored(model, problem_of(2, secure=secure))
+    assert not recwarn.list
 
 
 def test_methods_without_it_are_as_they_were():

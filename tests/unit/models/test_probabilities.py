@@ -13,6 +13,7 @@ from dpstudy.models.linear import LinearModel
 from dpstudy.models.network import NetworkModel
 from dpstudy.models.networks import build
 from dpstudy.models.probabilities import (
+    NOISE,
     OFFSETS,
     SHARES,
     SLOPE,
@@ -43,13 +44,18 @@ def models():
 def test_every_kind_of_model_has_them_and_its_file_too(model, tmp_path):
     features = np.random.default_rng(1).standard_normal((7, model.inputs)).astype(np.float32)
     offsets = np.array([0.5, -1.0, 0.0])
-    found = calibrated(model, 2.5, offsets, SHARED)
+    found = calibrated(model, 2.5, offsets, SHARED, 0.01)
     expected = 2.5 * model.scores(features).astype(float) + offsets
     np.testing.assert_allclose(found.scores(features), expected, rtol=1e-6, atol=1e-6)
     found.save(tmp_path / "model.safetensors")
     again = load_model(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.scores(features), found.scores(features))
-    assert calibration_of(again) == {"slope": 2.5, "offsets": [0.5, -1.0, 0.0], "shares": [0.5, 0.3, 0.2]}
+    assert calibration_of(again) == {
+        "slope": 2.5,
+        "offsets": [0.5, -1.0, 0.0],
+        "shares": [0.5, 0.3, 0.2],
+        "noise": 0.01,
+    }
     assert calibration_of(model) is None
 
 
@@ -64,12 +70,13 @@ def test_every_kind_of_model_has_them_and_its_file_too(model, tmp_path):
         {OFFSETS: "[1, 2, null]"},
         {SHARES: "[0.5, 0.5]"},
         {SHARES: "[0, 0.5, 0.5]"},
+        {NOISE: "-1"},
     ],
 )
 @pytest.mark.parametrize("model", list(models()), ids=lambda model: type(model).__name__)
 def test_a_damaged_calibration_is_one_sentence(model, damage, tmp_path):
     path = tmp_path / "model.safetensors"
-    calibrated(model, 2.5, np.zeros(3), SHARED).save(path)
+    calibrated(model, 2.5, np.zeros(3), SHARED, 0.01).save(path)
     write_tensors(path, read_tensors(path), read_tensor_metadata(path) | damage)
     with pytest.raises(
         StudyError, match="its calibration is no slope above 0 with an offset and a share for each of 3 classes"
@@ -90,7 +97,7 @@ def test_probabilities_are_the_softmax_or_each_label_s_sigmoid():
 
 
 def test_metadata_are_plain_json():
-    model = calibrated(next(models()), np.float32(0.1), np.zeros(3, np.float32), SHARED)
+    model = calibrated(next(models()), np.float32(0.1), np.zeros(3, np.float32), SHARED, 0.0)
     assert json.loads(model.metadata[OFFSETS]) == [0, 0, 0] and float(model.metadata[SLOPE]) == pytest.approx(0.1)
 
 
@@ -124,3 +131,14 @@ def test_shares_that_cannot_be_are_refused():
         with pytest.raises(StudyError, match=r"a share is a number between 0 and 1|add up to 1"):
             where_shares_are(np.zeros((1, 3)), SHARED, others, several)
     where_shares_are(np.zeros((1, 3)), SHARED, {0: 0.7, 1: 0.7}, several=True)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_what_noise_hides_is_not_corrected(several):
+    where_shares_are(np.zeros((1, 3)), SHARED, {2: 0.1}, several, noise=0.06)
+    with pytest.raises(StudyError, match="noise hides how common these classes were in training"):
+        where_shares_are(np.zeros((1, 3)), SHARED, {2: 0.1}, several, noise=0.07)
+    few = np.array([0.96, 0.02, 0.02])
+    if not several:  # nor where it hides all others
+        with pytest.raises(StudyError, match="noise hides"):
+            where_shares_are(np.zeros((1, 3)), few, {0: 0.5}, several, noise=0.02)

@@ -49,7 +49,7 @@ def restated_faults(ledger: Mapping, run: Mapping, facts: Mapping) -> list[str]:
         size = ledger["n"] if n is None else n
         for release in _MECHANISMS[options["method"]](value, size, run["classes"], labels, records):
             faults += _of_release(ledger["events"], release)
-        for release in _calibration(options, run, "positives" in bounds, labels, records):
+        for release in _calibration(options, ledger["events"], run, "positives" in bounds, labels, records):
             faults += _of_release(ledger["events"], release)
     return [fault for fault in faults if fault]
 
@@ -79,8 +79,11 @@ def _release(name: str, sensitivity: float, count: int | None = 1, **more: objec
     return {"name": name, "parts": [{"sensitivity": sensitivity, "count": count, **whole, **more}]}
 
 
-def _calibration(options: Mapping, run: Mapping, several: bool, labels: int, records: int) -> list[dict]:
-    if "calibration" not in options:
+def _calibration(
+    options: Mapping, events: Sequence[Mapping], run: Mapping, several: bool, labels: int, records: int
+) -> list[dict]:
+    none = not any(event["name"] == "calibration" for event in events)
+    if "calibration" not in options or (none and options["calibration"] == "auto"):  # there may be too few units
         return []
     longest = math.sqrt(3) if not several else math.sqrt(2 * min(run["classes"], labels + 1))
     return [_release("calibration_scale", records), _release("calibration", records * longest, 5)]

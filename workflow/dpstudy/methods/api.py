@@ -79,13 +79,16 @@ def fit(
     check_hyperparameters(name, {key: _plain(value) for key, value in options.items()})
     data_rows = _Rows(features, labels, subjects)
     if calibration is not None:
+        if shared_noise:
+            raise StudyError("calibration: shared_noise gives no guarantee to pay from; leave one out")
         check_enough(problem, share := share_of(calibration))
         method = cast(ModuleType, Calibrated(method, share, lambda: data_rows))
     plan = method.plan(parameters, problem)
     check_plan(plan, problem, name, is_beyond_target({"method": name} | options))
     beside = _beside(name, methods.load(name), public)
     data = method.prepare(data_rows, parameters, problem, **beside)
-    source = NoiseSource(noise, "api", f"{name} {parameters} {problem}", "fit", seed, shared=shared_noise)
+    told = "" if calibration is None else f" {calibration}"
+    source = NoiseSource(noise, "api", f"{name} {parameters} {problem}{told}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
     check_fit(fitted, name, problem)
     check_run(plan.events, source, problem.n)

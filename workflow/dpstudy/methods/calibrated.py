@@ -11,7 +11,8 @@ records may have several labels, the sigmoid of each) of `slope * score + offset
        record's vector is clipped to b = sqrt(min(m, k + 1)). t tells whether probabilities are too bold: with one label
        a record it is the largest probability less whether its class is right, at most 1; with several, (p - y) times
        +1 or -1 (between, where near) as a label's odds are above or below its average ones, over sqrt(m), at most b.
-       Hence the sensitivities sqrt(2 + 1) and sqrt(2) b. The first time p is uniform: the sum counts the classes.
+       Hence the sensitivities sqrt(2 + 1) and sqrt(2) b. The first time p and t are zero: the sum counts
+       the classes.
     A unit of r records changes either by r times that at most. All releases are Gaussian, and compose with the method's
     own; everything after them is post-processing.
 The offsets move by Newton's step for the log loss, whose second derivative mean p(1 - p) is at most that of the mean p,
@@ -26,6 +27,7 @@ percent of records on features of a real network even without noise.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
@@ -40,17 +42,20 @@ from dpstudy.models.probabilities import calibrated
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import spelled
 from dpstudy.privacy.calibration import calibrate
-from dpstudy.privacy.events import Event, unamplified, unproved
+from dpstudy.privacy.events import Event, unproved
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of, mu_of
 from dpstudy.privacy.noise import NoiseSource
 
+_log = logging.getLogger("dpstudy")
 SCALE, ASKED = "calibration_scale", "calibration"
 LEAST = 30.0  # n mu of these releases: below it noise hides how often a model of some skill is right
 _QUERIES, _SCALE_SHARE = 5, 0.15
 _EXPONENTS = 20  # sizes of scores are told apart from 2^-20 to 2^20
 _STANDS_OUT = 4.5  # standard deviations of the noise: one size in a million seems to be there by chance
 _SMALL, _LARGE = 2.0, 16.0  # of the largest logits that many records have, to begin with
+_RARE, _FAR_OFF = 1e-6, 3.0
 _LITTLE, _MUCH = 0.02, 0.3  # of mu^2
+_MORE = 1.01  # times its share of mu, at most
 _GRID = 2.0**-20  # of contributions, of which exact sums have room for all records that there may be
 _LONGEST_STEP, _SLOWNESS = 1.5, 0.25
 _LEAST_ODDS = 1e-3  # a class's share is not taken to be less, nor its variance
@@ -88,10 +93,10 @@ class Calibrated:
         Raises:
             StudyError: as of the method.
         """
-        if not problem.noised:
+        budget, share = problem.budget, share_of(problem, self._share)
+        if not (problem.noised and share):
             self.own = problem, self._method.plan(parameters, problem)
             return self.own[1]
-        budget, share = problem.budget, share_of(problem, self._share)
         mu = mu_of(budget.target, budget.delta)
         left = epsilon_of(mu * math.sqrt(1 - share), budget.delta)
         less = dataclasses.replace(budget, epsilon=spelled(left))
@@ -106,15 +111,16 @@ class Calibrated:
         )
 
     def _beside(self, own: tuple[Event, ...], mu: float, part: float, problem: Problem) -> tuple[Event, ...]:
-        """The calibration's events beside the method's own: together they spend the budget, where these are within."""
+        """The calibration's events beside the method's own: together they spend the budget, where these are within it
+        and were planned to spend the rest; what noise that is given leaves over is left."""
         budget, share = problem.budget, mu * math.sqrt(part)
         apart = budget.accounting != "certified" or unproved(own) or certify(own, budget.delta).epsilon > budget.target
         if not own or apart:
             return releases(problem, share)
-        if unamplified(own):
-            return releases(problem, math.sqrt(mu**2 - composed_mu(own) ** 2) * BELOW)
+        if all(event.mechanism == "gaussian" and event.sampling == "none" for event in own):
+            return releases(problem, min(share * _MORE, math.sqrt(mu**2 - composed_mu(own) ** 2) * BELOW))
         scale = calibrate(lambda scale: (*own, *releases(problem, share / scale)), budget)
-        return releases(problem, share / scale)
+        return releases(problem, share / max(scale, 1 / _MORE))
 
     def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource, **beside) -> Fit:
         """The method's model, with the slope and offsets that were released of its scores.
@@ -123,6 +129,9 @@ class Calibrated:
             StudyError: as of the method; or its model cannot be calibrated.
         """
         fitted = self.train(data, parameters, source, **beside)
+        if problem.noised and not share_of(problem, self._share):
+            _log.warning("calibration: auto: too few units, so that scores are not calibrated, and only rank")
+            return fitted
         told = calibrate_scores(self._scored(fitted.model, problem), problem, plan, source)
         return dataclasses.replace(fitted, model=calibrated(fitted.model, *told))
 
@@ -149,22 +158,28 @@ class Calibrated:
         found, told = [], []
         for features, labels in self._rows():
             told.append(checked_labels(labels, problem.classes, problem.positives))
-            if problem.exact:
-                alone = np.empty((1, features.shape[1]), features.dtype)  # one place in memory for all of them
-                given = np.empty((len(features), problem.classes), np.float32)
-                for row, values in enumerate(features):
-                    alone[0] = values
-                    given[row] = model.scores(alone)[0]
-            else:
-                given = model.scores(features)
-            found.append(given)
+            with np.errstate(all="ignore"):  # a warning would tell of a record
+                found.append(_each_alone(model, features, problem) if problem.exact else model.scores(features))
         scores, labels = np.concatenate(found), np.concatenate(told)
         usable = np.isfinite(scores).all(1)
         return scores[usable], labels[usable]
 
 
+def _each_alone(model, features: np.ndarray, problem: Problem) -> np.ndarray:
+    """(n, m) scores of records that are asked for one by one."""
+    if hasattr(model, "scores_alone"):
+        return model.scores_alone(features)
+    alone = np.empty((1, features.shape[1]), features.dtype)  # one place in memory for all of them
+    found = np.empty((len(features), problem.classes), np.float32)
+    for row, values in enumerate(features):
+        alone[0] = values
+        found[row] = model.scores(alone)[0]
+    return found
+
+
 def share_of(problem: Problem, share: float | str) -> float:
-    """The share of mu^2, where it is "auto" by the public number of units: as much as it takes, from _LITTLE to _MUCH.
+    """The share of mu^2; where it is "auto", by the public number of units: as much as it takes, _LITTLE at least, and
+    none where _MUCH does not do.
 
     >>> from dpstudy.privacy.budget import Budget
     >>> [round(share_of(Problem(n, (2,), 2, Budget("1", 1e-5)), "auto"), 3) for n in (50_000, 400)]
@@ -174,8 +189,15 @@ def share_of(problem: Problem, share: float | str) -> float:
         return share
     if not problem.noised:
         return _LITTLE
-    needed = (LEAST / (problem.n * mu_of(problem.budget.target, problem.budget.delta))) ** 2
-    return min(_MUCH, max(_LITTLE, needed * (1 + 1e-9)))
+    needed = needed_share(problem)
+    return 0.0 if needed > _MUCH else max(_LITTLE, needed)
+
+
+def needed_share(problem: Problem) -> float:
+    """The share of mu^2 of which n mu is enough; noise grows with a person's records, and a record's labels."""
+    wide = problem.unit_records * _bound(problem) / math.sqrt(3)
+    mu = mu_of(problem.budget.target, problem.budget.delta)
+    return (LEAST * wide / (problem.n * mu)) ** 2 * (1 + 1e-9)
 
 
 def check_enough(problem: Problem, share: float | str) -> None:
@@ -186,11 +208,10 @@ def check_enough(problem: Problem, share: float | str) -> None:
     """
     if not problem.noised:
         return
-    n, budget, share = problem.n, problem.budget, share_of(problem, share)
-    mu = mu_of(budget.target, budget.delta)
-    if n * mu * math.sqrt(share) >= LEAST:
+    n, budget, needed = problem.n, problem.budget, needed_share(problem)
+    if isinstance(share, str) or share * (1 + 1e-6) >= needed:
         return
-    needed, units = (LEAST / (n * mu)) ** 2, math.ceil(LEAST / (mu * math.sqrt(share)))
+    units = math.ceil(n * math.sqrt(needed / share))
     remedy = f"a share of {math.ceil(100 * needed) / 100:g} would do, or" if needed < 0.5 else "it takes"
     raise StudyError(
         f"calibration {share:g}: with {n:,} units at epsilon {budget.epsilon} its noise would hide how often scores "
@@ -200,12 +221,17 @@ def check_enough(problem: Problem, share: float | str) -> None:
 
 def releases(problem: Problem, mu: float) -> tuple[Event, ...]:
     """What is released, together of `mu`."""
-    bound = math.sqrt(3) if problem.exclusive else math.sqrt(2) * _longest(problem)
+    bound = _bound(problem)
     asked = math.sqrt(_QUERIES / (1 - _SCALE_SHARE)) / mu
     return (
         Event(SCALE, "gaussian", 1 / (mu * math.sqrt(_SCALE_SHARE)), float(problem.unit_records)),
         Event(ASKED, "gaussian", asked, problem.unit_records * bound, _QUERIES),
     )
+
+
+def _bound(problem: Problem) -> float:
+    """The most that a record adds to `calibration`."""
+    return math.sqrt(3) if problem.exclusive else math.sqrt(2) * _longest(problem)
 
 
 def _longest(problem: Problem) -> float:
@@ -215,40 +241,47 @@ def _longest(problem: Problem) -> float:
 
 def calibrate_scores(
     records: tuple[np.ndarray, np.ndarray], problem: Problem, plan: Plan, source: NoiseSource
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Slope, an offset a class, and the share of the records that bear each, from the noisy sums of one seed.
+) -> tuple[float, np.ndarray, np.ndarray, float]:
+    """Slope, an offset a class, the share of the records that bear each, and by how much noise has these shares off.
 
     Args:
         records: (n, m) finite scores and their labels, which are private.
     """
     scale, asked = (plan.noise.get(name, 0.0) for name in (SCALE, ASKED))
     sizes = released(SCALE, count_sizes(records[0], problem.exclusive), scale, source)
-    slope, units = size_told(sizes, scale, problem)
     several, m = not problem.exclusive, problem.classes
-    log_slope, offsets, shares, kept = math.log(slope), np.zeros(m), np.full(m, 0.5 if several else 1 / m), []
-    for query in range(_QUERIES):
-        present = math.exp(log_slope) if query else 0.0
+    total = sum(counted(labels, problem).sum(0) for _, labels in _blocks(*records))
+    borne = released(ASKED, total, asked, source, 0)[:m]
+    slope, units = size_told(sizes, borne, scale, asked, problem)
+    noise, shares = asked / units, borne / units
+    prior = shares.mean() if several else 1 / m
+    known = np.clip(_told(shares, noise, prior), _LEAST_ODDS / m, 1 - _LEAST_ODDS)
+    known = known if several else known / known.sum()
+    offsets = np.log(known / (1 - known)) if several else np.zeros(m)  # softmax scores know of shares already
+    log_slope, kept = math.log(slope), []
+    for query in range(1, _QUERIES):
+        present = math.exp(log_slope)
         total = sum(
-            contributions(scores, labels, present, offsets, shares, problem).sum(0)
+            contributions(scores, labels, present, offsets, known, problem).sum(0)
             for scores, labels in _blocks(*records)
         )
-        found, noise = released(ASKED, total, asked, source, query) / units, asked / units
-        wrong, bold = found[:m], float(found[m])
-        if not query:
-            counted = shares - wrong
-            shares = np.maximum(_told(counted, noise, counted.mean() if several else 1 / m), _LEAST_ODDS / m)
-            shares = np.minimum(shares, 1 - _LEAST_ODDS) if several else shares / shares.sum()
-            offsets = np.log(shares / (1 - shares)) if several else offsets  # softmax scores know of shares already
-            continue
-        wrong, bold = _told(wrong, noise, 0.0), float(_told(np.array([bold]), noise, 0.0)[0])
-        mean = np.clip(shares + wrong, shares / 4, 1 - (1 - shares) / 4)
+        found = released(ASKED, total, asked, source, query) / units
+        wrong, bold = _told(found[:m], noise, 0.0), float(_told(found[m:], noise, 0.0)[0])
+        mean = np.clip(known + wrong, known / 4, 1 - (1 - known) / 4)
         variance = np.maximum(mean * (1 - mean), _LEAST_ODDS)
         offsets = offsets - np.clip(wrong / variance, -_LONGEST_STEP, _LONGEST_STEP)
         slowness = variance.sum() / math.sqrt(m) if several else _SLOWNESS
         log_slope -= min(_LONGEST_STEP, max(-_LONGEST_STEP, bold / slowness))
         kept.append((log_slope, offsets))
     last = kept[-2:]
-    return math.exp(sum(one for one, _ in last) / len(last)), np.mean([one for _, one in last], axis=0), shares
+    slope = math.exp(sum(one for one, _ in last) / len(last))
+    return slope, np.mean([one for _, one in last], axis=0), np.clip(shares, _RARE, 1 - _RARE), noise
+
+
+def counted(labels: np.ndarray, problem: Problem) -> np.ndarray:
+    """(n, m + 1) what each record adds the first time: its labels, of a norm of at most sqrt(k), and nothing."""
+    y = one_hot(labels, problem.classes, problem.positives).astype(np.float64)
+    return np.column_stack([y, np.zeros(len(y))])
 
 
 def released(name: str, total: np.ndarray, std: float, source: NoiseSource, step: int = 0) -> np.ndarray:
@@ -270,14 +303,26 @@ def count_sizes(scores: np.ndarray, exclusive: bool) -> np.ndarray:
     return counts.astype(np.float64)
 
 
-def size_told(sizes: np.ndarray, std: float, problem: Problem) -> tuple[float, float]:
+def size_told(
+    sizes: np.ndarray, borne: np.ndarray, scale: float, asked: float, problem: Problem
+) -> tuple[float, float]:
     """From the noisy counts: the slope to begin with, 1 where this makes neither small nor large logits of the largest
-    scores that many records have; and the number of records, public where each is a unit."""
-    seen = np.flatnonzero(sizes > _STANDS_OUT * std)
+    scores that many records have; and the number of records, which may be fewer, or more, than the public one of units.
+
+    Args:
+        sizes, borne: how many records have scores of which size, and bear which class.
+        scale, asked: standard deviations of their noise.
+    """
+    seen = np.flatnonzero(sizes > _STANDS_OUT * scale)
     seen = seen if len(seen) else np.array([sizes.argmax()])
-    records = problem.n if problem.unit_records == 1 else min(problem.n * problem.unit_records, sizes[seen].sum())
+    if problem.exclusive:  # each record bears one
+        count, noise = float(borne.sum()), asked * math.sqrt(len(borne))
+    else:
+        count, noise = float(sizes.sum()), scale * math.sqrt(len(sizes))
+    far = problem.unit_records > 1 or abs(count - problem.n) > _FAR_OFF * noise
     largest = 2.0 ** float(seen[-1] - _EXPONENTS)
-    return min(_LARGE / largest, max(_SMALL / largest, 1.0)), float(max(records, problem.n))
+    units = min(max(count, problem.n / 4), problem.n * problem.unit_records) if far else problem.n
+    return min(_LARGE / largest, max(_SMALL / largest, 1.0)), float(units)
 
 
 def contributions(

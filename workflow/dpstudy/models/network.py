@@ -39,6 +39,13 @@ class NetworkModel:
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """(n, m) float32 scores of (n, d) features."""
+        return self._scored(features, _BLOCK)
+
+    def scores_alone(self, features: np.ndarray) -> np.ndarray:
+        """The same of each record alone, whatever stands beside it."""
+        return self._scored(features, 1)
+
+    def _scored(self, features: np.ndarray, size: int) -> np.ndarray:
         import torch
 
         shape = (self.shape[0], *self.input_size) if self.input_size else self.shape
@@ -51,14 +58,14 @@ class NetworkModel:
         network.to(where := torch.device("cuda" if torch.cuda.is_available() else "cpu"))
         found = np.empty((len(features), self.classes), dtype=np.float32)
         with torch.inference_mode():
-            for start in range(0, len(features), _BLOCK):
-                block = np.array(features[start : start + _BLOCK], dtype=np.float32)  # own, hence writable
+            for start in range(0, len(features), size):
+                block = np.array(features[start : start + size], dtype=np.float32)  # own, hence writable
                 block = block if self.center is None else block - self.center
                 block = block if self.scale is None else block * self.scale
                 records = torch.from_numpy(block.reshape(-1, *self.shape)).to(where)
                 if self.input_size:
                     records = resized(records, self.input_size)
-                found[start : start + _BLOCK] = network(records).cpu().numpy()
+                found[start : start + size] = network(records).cpu().numpy()
         return as_calibrated(found, self.metadata)
 
     @property

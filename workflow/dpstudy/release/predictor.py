@@ -125,7 +125,7 @@ class Predictor:
             return scores
         if self._prevalence:
             shares = np.array(self._calibration["shares"])
-            scores = where_shares_are(scores, shares, self._prevalence, self.multi_label)
+            scores = where_shares_are(scores, shares, self._prevalence, self.multi_label, self._calibration["noise"])
         return probabilities(scores, self.multi_label)
 
     def _known(self, prevalence: Mapping[str, float]) -> dict[int, float]:
@@ -143,7 +143,9 @@ class Predictor:
         if found and self._calibration is not None:
             shares = np.array(self._calibration["shares"])
             try:
-                where_shares_are(np.zeros((1, len(shares))), shares, found, self.multi_label)
+                where_shares_are(
+                    np.zeros((1, len(shares))), shares, found, self.multi_label, self._calibration["noise"]
+                )
             except StudyError as error:
                 raise StudyError(f"--prevalence: {error}") from None
         return found

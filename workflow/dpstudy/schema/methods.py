@@ -53,7 +53,7 @@ def method_schema(name: str) -> dict:
         "calibration": {
             "anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"const": "auto"}],
             "description": "The share of mu^2 that makes probabilities of scores; auto: 0.02, or what few units "
-            "take, 0.3 at most. Without it scores rank.",
+            "take, none where 0.3 is too little. Without it scores rank.",
         },
         "shared_noise": {
             "type": "boolean",
