@@ -18,6 +18,7 @@ from dpstudy.evaluation.metrics import metric_of
 from dpstudy.forecast.curves import CLASSES, ONE, SEVERAL, read
 from dpstudy.forecast.decide import NOT, OPEN, WORTH, Plan, Useful, Verdict, verdict, what_would_do
 from dpstudy.forecast.model import Forecast, Question, signal_of
+from dpstudy.methods.calibrated import share_of
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.budget import Budget
@@ -170,16 +171,16 @@ def _expected(
     study: dict, cell: Cell, known: Sizes, forecasts: Mapping[str, Forecast], useful: Useful, what: Plan, most: int
 ) -> Expected:
     options, entry = cell.options(study), study["datasets"][cell.dataset]
-    pull = _pull(options, Problem(
+    problem = Problem(
         known.units, (200,), len(known.classes), Budget(cell.epsilon, what.delta, options["accounting"]),
         entry["positives"], options["sanitise"], most, study["noise"] == "secure", known.multi_label,
-    ))  # fmt: skip
-    method = options["method"]
+    )  # fmt: skip
+    pull, method = _pull(options, problem), options["method"]
     if method not in forecasts or not _as_measured(options):
         return Expected(cell, method, pull, None)
     signal = what.scale * signal_of(known.units, float(cell.epsilon), what.delta)
-    if "calibration" in options and not isinstance(options["calibration"], str):
-        signal *= math.sqrt(1 - options["calibration"])
+    if "calibration" in options:
+        signal *= math.sqrt(1 - share_of(problem, options["calibration"]))
     best = 100.0 if metric_of(useful.metric).percent else 1.0
     return Expected(
         cell, method, pull, verdict(forecasts[method], _question(method, known, signal, useful), useful, best)
