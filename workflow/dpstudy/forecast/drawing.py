@@ -11,6 +11,7 @@ from dpstudy.core.files import atomic
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.forecast.decide import Plan, Useful
 from dpstudy.forecast.model import Forecast, Question, signal_of
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.drawing import drawing
 from dpstudy.tables.palette import COLOURS
 
@@ -37,7 +38,7 @@ def draw(path: str, method: str, forecast: Forecast, question: Question, useful:
         for epsilon, colour in zip(sorted(plan.epsilons, reverse=True), COLOURS, strict=False):
             low, middle, high = np.array([_at(int(n), epsilon, forecast, question, useful, plan) for n in _SIZES]).T
             axes.fill_between(_SIZES, low, high, color=colour, alpha=0.15, linewidth=0)
-            axes.plot(_SIZES, middle, color=colour, label=f"ε = {epsilon:g}")
+            axes.plot(_SIZES, middle, color=colour, label=f"ε = {upper_bound(epsilon)}")
         axes.axvline(plan.units, color="0.4", linewidth=0.8, linestyle=":")
         axes.annotate(
             "yours", (plan.units, 0.02), xycoords=("data", "axes fraction"), rotation=90, fontsize=7, ha="right"
