@@ -84,6 +84,16 @@ def test_small_groups_that_stand_together_are_told_of(grouped):
     assert any(note.startswith("others: groups that have fewer test records") for note in notes)
 
 
+def test_of_one_draw_of_noise_the_table_says_that_another_gives_others(grouped):
+    (several, *_) = STYLE.table("t", SPEC, grouped.results).sheets[0].notes
+    assert "means over seeds, with 95 % intervals over seeds and test records" in several
+    for path in grouped.metrics.values():
+        content = read_json(path)
+        write_json(path, content | {"seeds": content["seeds"][:1]})
+    (one, *_) = STYLE.table("t", SPEC, grouped.results).sheets[0].notes
+    assert "of one draw of noise, where another draw gives others, with 95 % intervals over test records" in one
+
+
 def test_small_groups_that_are_left_out_are_told_of_without_their_size(grouped):
     def notes(tested):
         for path in grouped.metrics.values():

@@ -50,9 +50,14 @@ def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Shee
     counted = "the group's test records" + (", those that bear the label" if spec["column"] == LABEL else "")
     label = metric_of(metric).label
     what = label[0].upper() + label[1:]
+    over = "means over seeds, with 95 % intervals over seeds and test records (persons, where they are known) together"
+    if all(score.seeds == 1 for score in scores):
+        over = (
+            "of one draw of noise, where another draw gives others, with 95 % intervals over test records (persons, where "
+            "they are known)"
+        )
     notes: tuple[str, ...] = (
-        f"{what} on the test split, without noise that would protect its records: means over seeds, with "
-        f"95 % intervals over seeds and test records (persons, where they are known) together, where at least "
+        f"{what} on the test split, without noise that would protect its records: {over}, where at least "
         f"{PERSONS} of these are on each side. n: {counted}.",
         *_labels_told(metric, spec["column"], scores, results),
         *_small_told(spec["column"], scores, results),
