@@ -53,8 +53,8 @@ def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Shee
     over = "means over seeds, with 95 % intervals over seeds and test records (persons, where they are known) together"
     if all(score.seeds == 1 for score in scores):
         over = (
-            "of one draw of noise, where another draw gives others, with 95 % intervals over test records (persons, where "
-            "they are known)"
+            "of one draw of noise, where another draw gives others, with 95 % intervals over test records (persons, "
+            "where they are known)"
         )
     notes: tuple[str, ...] = (
         f"{what} on the test split, without noise that would protect its records: {over}, where at least "
