@@ -136,7 +136,7 @@ def test_shares_that_cannot_be_are_refused():
 @pytest.mark.parametrize("several", [False, True])
 def test_what_noise_hides_is_not_corrected(several):
     where_shares_are(np.zeros((1, 3)), SHARED, {2: 0.1}, several, noise=0.06)
-    with pytest.raises(StudyError, match="noise hides how common these classes were in training"):
+    with pytest.raises(StudyError, match="noise hides how common the classes were in training"):
         where_shares_are(np.zeros((1, 3)), SHARED, {2: 0.1}, several, noise=0.07)
     few = np.array([0.96, 0.02, 0.02])
     if not several:  # nor where it hides all others

@@ -1,13 +1,17 @@
 """A study of somebody's own images, read for the commands that look at it before it runs."""
 
 import copy
+import os
 from pathlib import Path
 
 import yaml
 
 from dpstudy.config.loading import load
+from dpstudy.config.locations import books_of, records_of
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
+from dpstudy.privacy.printed import upper_bound
+from dpstudy.privacy.spending import Spending
 from dpstudy.schema.spelling import check_keys
 
 
@@ -29,3 +33,13 @@ def read_own_study(study: str) -> tuple[dict, dict, list[str]]:
     if not own:
         raise StudyError(f"{study}: no data set of your own in it (docs/own-data.md); run it as it is")
     return config, loaded, own
+
+
+def in_the_book(study: dict, name: str) -> tuple[float | None, str]:
+    """What was spent of a data set's records before, by the books beside the data: epsilon (None where trainings
+    without a guarantee stand there), and a sentence."""
+    book = Spending(os.devnull, shared=books_of(study, [name]))  # and no folder's own
+    spent = book.before(name, float(study["datasets"][name]["delta"]), records_of(study, name))
+    budget = study["release"].get("budget")
+    told = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"
+    return spent, f"of {name} {told} in the book already" + (f", and the budget is {budget}" if budget else "")

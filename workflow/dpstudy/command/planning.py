@@ -7,9 +7,10 @@ owner alone.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from dpstudy import methods
-from dpstudy.command.own_study import read_own_study
+from dpstudy.command.own_study import in_the_book, read_own_study
 from dpstudy.config.cells import Cell, unfold
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
@@ -18,7 +19,7 @@ from dpstudy.evaluation.metrics import metric_of
 from dpstudy.forecast.curves import CLASSES, ONE, SEVERAL, read
 from dpstudy.forecast.decide import NOT, OPEN, WORTH, Plan, Useful, Verdict, verdict, what_would_do
 from dpstudy.forecast.model import Forecast, Question, signal_of
-from dpstudy.methods.calibrated import share_of
+from dpstudy.methods.calibrated import needed_share, share_of
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.budget import Budget
@@ -27,6 +28,7 @@ from dpstudy.schema.methods import hyperparameters
 
 METRICS = ("auc", "top1")  # that curves have
 _EPSILON = " epsilon"  # as wide as its column
+_BEYOND = 1.25  # times a budget: certainly too much, however epsilons of sampled batches add up
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,9 @@ def plan(study: str, json: str | None, figure: str | None = None) -> int:
         StudyError: the config or a table has a mistake, or `useful` cannot be answered.
     """
     config, loaded, own = read_own_study(study)
+    for path in filter(None, (json, figure)):
+        if not Path(path).absolute().parent.is_dir():
+            raise StudyError(f"{path}: there is no folder {Path(path).parent}; make it first")
     if figure and len(own) > 1:
         raise StudyError(f"--figure {figure}: is of one data set, and {study} has {', '.join(own)}")
     root, found = data_root(config.get("data_root", "data")), {}
@@ -63,7 +68,7 @@ def plan(study: str, json: str | None, figure: str | None = None) -> int:
         print("\n".join(lines))
         found[name] = content
     if json:
-        write_json(json, {"private": True, "datasets": found})
+        write_json(json, {"private": True, "datasets": found}, private=True)
     return 0
 
 
@@ -78,7 +83,7 @@ def planned(
     entry, delta = study["datasets"][name], float(study["datasets"][name]["delta"])
     most = entry.get("per_subject", 1) if entry["unit"] == "subject" else 1
     scale, finite = known.records / known.units / most, [cell for cell in cells if cell.epsilon != "inf"]
-    what = Plan(known.units, sorted({float(cell.epsilon) for cell in finite}), delta, scale)
+    what = Plan(known.units, sorted({float(cell.epsilon) for cell in finite}), delta, scale, entry["unit"] == "subject")
     mu = math.sqrt(sum(len(study["seeds"]) * gaussian.mu_of(float(cell.epsilon), delta) ** 2 for cell in finite))
     together = gaussian.epsilon_of(mu, delta) if finite else 0.0
     useful = _useful(study, known)
@@ -86,11 +91,12 @@ def planned(
     expected = [_expected(study, cell, known, forecasts, useful, what, most) for cell in finite]
     lines = [
         *_sizes(name, known, entry, delta, most),
+        *_budget(study, name, mu, delta),
         f"  {len(finite) * len(study['seeds'])} models spend about epsilon {upper_bound(together)} together, at delta "
-        f"{upper_bound(delta)}"
-        + (f"; the budget is {study['release']['budget']}" if "budget" in study["release"] else ""),
+        f"{upper_bound(delta)}",
         "",
         *_table(expected, useful),
+        *_calibrated(study, finite, known, most),
     ]
     best = 100.0 if metric_of(useful.metric).percent else 1.0
     judged = [one for one in expected if one.verdict]
@@ -109,6 +115,8 @@ def planned(
         "cells": {
             one.cell.path: {"pull": one.pull} | ({} if one.verdict is None else asdict(one.verdict)) for one in expected
         },
+        "useful": study.get("useful"),
+        "budget": study["release"].get("budget"),
         "decision": answer,
         "in_words": decision,
     }
@@ -131,6 +139,45 @@ def _sizes(name: str, known: Sizes, entry: Mapping, delta: float, most: int) -> 
     )
 
 
+def _budget(study: dict, name: str, mu: float, delta: float) -> Iterator[str]:
+    """What stands in the book, and whether the models of the study fit beside it."""
+    if study["noise"] != "secure":
+        return
+    spent, told = in_the_book(study, name)
+    yield f"  {told}"
+    if spent is not None and "budget" in study["release"]:
+        whole = gaussian.epsilon_of(math.hypot(mu, gaussian.mu_of(spent, delta) if spent else 0.0), delta)
+        if whole > _BEYOND * float(study["release"]["budget"]):
+            yield f"  with these models it would be about {upper_bound(whole)}, which a run refuses"
+
+
+def _calibrated(study: dict, cells: Sequence[Cell], known: Sizes, most: int) -> Iterator[str]:
+    """Of which cells scores stay scores, and which calibration a run refuses."""
+    told: dict[str, list[str]] = {}
+    for cell in cells:
+        options = cell.options(study)
+        if "calibration" not in options:
+            continue
+        problem, asked = _problem(study, cell, known, most), options["calibration"]
+        if isinstance(asked, str) and not share_of(problem, asked):
+            why = "calibration: auto: too few units, so that scores only rank"
+        elif not isinstance(asked, str) and asked < needed_share(problem):
+            why = f"calibration: {asked:g} is too little for so few units, and a run refuses it"
+        else:
+            continue
+        told.setdefault(why, []).append(f"{cell.entry} at epsilon {cell.epsilon}")
+    yield from (f"  {why}: {', '.join(dict.fromkeys(names))}" for why, names in told.items())
+
+
+def _problem(study: dict, cell: Cell, known: Sizes, most: int) -> Problem:
+    options, entry = cell.options(study), study["datasets"][cell.dataset]
+    budget = Budget(cell.epsilon, float(entry["delta"]), options["accounting"])
+    return Problem(
+        known.units, (200,), len(known.classes), budget, entry["positives"], options["sanitise"], most,
+        study["noise"] == "secure", known.multi_label,
+    )  # fmt: skip
+
+
 def _useful(study: dict, known: Sizes) -> Useful:
     """What the config says of usefulness; where it says nothing, only shares are told."""
     said = study.get("useful")
@@ -142,8 +189,12 @@ def _useful(study: dict, known: Sizes) -> Useful:
     chance = metric_of(metric).chance
     assert chance is not None
     least = chance(len(known.classes))
-    if said and not least < said["at_least"] <= (100 if metric_of(metric).percent else 1):
-        raise StudyError(f"useful.at_least: {said['at_least']} of {metric!r}: guessing has {least:g}")
+    best = 100 if metric_of(metric).percent else 1
+    for key in ("at_least", "without_privacy"):
+        if said and key in said and not least < said[key] <= best:
+            raise StudyError(
+                f"useful.{key}: {said[key]} of {metric!r}: must be above {least:g} (guessing), at most {best}"
+            )
     return Useful(metric, said["at_least"] if said else math.nan, least, (said or {}).get("without_privacy"))
 
 
@@ -170,11 +221,7 @@ def _question(method: str, known: Sizes, signal: float, useful: Useful) -> Quest
 def _expected(
     study: dict, cell: Cell, known: Sizes, forecasts: Mapping[str, Forecast], useful: Useful, what: Plan, most: int
 ) -> Expected:
-    options, entry = cell.options(study), study["datasets"][cell.dataset]
-    problem = Problem(
-        known.units, (200,), len(known.classes), Budget(cell.epsilon, what.delta, options["accounting"]),
-        entry["positives"], options["sanitise"], most, study["noise"] == "secure", known.multi_label,
-    )  # fmt: skip
+    options, problem = cell.options(study), _problem(study, cell, known, most)
     pull, method = _pull(options, problem), options["method"]
     if method not in forecasts or not _as_measured(options):
         return Expected(cell, method, pull, None)
@@ -248,6 +295,12 @@ def _decision(
             "decision: what a model must have to be of use, and what it would have without privacy"
         ], None
     goal = f"{useful.metric} of {useful.at_least:g}"
+    if useful.without_privacy is not None:
+        if useful.without_privacy < useful.at_least:
+            return [
+                f"not: without privacy it would be {useful.without_privacy:g}, and {useful.at_least:g} is asked for"
+            ], NOT
+        goal += f" (if one without privacy has {useful.without_privacy:g})"
     answers = {
         answer: [one for one in judged if one.verdict and one.verdict.verdict == answer]
         for answer in (WORTH, OPEN, NOT)
@@ -261,8 +314,10 @@ def _decision(
     if useful.without_privacy is not None:
         question = _question("", known, 0.0, useful)
         would = what_would_do(forecasts, question, useful, best, what)
+    unit = "persons" if what.persons else "images"
     more = (
-        f"it would take {would[1]:,} units at epsilon {upper_bound(would[2])} ({would[0]})" if would
+        f"for all of an interval to be enough it would take {would[1]:,} {unit} at epsilon {upper_bound(would[2])} "
+        f"({would[0]})" if would
         else "more of such records, at an epsilon of 8, would not do it" if useful.without_privacy is not None
         else _needed(judged, useful, best)
     )  # fmt: skip

@@ -15,11 +15,10 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from dpstudy.command.own_study import read_own_study
+from dpstudy.command.own_study import in_the_book, read_own_study
 from dpstudy.command.workflow import run
 from dpstudy.config.cells import unfold
 from dpstudy.config.loading import load
-from dpstudy.config.locations import books_of, records_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.data.own import own_reader
@@ -29,7 +28,6 @@ from dpstudy.plan import paths
 from dpstudy.plan.first_spending import DRAWN
 from dpstudy.privacy.data_book import NAME
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.privacy.spending import Spending
 
 _TOLD = re.compile(r"^\S+ \S+ (WARNING|NOTICE) (.*)$", re.MULTILINE)
 _MOST = 12  # messages
@@ -127,11 +125,7 @@ def _known(study: dict, name: str, root: Path) -> Iterator[str]:
     entry = study["datasets"][name]
     yield from (f"datasets.{name}: {told}" for told in look_through(name, entry, root, entry["delta"]))
     if study["noise"] == "secure":
-        book = Spending(os.devnull, shared=books_of(study, [name]))  # those beside the data, and no folder's own
-        spent = book.before(name, float(entry["delta"]), records_of(study, name))
-        budget = study["release"].get("budget")
-        told = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"
-        yield f"of {name} {told} in the book already" + (f", and the budget is {budget}" if budget else "")
+        yield in_the_book(study, name)[1]
 
 
 def _releasable(config: Path) -> str | None:

@@ -52,12 +52,14 @@ class Plan:
         units: that are learned from.
         epsilons, delta: finite ones, of its cells.
         scale: of the signal: records a unit has on average, over the most that noise is for.
+        persons: whether the units are persons.
     """
 
     units: int
     epsilons: Sequence[float]
     delta: float
     scale: float = 1.0
+    persons: bool = True
 
 
 def verdict(forecast: Forecast, question: Question, useful: Useful, best: float) -> Verdict:

@@ -49,11 +49,11 @@ def draw(path: str, method: str, forecast: Forecast, question: Question, useful:
                 "of use", (0.01, useful.at_least), xycoords=("axes fraction", "data"), fontsize=7, va="bottom"
             )
         axes.set_xscale("log")
-        axes.set_xlabel("units that are learned from")
+        axes.set_xlabel("persons that are learned from" if plan.persons else "images that are learned from")
         axes.set_ylabel(metric_of(useful.metric).label if known else "share of the gain over guessing")
         axes.set_title(f"{method}: what to expect, with 90 % intervals")
         axes.legend(frameon=False)
-        with atomic(path) as temporary:
+        with atomic(path, private=True) as temporary:
             figure.savefig(temporary, format=kind[1:], dpi=200)
 
 

@@ -118,7 +118,10 @@ def where_shares_are(
         raise StudyError("the shares of classes of which an image has one add up to 1")
     unnamed = [] if several or not rest else [float(shares[rest].sum()) / math.sqrt(len(rest))]
     if min([*(float(shares[place]) for place in others), *unnamed], default=1.0) < TOLD_APART * noise:
-        raise StudyError("noise hides how common these classes were in training, so that nothing can be corrected")
+        raise StudyError(
+            f"noise hides how common the classes were in training (shares are known to {noise:.2g}), so that nothing "
+            "can be corrected"
+        )
     if not several and rest:
         new[rest] *= left / new[rest].sum()
     for place, share in others.items():

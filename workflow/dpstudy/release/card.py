@@ -15,7 +15,8 @@ _LISTED = 20  # classes that are named one by one
 _DECIMALS = {True: 2, False: 4}  # of an interval's ends, in percent or as fractions
 _CALIBRATED = (
     "- Probabilities are calibrated, on noisy counts of the training records: where a class is commoner or rarer than "
-    "it was there, give `predict.py --prevalence CLASS=SHARE`."
+    "it was there, they are too small or too large (`predict.py --prevalence CLASS=SHARE` corrects what noise does not "
+    "hide)."
 )
 _OWNER = "*To be written by the owner*"
 

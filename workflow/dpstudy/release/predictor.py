@@ -199,7 +199,6 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
         "--prevalence",
         action="append",
         default=[],
-        type=_share,
         metavar="CLASS=SHARE",
         help="the share of images that bear a class where they come from, if it is not as in training; repeatable",
     )
@@ -207,7 +206,7 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
     images = given.images
     try:
         with warnings.catch_warnings(action="ignore"):  # of libraries, beside a sentence of ours
-            predictor = Predictor(folder, given.max_pixels, dict(given.prevalence))
+            predictor = Predictor(folder, given.max_pixels, dict(map(_share, given.prevalence)))
             with in_a_sentence(f"{folder / 'ledger.json'}: is no ledger"):
                 for sentence in errata(read_json(folder / "ledger.json")):
                     print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)
@@ -231,9 +230,16 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
 
 
 def _share(text: str) -> tuple[str, float]:
-    """A class and its share, such as Effusion=0.02."""
+    """A class and its share, such as Effusion=0.02.
+
+    Raises:
+        StudyError: it is no such text.
+    """
     name, _, share = text.rpartition("=")
-    return name, float(share)
+    try:
+        return name, float(share)
+    except ValueError:
+        raise StudyError(f"--prevalence: {text!r}: must be CLASS=SHARE, such as Effusion=0.02") from None
 
 
 def _say(sentence: str) -> None:

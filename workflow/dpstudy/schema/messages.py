@@ -169,6 +169,7 @@ def _shape(option: dict) -> str:
         return f"a mapping with {_listed(option.get('properties', {}))}"
     bound = f" above {option['exclusiveMinimum']}" if "exclusiveMinimum" in option else ""
     bound = f" of at least {option['minimum']}" if "minimum" in option else bound
+    bound += f" and below {option['exclusiveMaximum']}" if "exclusiveMaximum" in option else ""
     if option.get("minItems", 0) == option.get("maxItems"):
         bound = f" of {option['minItems']} values"
     return _type(option.get("type", "list")) + bound
