@@ -85,8 +85,8 @@ def test_many_persons_are_worth_it(clinic, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("useful", "sentence"),
     [
-        ({"metric": "top1", "at_least": 80}, "'top1' is not what curves of such data have; take auc"),
-        ({"metric": "ece", "at_least": 1}, "'ece' has no curves for such data; there is auc"),
+        ({"metric": "top1", "at_least": 80}, "curves of such data have 'auc', and not 'top1'"),
+        ({"metric": "ece", "at_least": 1}, "curves of such data have 'auc', and not 'ece'"),
         ({"metric": "auc", "at_least": 0.4}, "0.4 of 'auc': must be above 0.5 (guessing), at most 1"),
         ({"metric": "auc"}, "at_least"),
         (USEFUL | {"at_least": 65}, "65 of 'auc': must be above 0.5 (guessing), at most 1"),
@@ -127,6 +127,23 @@ def test_a_goal_beyond_what_is_possible_a_budget_and_few_units_are_told(clinic, 
     assert "with these models it would be about 1.5" in said and "which a run refuses" in said
     assert "calibration: auto: too few units, so that scores only rank: ours at epsilon 1" in said
     assert "calibration: 0.01 is too little for so few units, and a run refuses it: theirs at epsilon 1" in said
+
+
+def test_where_there_is_nothing_to_forecast_it_is_said_and_json_stands(clinic, capsys):
+    smoothing = {"ours": {"method": "instance_smoothing"}}
+    for changes in ({"methods": smoothing}, {"epsilons": ["inf"]}):
+        assert clinic("--json", "plan.json", **changes) == 0
+        assert "nothing is forecast: no cell of a finite epsilon has a method" in capsys.readouterr().out
+        cells = json.loads(Path("plan.json").read_text())["datasets"]["clinic"]["cells"]
+        assert all(cell == {"pull": None} for cell in cells.values())
+
+
+def test_a_search_has_no_settings_yet_that_curves_could_be_of(clinic, capsys):
+    search = {"trials": 2, "space": {"ridge": {"low": 0.1, "high": 1.0}}}
+    data = {"clinic": CONFIG["datasets"]["clinic"] | {"splits": {"test": 0.3, "validation": 0.2}}}
+    entries = {"ours": {"method": "least_squares", "tuning": search}}
+    assert clinic(methods=entries, datasets=data, release={}) == 0
+    assert capsys.readouterr().out.count("no curves of this method, or of such settings") == 2
 
 
 def test_a_file_in_no_folder_is_refused_before_anything(clinic, capsys):

@@ -23,24 +23,24 @@ def question(signal):
 
 @pytest.mark.parametrize(("signal", "expected"), [(100, NOT), (390, NOT), (550, OPEN), (700, WORTH), (5000, WORTH)])
 def test_the_interval_decides(signal, expected):
-    useful = Useful("auc", 0.7, 0.5, without_privacy=0.9)  # half of the gain must survive
-    found = verdict(Fixed(), question(signal), useful, 1.0)
+    useful = Useful("auc", 0.7, 0.5, 1.0, without_privacy=0.9)  # half of the gain must survive
+    found = verdict(Fixed(), question(signal), useful)
     assert found.verdict == expected and found.value[0] <= found.value[1] <= found.value[2]
     assert found.value[1] == pytest.approx(0.5 + 0.4 * min(1, signal / 1000))
 
 
 def test_where_the_gain_is_unknown_only_the_impossible_is_told():
-    useful = Useful("auc", 0.7, 0.5)
-    assert verdict(Fixed(), question(200), useful, 1.0).verdict == NOT  # 0.3 survives at most, of 0.5 at most
-    assert verdict(Fixed(), question(900), useful, 1.0).verdict == OPEN
+    useful = Useful("auc", 0.7, 0.5, 1.0)
+    assert verdict(Fixed(), question(200), useful).verdict == NOT  # 0.3 survives at most, of 0.5 at most
+    assert verdict(Fixed(), question(900), useful).verdict == OPEN
     assert useful.needed(0.5) == pytest.approx(0.9) and useful.needed(0.0) == math.inf
 
 
 def test_what_would_do_is_the_fewest_units_and_then_the_smallest_epsilon():
-    useful, plan = Useful("auc", 0.7, 0.5, 0.9), Plan(200, (1.0,), 1e-5)
-    method, units, epsilon = what_would_do({"m": Fixed()}, question(0), useful, 1.0, plan)
+    useful, plan = Useful("auc", 0.7, 0.5, 1.0, 0.9), Plan(200, (1.0,), 1e-5)
+    method, units, epsilon = what_would_do({"m": Fixed()}, question(0), useful, plan)
     assert method == "m" and epsilon == 8.0 and 200 < units < 1000
     richer = Plan(200, (1.0,), 1e-5, scale=0.5)
-    assert what_would_do({"m": Fixed()}, question(0), useful, 1.0, richer)[1] > 1.5 * units
-    assert what_would_do({"m": Fixed()}, question(0), Useful("auc", 0.95, 0.5, 0.9), 1.0, plan) is None
-    assert what_would_do({"m": Fixed()}, question(0), useful, 1.0, Plan(100_000, (1.0,), 1e-5))[1:] == (100_000, 0.5)
+    assert what_would_do({"m": Fixed()}, question(0), useful, richer)[1] > 1.5 * units
+    assert what_would_do({"m": Fixed()}, question(0), Useful("auc", 0.95, 0.5, 1.0, 0.9), plan) is None
+    assert what_would_do({"m": Fixed()}, question(0), useful, Plan(100_000, (1.0,), 1e-5))[1:] == (100_000, 0.5)

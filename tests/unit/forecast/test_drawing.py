@@ -13,7 +13,7 @@ PLAN = Plan(300, (1.0, 8.0), 1e-4, scale=0.5)
 QUESTION = Question("least_squares", ONE, 2, 0.1, 300, 0.0, 0.85)
 
 
-@pytest.mark.parametrize("useful", [Useful("auc", 0.75, 0.5, 0.85), Useful("auc", float("nan"), 0.5)])
+@pytest.mark.parametrize("useful", [Useful("auc", 0.75, 0.5, 1.0, 0.85), Useful("auc", float("nan"), 0.5, 1.0)])
 def test_a_file_of_each_kind_is_written(tmp_path, useful):
     forecast = Forecast("least_squares", ONE, read())
     for suffix in drawing.SUFFIXES:
@@ -25,9 +25,9 @@ def test_a_file_of_each_kind_is_written(tmp_path, useful):
 
 
 def test_what_is_drawn_is_what_the_plan_says():
-    forecast, useful = Forecast("least_squares", ONE, read()), Useful("auc", 0.75, 0.5, 0.85)
+    forecast, useful = Forecast("least_squares", ONE, read()), Useful("auc", 0.75, 0.5, 1.0, 0.85)
     low, middle, high = drawing._at(300, 8.0, forecast, QUESTION, useful, PLAN)
     asked = Question("least_squares", ONE, 2, 0.1, 300, 0.5 * signal_of(300, 8.0, 1e-4), 0.85)
     assert (low, middle, high) == pytest.approx([0.5 + 0.35 * share for share in forecast.share(asked)])
-    shares = drawing._at(300, 8.0, forecast, QUESTION, Useful("auc", 0.75, 0.5), PLAN)
+    shares = drawing._at(300, 8.0, forecast, QUESTION, Useful("auc", 0.75, 0.5, 1.0), PLAN)
     assert shares == pytest.approx(forecast.share(asked))

@@ -1,10 +1,12 @@
 """Curves are measured on parts of public records, and each point is what `dpstudy.fit` gives."""
 
+import copy
+
 import numpy as np
 import pytest
-import yaml
 
 from dpstudy import fit, predict
+from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from dpstudy.features.shards import FeatureTable
 from dpstudy.forecast import measure
@@ -49,7 +51,5 @@ def test_a_point_is_the_mean_of_models_that_fit_gives(monkeypatch):
 
 
 def test_records_of_ones_own_make_no_curve(tmp_path):
-    path = tmp_path / "study.yaml"
-    path.write_text(yaml.safe_dump(CONFIG))
     with pytest.raises(StudyError, match=r"datasets\.clinic: curves are published, and its records are your own"):
-        measure.curves_of(str(path), str(tmp_path))
+        measure.write_curves(load(copy.deepcopy(CONFIG)), str(tmp_path))

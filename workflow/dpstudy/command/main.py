@@ -212,9 +212,11 @@ def _plan(given: argparse.Namespace, _more: list[str]) -> int:
 
 
 def _curves(given: argparse.Namespace, _more: list[str]) -> int:
-    from dpstudy.forecast.measure import curves_of
+    from dpstudy.command.own_study import read_study
+    from dpstudy.forecast.measure import write_curves
 
-    return curves_of(given.study, given.folder)
+    write_curves(read_study(given.study)[1], given.folder)
+    return 0
 
 
 def _wipe(given: argparse.Namespace, _more: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""A study of somebody's own images, read for the commands that look at it before it runs."""
+"""A study, read for the commands that look at it before it runs; most of them at those of somebody's own images."""
 
 import copy
 import os
@@ -15,20 +15,29 @@ from dpstudy.privacy.spending import Spending
 from dpstudy.schema.spelling import check_keys
 
 
-def read_own_study(study: str) -> tuple[dict, dict, list[str]]:
-    """The config as it stands in the file, as it is with defaults, and its data sets of one's own.
+def read_study(study: str) -> tuple[dict, dict]:
+    """The config as it stands in the file, and as it is with defaults.
 
     Raises:
-        StudyError: it has a mistake, or no data set of one's own.
+        StudyError: it has a mistake.
     """
     try:
         check_keys(Path(study))
         config = yaml.safe_load(Path(study).read_text(encoding="utf-8"))
-        loaded = load(copy.deepcopy(config))
+        return config, load(copy.deepcopy(config))
     except StudyError as error:
         raise StudyError(f"{study}: {error}") from None
     except yaml.YAMLError as error:
         raise StudyError(f"{study}: no YAML ({str(error).splitlines()[0]})") from None
+
+
+def read_own_study(study: str) -> tuple[dict, dict, list[str]]:
+    """The same, with its data sets of one's own.
+
+    Raises:
+        StudyError: it has a mistake, or no such data set.
+    """
+    config, loaded = read_study(study)
     own = [name for name, entry in config["datasets"].items() if own_reader(entry)]
     if not own:
         raise StudyError(f"{study}: no data set of your own in it (docs/own-data.md); run it as it is")

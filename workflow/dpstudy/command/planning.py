@@ -19,6 +19,7 @@ from dpstudy.evaluation.metrics import metric_of
 from dpstudy.forecast.curves import CLASSES, ONE, SEVERAL, read
 from dpstudy.forecast.decide import NOT, OPEN, WORTH, Plan, Useful, Verdict, verdict, what_would_do
 from dpstudy.forecast.model import Forecast, Question, signal_of
+from dpstudy.forecast.skill import value_of
 from dpstudy.methods.calibrated import needed_share, share_of
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy import gaussian
@@ -26,7 +27,6 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.schema.methods import hyperparameters
 
-METRICS = ("auc", "top1")  # that curves have
 _EPSILON = " epsilon"  # as wide as its column
 _BEYOND = 1.25  # times a budget: certainly too much, however epsilons of sampled batches add up
 
@@ -37,7 +37,7 @@ class Expected:
 
     cell: Cell
     method: str
-    pull: float
+    pull: float | None
     verdict: Verdict | None
 
 
@@ -98,14 +98,13 @@ def planned(
         *_table(expected, useful),
         *_calibrated(study, finite, known, most),
     ]
-    best = 100.0 if metric_of(useful.metric).percent else 1.0
     judged = [one for one in expected if one.verdict]
     if figure and judged:
         from dpstudy.forecast.drawing import draw  # Matplotlib
 
         top = max(judged, key=lambda one: one.verdict.share[1] if one.verdict else 0.0).method
         draw(figure, top, forecasts[top], _question(top, known, 0.0, useful), useful, what)
-    decision, answer = _decision(expected, useful, forecasts, known, what, best)
+    decision, answer = _decision(expected, useful, forecasts, known, what)
     content = {
         "units": known.units,
         "records": known.records,
@@ -181,25 +180,17 @@ def _problem(study: dict, cell: Cell, known: Sizes, most: int) -> Problem:
 def _useful(study: dict, known: Sizes) -> Useful:
     """What the config says of usefulness; where it says nothing, only shares are told."""
     said = study.get("useful")
-    metric = said["metric"] if said else "auc" if _task(known) != CLASSES else "top1"
-    if metric not in METRICS or (metric == "top1" and _task(known) == SEVERAL):
-        raise StudyError(f"useful.metric: {metric!r} has no curves for such data; there is {_right_metric(known)}")
-    if (metric == "auc") != (_task(known) != CLASSES):
-        raise StudyError(f"useful.metric: {metric!r} is not what curves of such data have; take {_right_metric(known)}")
-    chance = metric_of(metric).chance
-    assert chance is not None
-    least = chance(len(known.classes))
-    best = 100 if metric_of(metric).percent else 1
+    metric = "top1" if _task(known) == CLASSES else "auc"
+    if said and said["metric"] != metric:
+        raise StudyError(f"useful.metric: curves of such data have {metric!r}, and not {said['metric']!r}")
+    least, best = value_of(0.0, _task(known), len(known.classes)), 100 if metric_of(metric).percent else 1
     for key in ("at_least", "without_privacy"):
         if said and key in said and not least < said[key] <= best:
             raise StudyError(
                 f"useful.{key}: {said[key]} of {metric!r}: must be above {least:g} (guessing), at most {best}"
             )
-    return Useful(metric, said["at_least"] if said else math.nan, least, (said or {}).get("without_privacy"))
-
-
-def _right_metric(known: Sizes) -> str:
-    return "top1" if _task(known) == CLASSES else "auc"
+    told = said or {"at_least": math.nan}
+    return Useful(metric, told["at_least"], least, float(best), told.get("without_privacy"))
 
 
 def _task(known: Sizes) -> str:
@@ -228,14 +219,13 @@ def _expected(
     signal = what.scale * signal_of(known.units, float(cell.epsilon), what.delta)
     if "calibration" in options:
         signal *= math.sqrt(1 - share_of(problem, options["calibration"]))
-    best = 100.0 if metric_of(useful.metric).percent else 1.0
-    return Expected(
-        cell, method, pull, verdict(forecasts[method], _question(method, known, signal, useful), useful, best)
-    )
+    return Expected(cell, method, pull, verdict(forecasts[method], _question(method, known, signal, useful), useful))
 
 
 def _as_measured(options: Mapping) -> bool:
     """Whether an entry has the settings of its method's curves: the defaults, but for a loss that suits the labels."""
+    if "tuning" in options:
+        return False
     own, plain = (
         methods.parameters(options["method"], {key: value for key, value in given.items() if key != "loss"})
         for given in (hyperparameters(dict(options)), {})
@@ -243,15 +233,15 @@ def _as_measured(options: Mapping) -> bool:
     return own == plain
 
 
-def _pull(options: Mapping, problem: Problem) -> float:
-    """All units pulling one way, over the noise of the release of which this is least; NaN where nothing is planned."""
+def _pull(options: Mapping, problem: Problem) -> float | None:
+    """All units pulling one way, over the noise of the release of which this is least; None where none is planned."""
     try:
         hyper = methods.parameters(options["method"], hyperparameters(dict(options)))
         events = methods.load(options["method"]).plan(hyper, problem).events
     except StudyError:
-        return math.nan
+        return None
     pulls = [problem.n * event.sampling_rate / event.noise_multiplier for event in events if event.noise_multiplier]
-    return min(pulls, default=math.nan)
+    return min(pulls, default=None)
 
 
 def _table(expected: Sequence[Expected], useful: Useful) -> Iterator[str]:
@@ -261,7 +251,7 @@ def _table(expected: Sequence[Expected], useful: Useful) -> Iterator[str]:
     yield f"  {'entry':28}{_EPSILON}{'units/noise':>13}   {what}"
     told: set[tuple] = set()
     for one in expected:
-        cell, pull = one.cell, "" if math.isnan(one.pull) else f"{one.pull:.3g}"
+        cell, pull = one.cell, "" if one.pull is None else f"{one.pull:.3g}"
         if (same := (cell.entry, cell.epsilon, pull)) in told:  # of other features: curves know of none
             continue
         told.add(same)
@@ -281,12 +271,13 @@ def _decision(
     forecasts: Mapping[str, Forecast],
     known: Sizes,
     what: Plan,
-    best: float,
 ) -> tuple[list[str], str | None]:
     """The answer in words, and in one."""
     judged = [one for one in expected if one.verdict]
     if not judged:
-        return ["no method of this study has curves, so nothing is forecast"], None
+        return [
+            "nothing is forecast: no cell of a finite epsilon has a method, in its own settings, that has curves"
+        ], None
     if math.isnan(useful.at_least):
         return [
             "write `useful: {metric: "
@@ -313,23 +304,23 @@ def _decision(
     would = None
     if useful.without_privacy is not None:
         question = _question("", known, 0.0, useful)
-        would = what_would_do(forecasts, question, useful, best, what)
+        would = what_would_do(forecasts, question, useful, what)
     unit = "persons" if what.persons else "images"
     more = (
         f"for all of an interval to be enough it would take {would[1]:,} {unit} at epsilon {upper_bound(would[2])} "
         f"({would[0]})" if would
         else "more of such records, at an epsilon of 8, would not do it" if useful.without_privacy is not None
-        else _needed(judged, useful, best)
+        else _needed(judged, useful)
     )  # fmt: skip
     if answers[OPEN]:
         return [f"open: whether any of these models has an {goal} cannot be told beforehand; {more}"], OPEN
     return [f"not: no model of this study is to be expected to have an {goal}; {more}"], NOT
 
 
-def _needed(judged: Sequence[Expected], useful: Useful, best: float) -> str:
+def _needed(judged: Sequence[Expected], useful: Useful) -> str:
     """What a model without privacy would have to have, for the best of these to be of use."""
     top = max((one.verdict.share for one in judged if one.verdict), key=lambda share: share[1])
     needed = useful.needed(top[1])
-    if needed > best:
+    if needed > useful.most:
         return f"where {top[1]:.2f} of the gain survives, not even a perfect model without privacy would be enough"
     return f"a model without privacy would have to have {needed:.3g}, where {top[1]:.2f} of its gain survives"

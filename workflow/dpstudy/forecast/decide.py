@@ -13,11 +13,12 @@ _EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 @dataclass(frozen=True)
 class Useful:
-    """What the config's `useful` says, with what guessing at random has."""
+    """What the config's `useful` says, with what guessing at random has, and the most that there is."""
 
     metric: str
     at_least: float
     chance: float
+    most: float
     without_privacy: float | None = None
 
     def value(self, share: float) -> float | None:
@@ -62,22 +63,18 @@ class Plan:
     persons: bool = True
 
 
-def verdict(forecast: Forecast, question: Question, useful: Useful, best: float) -> Verdict:
-    """What a model is worth.
-
-    Args:
-        best: the most that the metric can be.
-    """
+def verdict(forecast: Forecast, question: Question, useful: Useful) -> Verdict:
+    """What a model is worth."""
     share = forecast.share(question)
     low, middle, high = (useful.value(part) for part in share)
     if low is None or middle is None or high is None:
-        return Verdict(share, None, NOT if useful.needed(share[2]) > best else OPEN)
+        return Verdict(share, None, NOT if useful.needed(share[2]) > useful.most else OPEN)
     found = WORTH if low >= useful.at_least else NOT if high < useful.at_least else OPEN
     return Verdict(share, (low, middle, high), found)
 
 
 def what_would_do(
-    forecasts: Mapping[str, Forecast], question: Question, useful: Useful, best: float, plan: Plan
+    forecasts: Mapping[str, Forecast], question: Question, useful: Useful, plan: Plan
 ) -> tuple[str, int, float] | None:
     """(method, units, epsilon): the fewest units, and of them the smallest epsilon, that make a model worth it; None
     where a million at an epsilon of 8 do not."""
@@ -86,6 +83,6 @@ def what_would_do(
             for method, forecast in forecasts.items():
                 signal = plan.scale * signal_of(size, epsilon, plan.delta)
                 asked = replace(question, method=method, n=size, signal=signal)
-                if verdict(forecast, asked, useful, best).verdict == WORTH:
+                if verdict(forecast, asked, useful).verdict == WORTH:
                     return method, size, epsilon
     return None

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from dpstudy import methods
 from dpstudy.config.cells import unfold
-from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
 from dpstudy.evaluation.metrics import metric_of
@@ -22,7 +20,7 @@ from dpstudy.plan import paths
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 50_000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DRAWS, TESTED, FINDINGS = 3, 4000, 8
-ENTRIES: Mapping[str, Mapping] = {"least_squares": {}, "feature_covariance": {}, "kernel_mean": {}}
+METHODS = ("least_squares", "feature_covariance", "kernel_mean")  # with their own settings
 _SIGMOID = {"feature_covariance": {"loss": "sigmoid"}}  # of several labels
 _SPARSE, _PICKED = 0.15, 0.7  # how likely an image of another class, and one of its own, bears a finding
 _log = logging.getLogger("dpstudy")
@@ -73,24 +71,25 @@ def at_most(labels: np.ndarray, most: int) -> np.ndarray:
     return labels * (np.cumsum(labels, axis=1) <= most)
 
 
-def curves_of(study: str, folder: str) -> int:
-    """Write the curves of the feature sets of a study that lie in a folder; 0.
+def write_curves(config: Mapping, folder: str) -> None:
+    """Write the curves of the feature sets of a study that lie in a folder.
+
+    Args:
+        config: the study's, filled in.
 
     Raises:
-        StudyError: the config has a mistake, features are missing or damaged, or are of somebody's own records.
+        StudyError: features are missing or damaged, or are of somebody's own records.
     """
-    config = load(yaml.safe_load(Path(study).read_text(encoding="utf-8")))
     points: list[Point] = []
-    for name, features in dict.fromkeys((cell.dataset, cell.features) for cell in unfold(config)):
+    for name, features in dict.fromkeys((cell.dataset, cell.features) for cell in unfold(dict(config))):
         if own_reader(config["datasets"][name]):
-            raise StudyError(f"{study}: datasets.{name}: curves are published, and its records are your own")
+            raise StudyError(f"datasets.{name}: curves are published, and its records are your own")
         lie = [paths.FEATURES.format(dataset=name, features=features, split=split) for split in ("train", "test")]
         where = [Path(folder, one) for one in lie]
         classes = len(shards.read_manifest(str(where[0]))["classes"])
         train, test = (shards.load(str(one)) for one in where)
         points += measured(name, config["features"][features]["extractor"], train, test, classes)
     write(points, OURS)
-    return 0
 
 
 def measured(name: str, features: str, train: FeatureTable, test: FeatureTable, classes: int) -> Iterator[Point]:
@@ -105,11 +104,11 @@ def measured(name: str, features: str, train: FeatureTable, test: FeatureTable, 
 
 def _of_size(name: str, kind: str, train: np.ndarray, test: np.ndarray, task: Task, n: int) -> Sequence[Point]:
     delta, found = min(1e-5, 0.1 / n), {}
-    for method in ENTRIES:
+    for method in METHODS:
         for epsilon in (np.inf, *EPSILONS):
             values = [_value(method, train, test, task, n, epsilon, delta, draw) for draw in range(DRAWS)]
             found[method, epsilon] = float(np.mean(values))
-    best = max(found[method, np.inf] for method in ENTRIES)
+    best = max(found[method, np.inf] for method in METHODS)
     _log.info("%s, %s, n = %s: %.4g without noise", name, task.kind, n, best)
     told = (name, kind, train.shape[1], task.kind, task.classes, task.prevalence, n)
     return [
@@ -124,7 +123,7 @@ def _value(
 ) -> float:
     rows = np.random.default_rng([3, draw]).permutation(len(train))[:n]
     labels, several = task.train[rows], task.kind == SEVERAL
-    options: dict = {**ENTRIES[method], **(_SIGMOID.get(method, {}) if several else {})}
+    options: dict = dict(_SIGMOID.get(method, {})) if several else {}
     options |= {"classes": task.classes} | ({"positives": 2} if several else {})
     features = np.ascontiguousarray(train[rows])
     model = methods.fit(method, features, labels, epsilon=epsilon, delta=delta, seed=draw, **options).model
