@@ -29,6 +29,7 @@ BENCHMARKS = {
     "accountant": "accountant",
     "intervals": "intervals",
     "probabilities": "probabilities",
+    "persons": "persons",
 }
 LONG = {  # only when named
     *(
@@ -48,6 +49,7 @@ LONG = {  # only when named
         "exact",
         "intervals",
         "probabilities",
+        "persons",
     )
 }
 ROWS = ("intervals", "stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows

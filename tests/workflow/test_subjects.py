@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dpstudy.core.files import read_tensors
 from dpstudy.data import shards
+from dpstudy.features import shards as features
 from tests.workflow.clinic import CONFIG
 from tests.workflow.conftest import copy_of
 from tests.workflow.test_status import status
@@ -184,6 +186,30 @@ def test_another_cap_reads_anew_and_a_weak_delta_is_refused_by_the_number_of_sub
     result = clinic.snakemake(CELLS.format("least-squares"))
     assert "nothing was run: " in result.stderr and "'person'" in result.stderr
     assert "rule prepare_shard:" not in result.stderr
+    clinic.write_config(CONFIG)
+
+
+def test_averages_charge_a_person_as_one_record(clinic):
+    """Sums are made in shares, each of which has a part of a person's records."""
+    config = copy.deepcopy(CONFIG) | {"noise": "seeded", "release": {"spend_again": True, "budget": "1000"}}
+    config["datasets"]["clinic"] |= {"contributions": "average", "per_subject": 3, "sum_jobs": 2}
+    clinic.write_config(config)
+    entries = {"least-squares": [1, 1], "dp-sgd": [1]}
+    done = clinic.snakemake("results/privacy/certificates/clinic.json", *map(CELLS.format, entries))  # replayed, and ledgers held against the config
+    assert done.returncode == 0, done.stdout + done.stderr
+    train = features.load(clinic.path / "results" / "features" / "clinic" / "pixels" / "train")
+    assert train.counts.tolist() == [(train.subjects == name).sum() for name in train.subjects]
+    assert {1, 2, 3} == set(train.counts)
+    gram = np.zeros((64, 64))
+    for name in set(train.subjects):
+        rows = train.features[train.subjects == name].astype(np.float64)
+        gram += rows.T @ rows / len(rows)
+    (path,) = (clinic.path / "results/private/statistics/clinic").rglob("shared.safetensors")
+    np.testing.assert_allclose(read_tensors(path)["gram"], gram, atol=1e-4)
+    for entry, sensitivities in entries.items():
+        found = ledger(clinic, entry)
+        assert [event["sensitivity"] for event in found["events"]] == pytest.approx(sensitivities)
+        assert found["n"] == len(set(train.subjects)) and found["bounds"] == {"records": 3, "contributions": "average"}
     clinic.write_config(CONFIG)
 
 

@@ -40,6 +40,7 @@ SETTINGS: dict[str, dict[str, Any]] = {  # what units and labels are, where a me
     "one label": {"unit": "record", "positives": 1},
     "several labels": {"unit": "record", "positives": 3},
     "persons": {"unit": "subject", "positives": 1, "per_subject": 3},
+    "persons, averaged": {"unit": "subject", "positives": 1, "per_subject": 3, "contributions": "average"},
 }
 _LEAVES = {"socket.connect", "subprocess.Popen", "os.system", "os.posix_spawn"}
 _OURS = (os.path.join(tempfile.gettempdir(), "tmp"), "/dev/null")
@@ -106,8 +107,17 @@ def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     module = methods.load(name)
     shape = PICTURES if method_schema(name).get("x-reads-images") else FLAT
     for told, setting in SETTINGS.items():
+        averaged = "contributions" in setting
+        if averaged and not method_schema(name).get("x-averages"):
+            continue
         problem = Problem(
-            N, shape, CLASSES, Budget(EPSILON, DELTA), setting["positives"], unit_records=setting.get("per_subject", 1)
+            N,
+            shape,
+            CLASSES,
+            Budget(EPSILON, DELTA),
+            setting["positives"],
+            unit_records=setting.get("per_subject", 1),
+            averaged=averaged,
         )
         try:
             short = shortened(options, problem.unit_records)

@@ -24,7 +24,7 @@ rule sum_statistics:
     params:
         library=code.script_hash("sum_statistics"),
         folder=ask(sources.feature_folder, "dataset", "features", "split"),
-        positives=ask(sources.positives, "dataset"),
+        contributions=ask(sources.contributions, "dataset"),
         exact=STUDY["noise"] == "secure",
         shares=ask(sources.sum_jobs, "dataset"),
     script:

@@ -17,9 +17,9 @@ if __name__ == "__main__":
             ),
             len(shards.read_manifest(params.folder)["classes"]),
             float(wildcards.clip),
-            params.positives,
             per_class=wildcards.grams == "per-class",
             threads=snakemake.threads,
             may_be_empty=params.shares > 1,
             exact=params.exact,
+            **params.contributions,
         ).save(snakemake.output[0])

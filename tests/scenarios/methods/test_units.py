@@ -8,6 +8,7 @@ import pytest
 import dpstudy
 from dpstudy import methods
 from dpstudy.core.errors import StudyError
+from dpstudy.methods.averaging import Subjects
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.units import Units, units_of
 from dpstudy.privacy.accounting import certify
@@ -33,15 +34,9 @@ METHODS = {
 }  # fmt: skip
 
 
-class Batches(list):
+def batches(features, labels, subjects):
     """All rows as one batch, which can say whose they are."""
-
-    def __init__(self, features, labels, subjects):
-        super().__init__([(features, labels)])
-        self._subjects = subjects
-
-    def subjects(self):
-        return self._subjects
+    return Subjects([(features, labels)], subjects)
 
 
 def persons(seed=0, dim=DIM):
@@ -53,11 +48,11 @@ def persons(seed=0, dim=DIM):
     return features, rng.integers(CLASSES, size=len(subjects)), subjects
 
 
-def set_up(name, unit_records, epsilon="2"):
+def set_up(name, unit_records, epsilon="2", **more):
     method = methods.load(name.split(",")[0])
     parameters = methods.parameters(name.split(",")[0], METHODS[name])
     shape = (1, 28, 28) if "network" in name else (DIM,)
-    problem = Problem(N, shape, CLASSES, Budget(epsilon, 1e-3), unit_records=unit_records)
+    problem = Problem(N, shape, CLASSES, Budget(epsilon, 1e-3), unit_records=unit_records, **more)
     return method, parameters, problem
 
 
@@ -78,7 +73,7 @@ def test_what_a_subject_changes_is_as_many_records_and_the_noise_grows_with_it(n
 
     monkeypatch.setattr(NoiseSource, "gaussian", watched)
     method, parameters, problem = several
-    data = method.prepare(Batches(*persons(dim=problem.dim)), parameters, problem)
+    data = method.prepare(batches(*persons(dim=problem.dim)), parameters, problem)
     method.fit(data, parameters, problem, plans[1], NoiseSource("seeded", "units"))
     assert set(drawn) == {event.name for event in plans[1].events}
     for event in plans[1].events:
@@ -140,7 +135,7 @@ def test_a_subject_is_drawn_whole_with_the_public_probability():
         assert units.rows(np.array([unit])).tolist() == np.flatnonzero(subjects == name).tolist()
     assert units.rows(None) is None and len(units.rows(np.array([], int))) == 0
     method, parameters, problem = set_up("first_order, batches", MOST)
-    data = method.prepare(Batches(features, labels, subjects), parameters, problem)
+    data = method.prepare(batches(features, labels, subjects), parameters, problem)
     seen, true = [], type(data.records).blocks
 
     def watched(self, rows=None, index=None):
@@ -152,10 +147,10 @@ def test_a_subject_is_drawn_whole_with_the_public_probability():
         parameters = methods.parameters("first_order", METHODS["first_order, batches"] | {"steps": 400})
         plan = method.plan(parameters, problem)
         method.fit(data, parameters, problem, plan, NoiseSource("seeded", "drawn"))
-    batches = [rows for rows in seen if rows is not None]
-    assert len(batches) == 400
+    taken_part = [rows for rows in seen if rows is not None]
+    assert len(taken_part) == 400
     counts = []
-    for rows in batches:
+    for rows in taken_part:
         taken = set(subjects[rows])
         assert sorted(rows) == np.flatnonzero(np.isin(subjects, list(taken))).tolist()
         counts.append(len(taken))
@@ -182,7 +177,7 @@ def test_what_has_no_bound_for_several_records_is_refused():
     problem = Problem(N, (DIM,), CLASSES, Budget("2", 1e-3), unit_records=2)
     features, labels, subjects = persons()
     with pytest.raises(StudyError, match="a subject has 3 records, but per_subject is 2"):
-        units_of(Batches(features, labels, subjects), len(labels), problem, needed=True)
+        units_of(batches(features, labels, subjects), len(labels), problem, needed=True)
     with pytest.raises(StudyError, match="mini-batches of persons need to know whose"):
         units_of([(features, labels)], len(labels), problem, needed=True)
 

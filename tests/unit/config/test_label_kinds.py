@@ -11,8 +11,9 @@ def study(entry, **dataset):
         "reader": "image_table", "location": "own", "table": "a.csv", "path_column": "p", "delta": "1e-4",
         "size": [8, 8], "label_columns": ["Edema", "Mass"], "splits": {"test": 0.3},
     }  # fmt: skip
+    own = {key: value for key, value in (own | dataset).items() if value is not None}
     return load({
-        "study": "s", "datasets": {"own": own | dataset}, "features": {"pixels": {"extractor": "pixels"}},
+        "study": "s", "datasets": {"own": own}, "features": {"pixels": {"extractor": "pixels"}},
         "methods": {"e": entry}, "epsilons": ["1"], "seeds": [0],
     })  # fmt: skip
 
@@ -39,3 +40,19 @@ def test_what_suits_several_labels_is_let_be():
         study(entry, positives=2)
     tuned = {"method": "first_order", "tuning": {"trials": 2, "space": {"loss": {"choices": ["sigmoid"]}}}} | STEPS
     study(tuned, positives=2, splits={"test": 0.3, "validation": 0.1})
+
+
+ITERATED = {"method": "iterated_sgd", "learning_rate": 1.0, "clipping_norm": 1.0, "batch_size": 5, "epochs": 1}
+
+
+def test_averages_are_for_methods_that_know_them_and_for_all_records():
+    persons = {"unit": "subject", "subject_column": "p", "per_subject": 3, "contributions": "average"}
+    one = {"label_column": "c", "classes": ["a", "b"], "label_columns": None}
+    searched = {"method": "first_order"} | STEPS | {"loss": "sigmoid"}
+    searched["tuning"] = {"trials": 2, "records": 20, "space": {"learning_rate": {"choices": [1.0, 2.0]}}}
+    study({"method": "least_squares"}, **persons)
+    study({"method": "first_order", **STEPS, "loss": "sigmoid"}, **persons)
+    with pytest.raises(StudyError, match=r"methods\.e: iterated_sgd does not average .* datasets\.own\.contributions"):
+        study(ITERATED, **persons, **one)
+    with pytest.raises(StudyError, match=r"methods\.e: a search on some of the records does not average"):
+        study(searched, **persons, splits={"test": 0.3, "validation": 0.1})

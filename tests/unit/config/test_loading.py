@@ -198,6 +198,9 @@ MISTAKES = [
     ("overrides", [{"match": {"entry": "ls"}}], "overrides[0]: the key 'set' is missing*"),
     # what has no meaning
     ("datasets/digits/per_subject", 3, "datasets.digits.per_subject: is for unit: subject; leave it out"),
+    ("datasets/digits/contributions", "average", "datasets.digits.contributions: is for unit: subject; leave it out"),
+    ("datasets/digits/contributions", "mean", "datasets.digits.contributions: 'mean' is not one of 'sum', 'average'*"),
+    ("datasets/digits", {"reader": "digits", "unit": "subject", "contributions": "average", "delta": "1e-4", "splits": {"test": 0.2}}, "datasets.digits.contributions: with per_subject: 1 there is nothing to average; raise per_subject"),
     ("datasets/digits", {"reader": "digits", "unit": "subject", "delta": "1e-4", "splits": {"test": 0.2, "records": 100}}, "datasets.digits.splits.records: does not go with unit: subject*"),
     ("datasets/digits/splits", {"test": 0.6, "validation": 0.5}, "datasets.digits.splits: test, validation and left_out leave nothing to train on"),
     ("datasets/digits/splits", {"test": 0.2, "left_out": 0.1, "records": 50}, "datasets.digits.splits: give either 'left_out', a fraction, or 'records', a number"),

@@ -1,4 +1,5 @@
 import hashlib
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from dpstudy.data.reader import Rows
 from dpstudy.data.readers import digits, open_reader
 from dpstudy.data.records import Records
 from dpstudy.schema.reading import schema
+from tests.unit.data.conftest import prepare as prepared_own
 
 DIGITS = {"reader": "digits", "splits": {"test": 0.2, "validation": 0.1}, "shards": 3}
 
@@ -190,3 +192,35 @@ def test_every_registered_reader_can_be_imported(tmp_path):
         else:
             with pytest.raises(StudyError):
                 open_reader(name, options, tmp_path)
+
+
+def test_a_records_person_counts_only_by_its_own_records(own):
+    """What a person's images count for is averaged by it; nobody else's goes into the number."""
+    root, write = own
+    options = {"contributions": "average", "per_subject": 2}
+
+    def counts(split):
+        records = shards.load(prepared_own(root, split, **options))
+        return {name: (records.subjects == name).sum() for name in records.subjects}, records
+
+    there, records = counts("train")
+    assert records.counts.tolist() == [there[name] for name in records.subjects] and set(records.counts) == {2}
+    first, second = records.subjects[0], next(name for name in records.subjects if name != records.subjects[0])
+    rows = {name: [f"{row}.png" for row in range(24) if f"p{row // 2}" == name] for name in (first, second)}
+    write(rows[first][0], *rows[second])
+    left, fewer = counts("train")
+    assert left == {name: count - (name == first) for name, count in there.items() if name != second}
+    assert fewer.counts.tolist() == [1 if name == first else 2 for name in fewer.subjects]
+    assert counts("test")[1].counts is None
+    shutil.rmtree(root / "out")
+    assert shards.load(prepared_own(root, "train", per_subject=2)).counts is None
+
+
+def test_images_that_cannot_be_read_stay_in_the_number(own):
+    root, _ = own
+    records = shards.load(prepared_own(root, "train", contributions="average"))
+    lost = records.ids[0]
+    (root / "own" / str(lost)).write_bytes(b"no image")
+    shutil.rmtree(root / "out")
+    with_holes = shards.load(prepared_own(root, "train", contributions="average", unreadable=0.5))
+    assert len(with_holes) == len(records) - 1 and set(with_holes.counts) == {2}

@@ -37,21 +37,23 @@ ENTRIES = {
 }  # fmt: skip
 
 
-def made(name, epsilon="2"):
+def made(name, epsilon="2", averaged=False):
     """The ledger that a method's own plan makes, its run and the config's facts."""
     options, labels, records = ENTRIES[name]
     method = options["method"]
     own = {key: value for key, value in options.items() if key != "method"}
     known = methods.load(method).Parameters.__dataclass_fields__
     parameters = methods.parameters(method, {key: value for key, value in own.items() if key in known})
-    problem = Problem(N, (16,), M, Budget(epsilon, 1e-5), labels, unit_records=records, secure=True)
+    problem = Problem(N, (16,), M, Budget(epsilon, 1e-5), labels, unit_records=records, secure=True, averaged=averaged)
     plan = methods.load(method).plan(parameters, problem)
     hyper = {key: getattr(parameters, key) for key in known}
     unit = "record" if records == 1 else "subject"
-    bounds = {"records": records} if records > 1 else {}
+    bounds, how = {"records": records} if records > 1 else {}, {"contributions": "average"} if averaged else {}
+    bounds |= how
     bounds |= {"positives": labels, "beyond": "refuse"} if labels > 1 else {}
     ledger = build_ledger(plan.events, problem.budget, n=N, unit=unit, noise="secure", bounds=bounds)
     dataset = {"unit": unit, "delta": "1e-5", "positives": labels} | ({"per_subject": records} if records > 1 else {})
+    dataset |= how
     run = {"classes": M, "hyperparameters": hyper | dict(plan.facts)}
     facts = {"dataset": dataset, "options": options, "noise": "secure", "epsilon": epsilon, "n": N}
     return ledger, run, facts
@@ -62,6 +64,18 @@ def test_what_a_method_plans_is_what_the_config_says(name):
     ledger, run, facts = made(name)
     assert ledger["events"] and restated_faults(ledger, run, facts) == []
     assert restated_faults(ledger, run, facts | {"n": None}) == []
+
+
+@pytest.mark.parametrize("name", [name for name, (_, _, records) in ENTRIES.items() if records > 1])
+def test_averages_are_stated_and_charged_as_one_record(name):
+    ledger, run, facts = made(name, averaged=True)
+    assert ledger["events"] and restated_faults(ledger, run, facts) == []
+    summed = made(name)[0]
+    assert [2 * e["sensitivity"] for e in ledger["events"]] == pytest.approx(
+        [e["sensitivity"] for e in summed["events"]]
+    )
+    for changed in (ledger | {"bounds": summed["bounds"]}, summed | {"bounds": ledger["bounds"]}):
+        assert restated_faults(changed, run, facts)
 
 
 @pytest.mark.parametrize("name", ENTRIES)

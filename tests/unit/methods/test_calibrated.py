@@ -205,7 +205,7 @@ def test_records_without_a_finite_score_take_no_part():
     features, labels = np.array([[1.0], [np.nan], [2.0]], np.float32), np.array([0, 1, 1])
     model = LinearModel(np.ones((2, 1), np.float32), np.zeros(2, np.float32))
     whole = Calibrated(least_squares, 0.02, lambda: [(features, labels)])
-    scores, told = whole._scored(model, problem)
+    scores, told, _ = whole._scored(model, problem)
     assert scores.shape == (2, 2) and told.tolist() == [0, 1]
 
 
@@ -333,9 +333,9 @@ class Crowded:
 def test_exact_sums_are_of_scores_that_a_record_has_alone():
     features, labels = np.arange(6.0).reshape(6, 1), np.zeros(6, np.int64)
     whole = Calibrated(least_squares, 0.02, lambda: [(features, labels)])
-    alone, _ = whole._scored(Crowded(), problem_of(2, secure=True))
+    alone, *_ = whole._scored(Crowded(), problem_of(2, secure=True))
     np.testing.assert_array_equal(alone[:, 0], 2 * features[:, 0])
-    together, _ = whole._scored(Crowded(), problem_of(2))
+    together, *_ = whole._scored(Crowded(), problem_of(2))
     assert together[0, 0] == 15
 
 

@@ -26,6 +26,7 @@ import numpy as np
 from dpstudy import methods
 from dpstudy.auditing.tapes import EnoughError, Replay, Silent, Watched
 from dpstudy.core.errors import StudyError
+from dpstudy.methods.averaging import Subjects
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.noise import NoiseSource
@@ -73,7 +74,7 @@ class Game:
         return "zero-out" if any(event.sampling == "shuffle" for event in self.plan.events) else "add-remove-one"
 
 
-class Rows(list):
+class Rows(Subjects):
     """Canaries as one batch that can say whose its rows are.
 
     Args:
@@ -96,12 +97,7 @@ class Rows(list):
         if not problem.exclusive:
             labels = np.zeros((len(features), problem.classes), np.int8)
             labels[:, : problem.positives] = 1
-        super().__init__([(features, labels)])
-        self._subjects = index
-
-    def subjects(self) -> np.ndarray:
-        """(rows,) the canary of each row."""
-        return self._subjects
+        super().__init__([(features, labels)], index)
 
 
 def game_of(

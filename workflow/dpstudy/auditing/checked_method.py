@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.methods.averaging import Subjects
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.privacy.noise import NoiseSource
 
@@ -54,20 +55,10 @@ class CheckedMethod:
 
     def prepared(self, batches: Sequence[tuple], subjects: np.ndarray | None = None):
         """What its `prepare` makes of batches."""
-        whole = _Batches(batches, subjects)
+        rows = sum(len(labels) for _, labels in batches)
+        whole = Subjects(batches, np.arange(rows) if subjects is None else subjects)
         return self.module.prepare(whole, self.parameters, self.problem, **self.beside)
 
     def fitted(self, data, source: NoiseSource, plan: Plan | None = None) -> Fit:
         """What its `fit` gives."""
         return self.module.fit(data, self.parameters, self.problem, plan or self.plan, source)
-
-
-class _Batches(list):
-    """Batches that can say whose their rows are: each row's own, where nothing else is said."""
-
-    def __init__(self, batches: Sequence[tuple], subjects: np.ndarray | None):
-        super().__init__(batches)
-        self._subjects = subjects
-
-    def subjects(self) -> np.ndarray:
-        return np.arange(sum(len(labels) for _, labels in self)) if self._subjects is None else self._subjects

@@ -1,7 +1,7 @@
 """What a cell is made from: its public settings, the folders it reads, and the problem that they pose."""
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -238,9 +238,16 @@ class TrainingRows:
         """(rows,) the place of each record of a pass among all, those left out counted; after a first pass."""
         return self._source.places()
 
-    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def __iter__(self) -> Iterator[tuple[np.ndarray, ...]]:
+        return self._read(self._source)
+
+    def counted(self) -> Iterator[tuple[np.ndarray, ...]]:
+        """Batches that say how many records each one's subject has too; of data sets that average them."""
+        return self._read(self._source.counted())
+
+    def _read(self, batches: Iterable) -> Iterator[tuple[np.ndarray, ...]]:
         try:
-            yield from self._source
+            yield from batches
         except StudyError as error:
             raise UnreadableError(str(error)) from error
 
@@ -269,6 +276,7 @@ def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
         request.dataset.get("per_subject", 1) if by_subject else 1,
         secure=request.noise == "secure",
         several=manifests[0]["multi_label"],
+        averaged=request.dataset.get("contributions") == "average",
     )
 
 

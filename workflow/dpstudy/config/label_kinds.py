@@ -1,4 +1,4 @@
-"""Entries that take one label a record, beside data sets whose records may bear several or none."""
+"""Entries beside data sets that they are not for: of records with several labels or none, or of averaged records."""
 
 from collections.abc import Mapping
 
@@ -27,6 +27,28 @@ def check_label_kinds(config: dict) -> None:
             raise StudyError(
                 f"methods.{cell.entry}: {options['method']}{' with ' + named if named else ''} takes one label a "
                 f"record, and those of data set {cell.dataset!r} may bear several or none; {rules['instead']}"
+            )
+
+
+def check_averages(config: dict) -> None:
+    """Refuse to average the records of a person where a method does not know how (`x-averages` of its schema), or a
+    search draws records.
+
+    Raises:
+        StudyError: the entry, the data set, and what to set.
+    """
+    averaged = {name for name, options in config["datasets"].items() if options.get("contributions") == "average"}
+    for cell in unfold(config) if averaged else ():
+        if cell.dataset not in averaged:
+            continue
+        options = cell.options(config)
+        what = "" if method_schema(options["method"]).get("x-averages") else options["method"]
+        if "records" in options.get("tuning", {}):
+            what = "a search on some of the records"
+        if what:
+            raise StudyError(
+                f"methods.{cell.entry}: {what} does not average the records of a person, as datasets.{cell.dataset}."
+                "contributions asks; set it to sum, or leave the entry out for this data set"
             )
 
 

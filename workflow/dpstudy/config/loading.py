@@ -7,7 +7,7 @@ from typing import Any
 from dpstudy.config.black_box_options import check_black_box
 from dpstudy.config.cells import matching, unfold
 from dpstudy.config.dedup_options import check_dedup
-from dpstudy.config.label_kinds import check_label_kinds
+from dpstudy.config.label_kinds import check_averages, check_label_kinds
 from dpstudy.config.narrowing import judged_papers, narrow, study_of
 from dpstudy.config.new_methods import check_method
 from dpstudy.config.origins import check_backbones, check_start
@@ -67,6 +67,7 @@ def load(raw: dict) -> dict:
             check_budget,
             _check_cells,
             check_label_kinds,
+            check_averages,
             check_shapes,
             check_public_points,
             check_black_box,

@@ -53,10 +53,12 @@ def _check_numbers(place: str, dataset: dict) -> None:
 
 def _check_unit(place: str, dataset: dict) -> None:
     if dataset["unit"] != "subject":
-        if "per_subject" in dataset:
-            raise StudyError(f"{place}.per_subject: is for unit: subject; leave it out")
+        for key in ("per_subject", "contributions"):
+            if key in dataset:
+                raise StudyError(f"{place}.{key}: is for unit: subject; leave it out")
         return
-    dataset.setdefault("per_subject", 1)
+    if dataset.setdefault("per_subject", 1) == 1 and dataset.get("contributions") == "average":
+        raise StudyError(f"{place}.contributions: with per_subject: 1 there is nothing to average; raise per_subject")
     if dataset["reader"] == "image_table" and "subject_column" not in dataset:
         raise StudyError(f"{place}: the key 'subject_column' is missing; unit: subject needs to know whose each row is")
     for key, there in (("splits.records", "records" in dataset["splits"]), ("extra", "extra" in dataset)):

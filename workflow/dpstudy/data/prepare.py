@@ -3,8 +3,9 @@
 import contextlib
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,8 @@ def prepare_shard(
     with _named(dataset):
         tolerated = options.get("unreadable", 0.0)
         records = _read(reader, parts, shard * rows // count, (shard + 1) * rows // count, tolerated)
+        if options.get("contributions") == "average" and split != "test":
+            records = _counted(records, reader, parts)
         if options.get("beyond") == "truncate" and split != "test":
             records = at_most(records, options["positives"])
         elif positives is not None and split != "test":
@@ -254,6 +257,14 @@ def _read(reader: Reader, parts: Parts, start: int, stop: int, tolerated: float)
     check = multi_labels if reader.multi_label else single_labels
     check(records.labels, reader.classes, "after splitting", first_row=start)
     return records
+
+
+def _counted(records: Records, reader: Reader, parts: Parts) -> Records:
+    """With how many rows of the split are of each one's subject, those counted whose images cannot be read."""
+    seen = Counter(name for pool, indices in parts for name in reader.rows(pool).known_subjects[indices])
+    if records.subjects is None:
+        raise StudyError("contributions: average, but no subject is known of the records")
+    return replace(records, counts=np.array([seen[name] for name in records.subjects], np.int32))
 
 
 def _asked(reader: Reader, pool: str, indices: np.ndarray, rows: Rows) -> Records:

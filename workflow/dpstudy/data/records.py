@@ -19,6 +19,7 @@ class Records:
         labels: (n,) int32 class indices, or (n, m) int8 of 0 and 1 for m findings.
         subjects: (n,) strings naming the person (or other unit) behind each record, or None.
         groups: name -> (n,) strings, the subgroups that the evaluation compares.
+        counts: (n,) int32, how many records of the split are of the same subject, where that is asked for; or None.
 
     Raises:
         StudyError: the arrays differ in length, or one has the wrong number of dimensions or type.
@@ -29,9 +30,11 @@ class Records:
     labels: np.ndarray
     subjects: np.ndarray | None = None
     groups: dict[str, np.ndarray] = field(default_factory=dict)
+    counts: np.ndarray | None = None
 
     def __post_init__(self):
-        columns = {"images": self.images, "labels": self.labels, "subjects": self.subjects, **self.groups}
+        columns = {"images": self.images, "labels": self.labels, "subjects": self.subjects, "counts": self.counts}
+        columns |= self.groups
         for name, column in columns.items():
             if column is not None and len(column) != len(self.ids):
                 raise StudyError(f"{len(self.ids)} ids but {len(column)} {name}")
@@ -56,6 +59,7 @@ class Records:
             labels=self.labels[index],
             subjects=None if self.subjects is None else self.subjects[index],
             groups={name: values[index] for name, values in self.groups.items()},
+            counts=None if self.counts is None else self.counts[index],
         )
 
 
@@ -70,4 +74,5 @@ def concatenate(batches: list[Records]) -> Records:
         labels=np.concatenate([batch.labels for batch in batches]),
         subjects=None if first.subjects is None else np.concatenate([batch.subjects for batch in batches]),
         groups={name: np.concatenate([batch.groups[name] for batch in batches]) for name in first.groups},
+        counts=None if first.counts is None else np.concatenate([batch.counts for batch in batches]),
     )

@@ -22,6 +22,7 @@ _MANIFEST_KEYS = (
     "dataset", "split", "rows", "classes", "multi_label", "image_shape", "columns", "private", "shards",
 )  # fmt: skip
 _GROUP = "group_"
+COUNTS = "subject_records"  # the column of `counts`
 _GROUP_BYTES = 1 << 26  # of images: a row group is built in memory, where it takes three times as much
 _ARROW_CHUNK_BYTES = 1 << 30  # an arrow `binary` array indexes its bytes with 32 bits
 
@@ -40,6 +41,8 @@ def write_shard(path: str | os.PathLike, records: Records, private: bool) -> Non
         columns["label"] = numbers(records.labels, np.int32)
     if records.subjects is not None:
         columns["subject"] = strings(records.subjects)
+    if records.counts is not None:
+        columns[COUNTS] = numbers(records.counts, np.int32)
     for name, values in records.groups.items():
         columns[_GROUP + name] = strings(values)
     table = pa.table(columns).replace_schema_metadata({"image_shape": json.dumps(shape)})
@@ -194,6 +197,7 @@ def _records(table: pa.Table, manifest: dict) -> Records:
         labels=labels,
         subjects=_strings(table, "subject") if "subject" in names else None,
         groups={name.removeprefix(_GROUP): _strings(table, name) for name in names if name.startswith(_GROUP)},
+        counts=np.array(table.column(COUNTS).to_numpy(), np.int32) if COUNTS in names else None,
     )
 
 

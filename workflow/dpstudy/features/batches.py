@@ -15,9 +15,10 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table, sha256
+from dpstudy.data.shards import COUNTS
 from dpstudy.features import plain, shards
 
-Batch = tuple[np.ndarray, np.ndarray]
+Batch = tuple[np.ndarray, ...]
 
 
 @dataclass
@@ -103,10 +104,21 @@ class ShardBatches:
             StudyError: a shard is missing, damaged, or has changed since its manifest was written or since the first
                 pass.
         """
+        return self._pass(False)
+
+    def counted(self) -> Iterator[Batch]:
+        """One pass over batches that say how many records each one's subject has too.
+
+        Raises:
+            StudyError: as `__iter__`, or the shards do not say.
+        """
+        return self._pass(True)
+
+    def _pass(self, counted: bool) -> Iterator[Batch]:
         with ThreadPoolExecutor(1) as reader:
             coming = None
             for shard in (*self._shards, None):
-                arrived, coming = coming, shard and reader.submit(_read, shard)
+                arrived, coming = coming, shard and reader.submit(_read, shard, counted)
                 if arrived:
                     yield arrived.result()
 
@@ -116,12 +128,12 @@ def share_of(shards: Sequence, index: int, shares: int) -> Sequence:
     return shards[len(shards) * index // shares : len(shards) * (index + 1) // shares]
 
 
-def _read(shard: _Shard) -> Batch:
+def _read(shard: _Shard, counted: bool) -> Batch:
     state = shard.state or _state(shard.path)
     if shard.state is None and sha256(shard.path) != shard.entry["sha256"]:
         raise StudyError(f"{shard.path}: its SHA-256 differs from the manifest's; delete it and run the study again")
     _check_unchanged(shard.path, state)
-    batch = _features(shard), _labels(shard)
+    batch = (_features(shard), _labels(shard), *([_counts(shard)] if counted else []))
     _check_unchanged(shard.path, state)
     for values in batch:
         if len(values) != shard.entry["rows"]:
@@ -144,6 +156,12 @@ def _labels(shard: _Shard) -> np.ndarray:
     if keep is not None:
         shard.mask = np.fromiter((name in keep for name in table.column("id").to_pylist()), bool, table.num_rows)
     return shards.labels_of(table, shard.manifest)
+
+
+def _counts(shard: _Shard) -> np.ndarray:
+    if COUNTS not in shard.manifest["columns"]:
+        raise StudyError(f"{shard.path}: no column {COUNTS!r}; delete the folder and run the study again")
+    return shards.counts_of(read_table(shard.path, [COUNTS]))
 
 
 def _state(path: Path) -> tuple[int, int]:

@@ -77,7 +77,9 @@ def extract_shard(
     with np.errstate(over="ignore"):  # an overflow becomes an infinity, which is refused
         flat = flat.astype(dtype)
     _check_finite(flat, records.ids, f"{where}: a feature is too large for {dtype}; use float32 or normalise")
-    table = FeatureTable(records.ids, flat, records.labels, records.subjects, records.groups, shape)
+    table = FeatureTable(
+        records.ids, flat, records.labels, records.subjects, records.groups, shape, counts=records.counts
+    )
     write_shard(path, table, private, made_from)
 
 

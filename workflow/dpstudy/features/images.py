@@ -13,6 +13,7 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table
 from dpstudy.data import shards as data
+from dpstudy.data.shards import COUNTS
 from dpstudy.features.shards import FeatureTable, concatenate, kept_ids, only
 
 
@@ -39,7 +40,7 @@ def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -
             raise StudyError(f"{folder}: {entry['file']} has no images, though its manifest says so")
         pixels = np.ascontiguousarray(records.images.transpose(0, 3, 1, 2)).reshape(len(records), -1)
         facts = records.subjects, records.groups, tuple(manifest["shape"]), tuple(manifest["classes"])
-        table = FeatureTable(records.ids, pixels, records.labels, *facts)
+        table = FeatureTable(records.ids, pixels, records.labels, *facts, records.counts)
         yield table if keep is None else only(table, keep)
 
 
@@ -110,6 +111,20 @@ class ImageBatches:
         Raises:
             StudyError: as `iterate`.
         """
+        for table in self._tables():
+            yield table.features, table.labels
+
+    def counted(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """One pass over batches that say how many records each one's subject has too.
+
+        Raises:
+            StudyError: as `iterate`, or the records do not say.
+        """
+        for table in self._tables():
+            if table.counts is None:
+                raise StudyError(f"{self._folders[0]}: no column {COUNTS!r}; delete the folder and run the study again")
+            yield table.features, table.labels, table.counts
+
+    def _tables(self) -> Iterator[FeatureTable]:
         for folder in self._folders:
-            for table in iterate(folder, self._kept):
-                yield table.features, table.labels
+            yield from iterate(folder, self._kept)

@@ -20,6 +20,7 @@ import pyarrow.compute as compute
 from dpstudy.core.columns import numbers, rows_of_numbers, strings
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table, write_json, write_table
+from dpstudy.data.shards import COUNTS
 from dpstudy.features import plain
 
 _MANIFEST_KEYS = (
@@ -41,6 +42,7 @@ class FeatureTable:
         labels: (n,) int32 class indices, or (n, m) int8 of 0 and 1.
         subjects: (n,) strings, or None.
         groups: name -> (n,) strings.
+        counts: (n,) int32, how many records of the split are of the same subject, where they are averaged; or None.
         shape: the layout of the flattened d, (K, H, W) or (d,), in C order.
         classes: label names, in label order.
     """
@@ -52,6 +54,7 @@ class FeatureTable:
     groups: dict[str, np.ndarray] = field(default_factory=dict)
     shape: tuple[int, ...] = ()
     classes: tuple[str, ...] = ()
+    counts: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -65,6 +68,7 @@ class FeatureTable:
             labels=self.labels[index],
             subjects=None if self.subjects is None else self.subjects[index],
             groups={name: values[index] for name, values in self.groups.items()},
+            counts=None if self.counts is None else self.counts[index],
         )
 
 
@@ -89,6 +93,8 @@ def write_shard(
         columns["label"] = numbers(table.labels, np.int32)
     if table.subjects is not None:
         columns["subject"] = strings(table.subjects)
+    if table.counts is not None:
+        columns[COUNTS] = numbers(table.counts, np.int32)
     for name, values in table.groups.items():
         columns[_GROUP + name] = strings(values)
     metadata = {"shape": json.dumps(list(table.shape)), "dtype": str(table.features.dtype)}
@@ -213,6 +219,7 @@ def concatenate(tables: list[FeatureTable]) -> FeatureTable:
         labels=np.concatenate([table.labels for table in tables]),
         subjects=None if first.subjects is None else np.concatenate([table.subjects for table in tables]),
         groups={name: np.concatenate([table.groups[name] for table in tables]) for name in first.groups},
+        counts=None if first.counts is None else np.concatenate([table.counts for table in tables]),
     )
 
 
@@ -253,6 +260,11 @@ def labels_of(table: pa.Table, manifest: dict) -> np.ndarray:
     return np.array(_values(table.column("label").combine_chunks()), np.int32)
 
 
+def counts_of(table: pa.Table) -> np.ndarray:
+    """(rows,) int32 numbers of records of a shard's subjects."""
+    return np.array(_values(table.column(COUNTS).combine_chunks()), np.int32)
+
+
 def _read_shard(path: Path, entry: dict, manifest: dict) -> FeatureTable:
     content = _read_bytes(path)
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:
@@ -267,6 +279,7 @@ def _read_shard(path: Path, entry: dict, manifest: dict) -> FeatureTable:
         labels=labels_of(table, manifest),
         subjects=_strings(table, "subject") if "subject" in names else None,
         groups={name.removeprefix(_GROUP): _strings(table, name) for name in names if name.startswith(_GROUP)},
+        counts=counts_of(table) if COUNTS in names else None,
         shape=tuple(manifest["shape"]),
         classes=tuple(manifest["classes"]),
     )

@@ -12,6 +12,7 @@ from dpstudy.config.public_points import reads_public
 from dpstudy.config.tuned import pays
 from dpstudy.core.files import write_table, write_tensors
 from dpstudy.features import images, shards
+from dpstudy.methods.averaging import count_records
 from dpstudy.schema.methods import method_schema
 
 DATASET = "made-up"
@@ -61,7 +62,7 @@ def made_up(
 
     Args:
         options: of an entry.
-        dataset: its `unit`, `positives`, and `per_subject` of persons.
+        dataset: its `unit`, `positives`, and `per_subject` and `contributions` of persons.
         exact: sums are to be exact (methods/exact.py).
         count: of each split that is learned from.
         dropped: how many of them de-duplication left out, behind the same public number.
@@ -95,7 +96,7 @@ def made_up(
 
 
 def _records(layout: Layout, dataset: Mapping[str, Any], count: int, key: Sequence[int], kind: str):
-    """(features (n, d), labels, subjects) of made-up records."""
+    """(features (n, d), labels, subjects, counts of these) of made-up records."""
     rng, dim = np.random.default_rng(key), int(np.prod(layout.shape))
     grey = rng.integers(0, 256, (count, dim)).astype(np.uint8)
     if kind == PICTURES:
@@ -116,11 +117,14 @@ def _records(layout: Layout, dataset: Mapping[str, Any], count: int, key: Sequen
         np.put_along_axis(labels, places, 1, 1)
     each = dataset.get("per_subject", 1)
     subjects = np.array([f"s{row // each:03d}" for row in range(count)]) if dataset["unit"] == "subject" else None
-    return features, labels if layout.multi_label else labels.astype(np.int32), subjects
+    averaged, counts = dataset.get("contributions") == "average", None
+    if averaged and subjects is not None:
+        counts = count_records(subjects).astype(np.int32)
+    return features, labels if layout.multi_label else labels.astype(np.int32), subjects, counts
 
 
 def _write_split(folder: Path, records, layout: Layout) -> None:
-    features, labels, subjects = records
+    features, labels, subjects, counts = records
     ids, path = np.array([f"{row:05d}" for row in range(len(labels))]), folder / "part-00000.parquet"
     named: dict[str, Any] = {"dataset": DATASET, "split": folder.name, "shard_paths": [path], "private": True}
     named["classes"] = [f"c{number}" for number in range(layout.classes)]
@@ -129,10 +133,11 @@ def _write_split(folder: Path, records, layout: Layout) -> None:
         from dpstudy.data.records import Records
 
         pixels = features.reshape(-1, *layout.shape).transpose(0, 2, 3, 1)
-        images.write_shard(path, Records(ids.astype(object), np.ascontiguousarray(pixels), labels, subjects), True)
+        rows = Records(ids.astype(object), np.ascontiguousarray(pixels), labels, subjects, counts=counts)
+        images.write_shard(path, rows, True)
         images.write_manifest(folder / "manifest.json", **named)
         return
-    table = shards.FeatureTable(ids, features, labels, subjects, shape=layout.shape)
+    table = shards.FeatureTable(ids, features, labels, subjects, shape=layout.shape, counts=counts)
     shards.write_shard(path, table, private=True)
     shards.write_manifest(folder / "manifest.json", features="records", **named)
 
@@ -160,6 +165,7 @@ def _sums(folder: str, inputs: CellInputs, options, dataset, exact: bool) -> str
         dataset["positives"],
         per_class=per_class,
         exact=exact,
+        averaged=dataset.get("contributions") == "average",
     ).save(path)
     return path
 

@@ -72,7 +72,7 @@ def replay(
 
     Args:
         options: the entry's, defaults filled in.
-        dataset: `unit`, `positives`, `delta`, and `per_subject` of persons.
+        dataset: `unit`, `positives`, `delta`, and `per_subject` and `contributions` of persons.
         noise: "seeded" or "secure".
         epsilon: a finite target.
         count: how many records; None: 64, of networks 12.

@@ -18,9 +18,9 @@ def restated_faults(ledger: Mapping, run: Mapping, facts: Mapping) -> list[str]:
 
     Args:
         ledger, run: the content of ledger.json and run.json of a cell.
-        facts: {"epsilon": the cell's, "noise", "dataset": unit, delta, positives, per_subject and beyond as the config
-            has them, "options": the entry's, overrides applied, "n": public number of units, None where it is not at
-            hand}.
+        facts: {"epsilon": the cell's, "noise", "dataset": unit, delta, positives, per_subject, contributions and beyond
+            as the config has them, "options": the entry's, overrides applied, "n": public number of units, None where
+            it is not at hand}.
     """
     dataset, options, n = facts["dataset"], facts["options"], facts["n"]
     expected = {
@@ -36,6 +36,9 @@ def restated_faults(ledger: Mapping, run: Mapping, facts: Mapping) -> list[str]:
     if "version" in ledger or "records" in bounds:
         most = records if dataset["unit"] == "subject" else None
         faults.append(_different("a contribution bound (records of a subject)", bounds.get("records"), most))
+        average = "average" if dataset.get("contributions") == "average" else None
+        faults.append(_different("how a subject's records count", bounds.get("contributions"), average))
+        records = 1 if average else records
     if "positives" in bounds:
         faults.append(_different("labels per record", bounds["positives"], labels))
         faults.append(_different("what becomes of more labels", bounds["beyond"], dataset.get("beyond", "refuse")))

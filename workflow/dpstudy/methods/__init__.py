@@ -108,7 +108,8 @@ def fit(
             the private labels, and the ledger says so), `positives`, `shape`, `sanitise`, `accounting`, `shared_noise`
             (a control) and `public` (N, d) features for methods that read some, where the defaults do not fit. Where
             the guarantee shall protect persons with all their records: `unit="subject"`, `subjects` (n,), whose each
-            record is, and `per_subject`, the most records that anybody has; n is then the number of subjects.
+            record is, and `per_subject`, the most records that anybody has; n is then the number of subjects. With
+            `contributions="average"` a subject's records count together as one, and noise is that of one record.
 
     Returns:
         Result with `model` and `ledger`.

@@ -19,13 +19,14 @@ from dpstudy.methods.arguments import (
     share_of,
     subjects_of,
 )
+from dpstudy.methods.averaging import Subjects
 from dpstudy.methods.calibrated import Calibrated, check_enough
 from dpstudy.methods.problem import Problem, check_fit, check_plan
 from dpstudy.methods.result import Result
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
 from dpstudy.privacy.noise import MODES, NoiseSource
-from dpstudy.schema.methods import is_beyond_target
+from dpstudy.schema.methods import is_beyond_target, method_schema
 from dpstudy.schema.validating import check_hyperparameters
 
 CLASSES_READ = (
@@ -50,6 +51,7 @@ def fit(
     unit="record",
     subjects=None,
     per_subject=1,
+    contributions="sum",
     shared_noise=False,
     public=None,
     calibration=None,
@@ -70,14 +72,23 @@ def fit(
     not_accounted = [CLASSES_READ] if classes is None and labels.ndim == 1 else []
     classes = classes_of(labels, classes)
     shape = shape_of(shape, features.shape[1])
-    records = per_subject if unit == "subject" else 1
+    records, averaged = per_subject if unit == "subject" else 1, _averages(contributions, name, unit)
     problem = Problem(
-        n, shape, classes, budget, positives, sanitise, records, secure=noise == "secure", several=labels.ndim == 2
+        n,
+        shape,
+        classes,
+        budget,
+        positives,
+        sanitise,
+        records,
+        secure=noise == "secure",
+        several=labels.ndim == 2,
+        averaged=averaged,
     )
     method = methods.load(name)
     parameters = methods.parameters(name, options)
     check_hyperparameters(name, {key: _plain(value) for key, value in options.items()})
-    data_rows = _Rows(features, labels, subjects)
+    data_rows = Subjects([(features, labels)], np.asarray(subjects))
     if calibration is not None:
         if shared_noise:
             raise StudyError("calibration: shared_noise gives no guarantee to pay from; leave one out")
@@ -87,7 +98,7 @@ def fit(
     check_plan(plan, problem, name, is_beyond_target({"method": name} | options))
     beside = _beside(name, methods.load(name), public)
     data = method.prepare(data_rows, parameters, problem, **beside)
-    told = "" if calibration is None else f" {calibration}"
+    told = ("" if calibration is None else f" {calibration}") + (" averaged" if averaged else "")
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}{told}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
     check_fit(fitted, name, problem)
@@ -116,15 +127,14 @@ def predict(model, features) -> np.ndarray:
         raise StudyError(f"features of shape {features.shape} do not fit this model: {error}") from error
 
 
-class _Rows(list):
-    """All rows as one batch, which can say whose they are."""
-
-    def __init__(self, features: np.ndarray, labels: np.ndarray, subjects):
-        super().__init__([(features, labels)])
-        self._subjects = subjects
-
-    def subjects(self) -> np.ndarray:
-        return np.asarray(self._subjects)
+def _averages(contributions: str, name: str, unit: str) -> bool:
+    if contributions not in ("sum", "average"):
+        raise StudyError(f"contributions {contributions!r}: must be 'sum' or 'average'")
+    if contributions == "average" and unit != "subject":
+        raise StudyError("contributions: average goes with unit='subject'; leave it out")
+    if contributions == "average" and not method_schema(name).get("x-averages"):
+        raise StudyError(f"contributions: {name} does not average the records of a person; set 'sum'")
+    return contributions == "average"
 
 
 def _count_units(unit: str, subjects, per_subject: int, rows: int) -> int:

@@ -13,7 +13,8 @@ records may have several labels, the sigmoid of each) of `slope * score + offset
        +1 or -1 (between, where near) as a label's odds are above or below its average ones, over sqrt(m), at most b.
        Hence the sensitivities sqrt(2 + 1) and sqrt(2) b. The first time p and t are zero: the sum counts
        the classes.
-    A unit of r records changes either by r times that at most. All releases are Gaussian, and compose with the method's
+    A unit of r records changes either by r times that at most, by that alone where its records are averaged
+    (averaging.py). All releases are Gaussian, and compose with the method's
     own; everything after them is post-processing.
 The offsets move by Newton's step for the log loss, whose second derivative mean p(1 - p) is at most that of the mean p,
 which `p - y` and the counts tell; the slope moves until probabilities are as large as they are right. Of each sum what
@@ -35,6 +36,7 @@ from types import ModuleType
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.methods.averaging import weighted
 from dpstudy.methods.exact import BELOW, sigmoid, softmax, truncated
 from dpstudy.methods.labels import checked_labels, one_hot
 from dpstudy.methods.problem import Fit, Plan, Problem
@@ -150,19 +152,21 @@ class Calibrated:
     def _spent(self, plan: Plan, step: int):
         return self._method.spent(self._owned()[1], step)
 
-    def _scored(self, model, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-        """The model's (n, m) scores of the training records, and their labels; those that are not finite take no part.
+    def _scored(self, model, problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The model's (n, m) scores of the training records, their labels and weights; those that are not finite take
+        no part.
 
         Exact sums need scores that are those of a record alone, whatever stands beside it.
         """
-        found, told = [], []
-        for features, labels in self._rows():
+        found, told, shares = [], [], []
+        for features, labels, weights in weighted(self._rows(), problem.averaged):
+            shares.append(np.ones(len(labels)) if weights is None else weights)
             told.append(checked_labels(labels, problem.classes, problem.positives))
             with np.errstate(all="ignore"):  # a warning would tell of a record
                 found.append(_each_alone(model, features, problem) if problem.exact else model.scores(features))
-        scores, labels = np.concatenate(found), np.concatenate(told)
+        scores, labels, weights = (np.concatenate(each) for each in (found, told, shares))
         usable = np.isfinite(scores).all(1)
-        return scores[usable], labels[usable]
+        return scores[usable], labels[usable], weights[usable]
 
 
 def _each_alone(model, features: np.ndarray, problem: Problem) -> np.ndarray:
@@ -195,7 +199,7 @@ def share_of(problem: Problem, share: float | str) -> float:
 
 def needed_share(problem: Problem) -> float:
     """The share of mu^2 of which n mu is enough; noise grows with a person's records, and a record's labels."""
-    wide = problem.unit_records * _bound(problem) / math.sqrt(3)
+    wide = problem.unit_bound * _bound(problem) / math.sqrt(3)
     mu = mu_of(problem.budget.target, problem.budget.delta)
     return (LEAST * wide / (problem.n * mu)) ** 2 * (1 + 1e-9)
 
@@ -224,8 +228,8 @@ def releases(problem: Problem, mu: float) -> tuple[Event, ...]:
     bound = _bound(problem)
     asked = math.sqrt(_QUERIES / (1 - _SCALE_SHARE)) / mu
     return (
-        Event(SCALE, "gaussian", 1 / (mu * math.sqrt(_SCALE_SHARE)), float(problem.unit_records)),
-        Event(ASKED, "gaussian", asked, problem.unit_records * bound, _QUERIES),
+        Event(SCALE, "gaussian", 1 / (mu * math.sqrt(_SCALE_SHARE)), float(problem.unit_bound)),
+        Event(ASKED, "gaussian", asked, problem.unit_bound * bound, _QUERIES),
     )
 
 
@@ -240,17 +244,19 @@ def _longest(problem: Problem) -> float:
 
 
 def calibrate_scores(
-    records: tuple[np.ndarray, np.ndarray], problem: Problem, plan: Plan, source: NoiseSource
+    records: tuple[np.ndarray, ...], problem: Problem, plan: Plan, source: NoiseSource
 ) -> tuple[float, np.ndarray, np.ndarray, float]:
     """Slope, an offset a class, the share of the records that bear each, and by how much noise has these shares off.
 
     Args:
-        records: (n, m) finite scores and their labels, which are private.
+        records: (n, m) finite scores, their labels and, where these are not all 1, (n,) weights, which are private.
     """
     scale, asked = (plan.noise.get(name, 0.0) for name in (SCALE, ASKED))
-    sizes = released(SCALE, count_sizes(records[0], problem.exclusive), scale, source)
+    scores, labels = records[:2]
+    weights = records[2] if len(records) > 2 else np.ones(len(labels))
+    sizes = released(SCALE, count_sizes(scores, problem.exclusive, weights), scale, source)
     several, m = not problem.exclusive, problem.classes
-    total = sum(counted(labels, problem).sum(0) for _, labels in _blocks(*records))
+    total = sum(counted(some, part, problem).sum(0) for some, part in _blocks(labels, weights))
     borne = released(ASKED, total, asked, source, 0)[:m]
     slope, units = size_told(sizes, borne, scale, asked, problem)
     noise, shares = asked / units, borne / units
@@ -262,8 +268,8 @@ def calibrate_scores(
     for query in range(1, _QUERIES):
         present = math.exp(log_slope)
         total = sum(
-            contributions(scores, labels, present, offsets, known, problem).sum(0)
-            for scores, labels in _blocks(*records)
+            contributions(some, marks, present, offsets, known, problem, part).sum(0)
+            for some, marks, part in _blocks(scores, labels, weights)
         )
         found = released(ASKED, total, asked, source, query) / units
         wrong, bold = _told(found[:m], noise, 0.0), float(_told(found[m:], noise, 0.0)[0])
@@ -278,10 +284,10 @@ def calibrate_scores(
     return slope, np.mean([one for _, one in last], axis=0), np.clip(shares, _RARE, 1 - _RARE), noise
 
 
-def counted(labels: np.ndarray, problem: Problem) -> np.ndarray:
+def counted(labels: np.ndarray, weights: np.ndarray | float, problem: Problem) -> np.ndarray:
     """(n, m + 1) what each record adds the first time: its labels, of a norm of at most sqrt(k), and nothing."""
     y = one_hot(labels, problem.classes, problem.positives).astype(np.float64)
-    return np.column_stack([y, np.zeros(len(y))])
+    return truncated(np.reshape(weights, (-1, 1)) * np.column_stack([y, np.zeros(len(y))]), _GRID)
 
 
 def released(name: str, total: np.ndarray, std: float, source: NoiseSource, step: int = 0) -> np.ndarray:
@@ -289,7 +295,7 @@ def released(name: str, total: np.ndarray, std: float, source: NoiseSource, step
     return source.released(name, total, std, step) if std else total
 
 
-def count_sizes(scores: np.ndarray, exclusive: bool) -> np.ndarray:
+def count_sizes(scores: np.ndarray, exclusive: bool, weights: np.ndarray | float = 1.0) -> np.ndarray:
     """(2 _EXPONENTS + 1,) how many records' scores are of a norm below which power of two, and at least half of it.
 
     Of exclusive classes what all scores have in common says nothing.
@@ -299,8 +305,9 @@ def count_sizes(scores: np.ndarray, exclusive: bool) -> np.ndarray:
         wide = wide - wide.mean(1, keepdims=True)
     norms = (wide * wide).sum(1) ** 0.5
     exponents = np.where(norms > 0, np.frexp(norms)[1], -_EXPONENTS)
-    counts = np.bincount(np.clip(exponents, -_EXPONENTS, _EXPONENTS) + _EXPONENTS, minlength=2 * _EXPONENTS + 1)
-    return counts.astype(np.float64)
+    places = np.clip(exponents, -_EXPONENTS, _EXPONENTS) + _EXPONENTS
+    counts = np.bincount(places, truncated(np.ones(len(places)) * weights, _GRID), minlength=2 * _EXPONENTS + 1)
+    return counts.astype(np.float64)  # of no record they are integers
 
 
 def size_told(
@@ -319,16 +326,23 @@ def size_told(
         count, noise = float(borne.sum()), asked * math.sqrt(len(borne))
     else:
         count, noise = float(sizes.sum()), scale * math.sqrt(len(sizes))
-    far = problem.unit_records > 1 or abs(count - problem.n) > _FAR_OFF * noise
+    far = problem.unit_bound > 1 or abs(count - problem.n) > _FAR_OFF * noise
     largest = 2.0 ** float(seen[-1] - _EXPONENTS)
-    units = min(max(count, problem.n / 4), problem.n * problem.unit_records) if far else problem.n
+    units = min(max(count, problem.n / 4), problem.n * problem.unit_bound) if far else problem.n
     return min(_LARGE / largest, max(_SMALL / largest, 1.0)), float(units)
 
 
 def contributions(
-    scores: np.ndarray, labels: np.ndarray, slope: float, offsets: np.ndarray, shares: np.ndarray, problem: Problem
+    scores: np.ndarray,
+    labels: np.ndarray,
+    slope: float,
+    offsets: np.ndarray,
+    shares: np.ndarray,
+    problem: Problem,
+    weights: np.ndarray | float = 1.0,
 ) -> np.ndarray:
-    """(n, m + 1) what each record adds: p - y and t, on a grid, of norms that `releases` accounts for."""
+    """(n, m + 1) what each record adds: p - y and t, on a grid, of norms that `releases` accounts for, times (n,)
+    weights."""
     several, m = not problem.exclusive, problem.classes
     y = one_hot(labels, m, problem.positives).astype(np.float64)
     logits = slope * scores.astype(np.float64) + offsets
@@ -342,12 +356,12 @@ def contributions(
         p = np.ascontiguousarray(softmax(np.ascontiguousarray(logits.T)).T)
         wrong = p - y
         bold = p.max(1) - (p.argmax(1) == labels)
-    return truncated(np.column_stack([wrong, bold]) * BELOW, _GRID)
+    return truncated(np.column_stack([wrong, bold]) * (BELOW * np.reshape(weights, (-1, 1))), _GRID)
 
 
-def _blocks(scores: np.ndarray, labels: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    for start in range(0, max(1, len(scores)), _BLOCK):
-        yield scores[start : start + _BLOCK], labels[start : start + _BLOCK]
+def _blocks(*arrays: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+    for start in range(0, max(1, len(arrays[0])), _BLOCK):
+        yield tuple(each[start : start + _BLOCK] for each in arrays)
 
 
 def _told(values: np.ndarray, noise: float, prior: float) -> np.ndarray:

@@ -4,6 +4,8 @@ import numpy as np
 import torch
 
 from dpstudy.core.arrays import Place
+from dpstudy.methods.averaging import scaled
+from dpstudy.methods.exact import grid_of
 from dpstudy.methods.row_map import RowMap
 
 _BLOCK = 65_536  # rows of one product
@@ -23,9 +25,11 @@ class DeviceSums:
         self._gram = where.zeros(dim, dim, dtype="float64")
         self._targets = where.zeros(classes, dim, dtype="float64")
         self._class_grams = where.zeros(classes, dim, dim, dtype=self._dtype) if per_class else None
+        self._grid = grid_of(clipping_norm) if exact else None
 
-    def add(self, features: np.ndarray, labels: np.ndarray) -> None:
-        """Add (n, d) features with checked labels, class indices (n,) or zeros and ones (n, m)."""
+    def add(self, features: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """Add (n, d) features with checked labels, class indices (n,) or zeros and ones (n, m), each record's part
+        times its weight."""
         for start in range(0, len(features), _BLOCK):
             x, _ = self._map(self._where.array(np.ascontiguousarray(features[start : start + _BLOCK])))
             x = self._where.array(x, self._dtype)
@@ -33,7 +37,9 @@ class DeviceSums:
             if y.ndim == 1:
                 y = torch.nn.functional.one_hot(y.long(), len(self._targets))
             # a product, not index_add_: its order of summation on a GPU differs from run to run
-            self._targets += y.to(x.dtype).T @ x
+            shares = None if weights is None else weights[start : start + _BLOCK]
+            self._targets += y.to(x.dtype).T @ scaled(x, shares, self._grid)
+            x = scaled(x, None if shares is None else shares**0.5, self._grid)
             self._gram += x.T @ x
             if self._class_grams is not None:
                 for index in range(len(self._targets)):

@@ -62,6 +62,11 @@ def residual_bits(capacity: int) -> int:
     return SUM_BITS - FEATURE_BITS - math.ceil(math.log2(capacity))
 
 
+def grid_of(bound: float) -> float:
+    """Of features of norm `bound` at most."""
+    return cover(bound) * 2.0**-FEATURE_BITS
+
+
 def truncated(values: Array, grid: Array | float) -> Array:
     """`values` rounded towards zero to multiples of `grid`, a power of two (or an array of such)."""
     found = towards_zero(values * (1 / grid))

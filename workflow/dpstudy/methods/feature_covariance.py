@@ -196,7 +196,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     """The releases with a multiplier of 1 each (published), or a total mu of 1 (improved)."""
-    steps, records = parameters.total_steps(problem), problem.unit_records
+    steps, records = parameters.total_steps(problem), problem.unit_bound
     if parameters.variant == "published":
         return (
             Event(GRAM, "gaussian", 1.0, records * parameters.covariance_norm**2),
@@ -224,7 +224,7 @@ def spent(plan: Plan, step: int) -> tuple[Event, ...]:
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in; non-finite records become zero and take no part."""
-    records = Records.read(batches, problem.classes, problem.positives, capacity=problem.capacity)
+    records = Records.of(batches, problem)
     if parameters.variant == "improved":
         unit = records.mapped(RowMap(unit=True))
         return TrainingSet(unit, unit)
@@ -314,7 +314,7 @@ def _release_targets(records: Records, problem: Problem, plan: Plan, source: Noi
     total = records.place.zeros(records.classes, records.dim, dtype="float64")
     for block in records.blocks():
         targets, features = (
-            records.place.array(values, records.dtype) for values in (block.one_hot(records.classes), block.features)
+            records.place.array(values, records.dtype) for values in (block.one_hot(records.classes), block.shared())
         )
         total += targets.T @ features
     total = records.place.array(total, records.dtype)

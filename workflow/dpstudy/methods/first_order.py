@@ -76,7 +76,7 @@ class TrainingSet:
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in; non-finite records become zero and take no part."""
-    records = Records.read(batches, problem.classes, problem.positives, parameters.picked, capacity=problem.capacity)
+    records = Records.of(batches, problem, parameters.picked)
     drawn, placed = parameters.batch_size != "full", parameters.sampling == "shuffle"
     units = units_of(batches, records.rows, problem, drawn, placed)
     return TrainingSet(records, units, private_normalisation.shared_sums(records, parameters.normalisation, problem))

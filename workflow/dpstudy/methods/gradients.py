@@ -117,7 +117,8 @@ class _Rounded:
         # over rows of memory: ten times faster than norms of columns; added up in float32, hence the margin
         lengths = ((residual * residual).sum(0) ** 0.5).clip(_SHORTEST, None)
         lengths = lengths * (1 + len(residual) * 2.0**-24)
-        residual *= place_of(residual).array(_factors(lengths, block.norms, self.head), "float32")
+        factors = _factors(lengths, block.norms, self.head)
+        residual *= place_of(residual).array(factors if block.weights is None else factors * block.weights, "float32")
         residual[residual != residual] = 0.0
         return residual, block.features, residual if self.head.learned else None
 
@@ -150,6 +151,8 @@ class _Exact:
         residual, lengths = exact.lengths(scores)
         share = 1 / len(residual) if head.loss == "sigmoid" and head.mean else 1.0
         residual *= exact.BELOW * share * _factors(share * lengths, block.norms, head, exact.BELOW)
+        if block.weights is not None:
+            residual *= exact.BELOW * block.weights
         residual[residual != residual] = 0.0
         grid = self._residual_grid / exact.covers(block.norms)
         bias = exact.truncated(residual, self._residual_grid * 2.0**-exact.FEATURE_BITS) if head.learned else None

@@ -15,8 +15,10 @@ _ROWS = 8192
 
 
 def gram(records: Records) -> np.ndarray:
-    """(d, d) sum of x x^T over mapped records: float64 where it is exact (exact.py); otherwise products are float32,
-    their sum is float64, and what comes back float32.
+    """(d, d) sum of x x^T over mapped records, each times its weight, where they have some.
+
+    It is float64 where it is exact (exact.py); otherwise products are float32, their sum is float64, and what comes
+    back float32.
 
     On a CPU each block is a symmetric rank-k update, half the work of a matrix product; each thread makes
     its own, while the next blocks are mapped.
@@ -25,7 +27,7 @@ def gram(records: Records) -> np.ndarray:
     if records.place.device == "cuda":
         total = records.place.zeros(records.dim, records.dim, dtype="float64")
         for block in records.blocks(max(_ROWS, 1 << 16)):
-            features = records.place.array(block.features, dtype)
+            features = records.place.array(block.shared(0.5), dtype)
             total += features.T @ features
         return to_numpy(total).astype(dtype)
     threads = threads_of_products()
@@ -35,7 +37,7 @@ def gram(records: Records) -> np.ndarray:
         for number, block in enumerate(records.blocks(_ROWS)):
             if len(running) == threads:  # the one that adds to the sum that comes next
                 running.popleft().result()
-            running.append(pool.submit(add_gram, sums[number % threads], to_numpy(block.features), dtype))
+            running.append(pool.submit(add_gram, sums[number % threads], to_numpy(block.shared(0.5)), dtype))
         for last in running:
             last.result()
     found = functools.reduce(operator.add, sums)

@@ -76,11 +76,16 @@ class _Curvatures:
 def _weighted_grams(records: Records, count: int, curvature: Callable[[Block], Array]) -> np.ndarray:
     """(count, d, d) sums of w x x^T, for the (count, rows) weights w <= 1 that `curvature` gives each block."""
     dim, where, dtype = records.dim, records.place, records.dtype
-    grid = exact.cover(records.bound) * 2.0**-exact.FEATURE_BITS if records.capacity else None
+    grid = exact.grid_of(records.bound) if records.capacity else None
 
     def scaled(block: Block) -> Iterator[Array]:
         features = where.array(block.features, dtype)
-        for root in where.array(curvature(block), dtype) ** 0.5:
+        curvatures = curvature(block)
+        if block.weights is not None:
+            curvatures = curvatures * where.array(
+                exact.BELOW * block.weights, str(curvatures.dtype).removeprefix("torch.")
+            )
+        for root in where.array(curvatures, dtype) ** 0.5:
             rows = features * root[:, None]
             yield rows if grid is None else exact.truncated(exact.BELOW * rows, grid)
 

@@ -139,7 +139,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in, to pick batches from."""
-    records = Records.read(batches, problem.classes, problem.positives, picked=True, capacity=problem.capacity)
+    records = Records.of(batches, problem, picked=True)
     units = units_of(batches, records.rows, problem, needed=True, placed=True)
     return TrainingSet(records, units, private_normalisation.shared_sums(records, parameters.normalisation, problem))
 

@@ -27,8 +27,9 @@ import numpy as np
 from dpstudy.core.arrays import HOST, to_numpy
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import feature_covariance, first_order
+from dpstudy.methods.averaging import scaled
 from dpstudy.methods.checks import count, finite, one_of, positive
-from dpstudy.methods.kernel_points import exact_map
+from dpstudy.methods.kernel_points import PSI_GRID, exact_map
 from dpstudy.methods.kernel_weights import bayes_weights, widened
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records
@@ -167,7 +168,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
         return Plan((), {**noise, **(stage.plan.noise if stage else {})}, stage.plan.facts if stage else {})
     if problem.budget.accounting != "certified":
         raise StudyError(f"{_METHOD}: its budget is divided exactly; set accounting: certified")
-    records, rows = problem.unit_records, problem.positives + (problem.positives > 1)
+    records, rows = problem.unit_bound, problem.positives + (problem.positives > 1)
     fixed = stage.plan.events if stage else ()
     rest = mu_of(problem.budget.target, problem.budget.delta) ** 2 - composed_mu(fixed) ** 2
     unit = [Event(SUMS, "gaussian", 1.0, records * math.sqrt(rows))]
@@ -196,9 +197,7 @@ def prepare(batches, parameters: Parameters, problem: Problem, public: np.ndarra
         public = _needed(public)
     stage = _stage(parameters, problem)
     if stage is None:
-        return TrainingSet(
-            Records.read(batches, problem.classes, problem.positives, capacity=problem.capacity), None, public
-        )
+        return TrainingSet(Records.of(batches, problem), None, public)
     inner = PROJECTIONS[parameters.projection].prepare(batches, stage.parameters, stage.problem)
     return TrainingSet(inner.records.mapped(RowMap()), inner, public)
 
@@ -283,11 +282,12 @@ def _class_sums(records: Records, mapping: FeatureMap, whole: bool) -> tuple[np.
     for block in records.blocks(mapping.rows()):
         psi = exact_map(mapping, block.features) if records.capacity else mapping(to_numpy(block.features), where)
         alive = where.array(block.norms == block.norms, records.dtype)[:, None]
-        weights = block.one_hot(records.classes) * alive
-        counts += weights.sum(0)
+        grid = PSI_GRID if records.capacity else None
+        borne = block.one_hot(records.classes) * alive
+        counts += scaled(borne, block.weights, grid).sum(0)
         if whole:
-            weights = where.xp.concatenate([weights, alive], 1)
-        sums += weights.T @ psi
+            borne = where.xp.concatenate([borne, alive], 1)
+        sums += borne.T @ scaled(psi, block.weights, grid)
     return to_numpy(sums), to_numpy(counts)
 
 

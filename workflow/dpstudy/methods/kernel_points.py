@@ -13,7 +13,7 @@ from dpstudy.methods.row_map import RowMap
 from dpstudy.models.random_features import FeatureMap, Landmarks
 
 _POINT_BITS = 20  # of points of norm 1
-_GRID = 2.0**-28  # of psi: sums of CAPACITY numbers of at most 1 have 51 bits
+PSI_GRID = 2.0**-28  # of psi: sums of CAPACITY numbers of at most 1 have 51 bits
 
 
 def exact_map(mapping: FeatureMap, features: Array) -> Array:
@@ -31,7 +31,7 @@ def exact_map(mapping: FeatureMap, features: Array) -> Array:
     if mapping.landmarks is not None:
         widening = _widening(mapping.landmarks, points)
         scale = scale * xp.exp(-0.5 * widening[:, None] ** 2 * (frequencies**2).sum(1))
-    return exact.truncated(xp.concatenate([xp.cos(angles) * scale, xp.sin(angles) * scale], 1), _GRID)
+    return exact.truncated(xp.concatenate([xp.cos(angles) * scale, xp.sin(angles) * scale], 1), PSI_GRID)
 
 
 def _points(mapping: FeatureMap, features: Array) -> Array:

@@ -105,7 +105,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     """The releases with a total mu of 1 (improved), or a multiplier of 1 each (published)."""
-    norm, root, records = parameters.clipping_norm, math.sqrt(problem.positives), problem.unit_records
+    norm, root, records = parameters.clipping_norm, math.sqrt(problem.positives), problem.unit_bound
     if parameters.variant == "published":
         return (
             Event("gram", "gaussian", 1.0, records * norm**2),
@@ -128,6 +128,7 @@ def prepare(batches, parameters: Parameters, problem: Problem) -> Statistics:
         problem.positives,
         per_class=parameters.per_class,
         exact=problem.exact,
+        averaged=problem.averaged,
     )
 
 
@@ -148,6 +149,8 @@ def fit(statistics: Statistics, parameters: Parameters, problem: Problem, plan: 
             f"statistics with clipping norm {statistics.clipping_norm} and {statistics.positives} positives do not fit "
             f"a plan for {clipping(parameters, problem)} and {problem.positives}"
         )
+    if problem.averaged != statistics.averaged:
+        raise ValueError("statistics of averaged records do not fit a plan for all of them, nor the other way about")
     if problem.exact and not statistics.exact:
         raise ValueError("statistics that were rounded do not fit a plan with secure noise")
     released = release(statistics, parameters, plan, source)

@@ -193,7 +193,9 @@ def prepare(
     dealt = ranks.size > 1 and not parameters.normalisation  # which sums over all records
     own = Dealt(batches, ranks) if dealt else batches
     # Full batches too: copies are drawn for micro-batches of one size, and ranks ask for records of their own.
-    records = Records.read(own, problem.classes, problem.positives, picked=True, tensors=True)
+    records = Records.read(
+        own, problem.classes, problem.positives, picked=True, tensors=True, averaged=problem.averaged
+    )
     rows = own.rows if dealt else records.rows
     drawn, placed = parameters.batch_size != "full", parameters.sampling == "shuffle"
     units = units_of(batches, rows, problem, drawn, placed)

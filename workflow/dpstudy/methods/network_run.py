@@ -152,7 +152,9 @@ class NetworkRun:
         for block in self.records.blocks(size, index):
             images = block.features.unflatten(1, self._problem.shape)
             images = augmentation(images, next(choices)) if augmentation else images
-            images, labels, part = _filled_up(images, block.labels, ~torch.isnan(block.norms), size)
+            part = ~torch.isnan(block.norms)
+            part = part if block.weights is None else part * block.weights
+            images, labels, part = _filled_up(images, block.labels, part, size)
             sums = self._engine.clipped_sum(
                 images,
                 labels,

@@ -133,7 +133,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     """The releases with a multiplier of 1 each (published), or a total mu of 1 (softmax)."""
-    norm, steps, records, classes = parameters.clipping_norm, parameters.steps, problem.unit_records, problem.classes
+    norm, steps, records, classes = parameters.clipping_norm, parameters.steps, problem.unit_bound, problem.classes
     root = math.sqrt(classes)
     if parameters.variant == "published":
         return (
@@ -171,7 +171,7 @@ def spent(plan: Plan, step: int) -> tuple[Event, ...]:
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in; non-finite records become zero and take no part."""
-    records = Records.read(batches, problem.classes, problem.positives, capacity=problem.capacity)
+    records = Records.of(batches, problem)
     clip = parameters.clipping_norm if problem.clipped else math.inf
     return TrainingSet(records.mapped(RowMap(clip=clip)))
 

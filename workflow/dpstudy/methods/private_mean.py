@@ -18,14 +18,14 @@ MEAN = "mean"
 
 def event(share: float, problem: Problem) -> Event:
     """The release, with the noise that spends a mu^2 of `share`."""
-    return Event(MEAN, "gaussian", share**-0.5, problem.unit_records)
+    return Event(MEAN, "gaussian", share**-0.5, problem.unit_bound)
 
 
 def release(records: Records, problem: Problem, plan: Plan, source: NoiseSource) -> np.ndarray:
     """The (d,) float32 released mean of records whose map gives them a norm of at most 1."""
     total, xp = records.place.zeros(records.dim, dtype="float64"), records.place.xp
     for block in records.blocks():
-        total += block.features.sum(0, dtype=xp.float64)
+        total += block.shared().sum(0, dtype=xp.float64)
     found = to_numpy(total)
     if problem.noised:
         std = plan.noise[MEAN]

@@ -24,7 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.methods.averaging import scaled
 from dpstudy.methods.clipping import clip_rows
+from dpstudy.methods.exact import grid_of
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.records import Records
 from dpstudy.methods.row_map import RowMap
@@ -105,7 +107,7 @@ def events(normalisation: Normalisation, problem: Problem) -> tuple[Event, ...]:
     bounds = {MEAN: normalisation.mean_clip, SQUARE: normalisation.square_clip}
     multiplier = normalisation.noise_multiplier
     return tuple(
-        Event(name, "gaussian", multiplier, problem.unit_records * bound, 1, sampling, normalisation.sampling_rate)
+        Event(name, "gaussian", multiplier, problem.unit_bound * bound, 1, sampling, normalisation.sampling_rate)
         for name, bound in bounds.items()
     )
 
@@ -114,7 +116,7 @@ def shared_sums(records: Records, normalisation: Normalisation | None, problem: 
     """The sums over all records, which every seed shares; None without a normalisation, or with a sampled one."""
     if normalisation is None or normalisation.sampled:
         return None
-    return channel_sums(records.stored(), normalisation, problem)
+    return channel_sums(records.stored(), normalisation, problem, weights=records.weights)
 
 
 def normalised(
@@ -126,7 +128,7 @@ def normalised(
         sums: what `shared_sums` gave; None with a sampled normalisation, whose sums are made here.
     """
     if sums is None:
-        sums = channel_sums(records.stored(), normalisation, problem, source)
+        sums = channel_sums(records.stored(), normalisation, problem, source, records.weights)
     center, scale = release(sums, normalisation, problem, source)
     return apply(records, center, scale), center, scale
 
@@ -137,9 +139,14 @@ def apply(records: Records, center: np.ndarray, scale: np.ndarray) -> Records:
 
 
 def channel_sums(
-    blocks: Iterable[np.ndarray], normalisation: Normalisation, problem: Problem, source: NoiseSource | None = None
+    blocks: Iterable[np.ndarray],
+    normalisation: Normalisation,
+    problem: Problem,
+    source: NoiseSource | None = None,
+    weights: np.ndarray | None = None,
 ) -> ChannelSums:
-    """One pass over (rows, d) float32 blocks of features laid out as `problem.shape` = (K, H, W) or (d,).
+    """One pass over (rows, d) float32 blocks of features laid out as `problem.shape` = (K, H, W) or (d,), and (n,)
+    weights of all their rows, or None.
 
     A sampled normalisation draws who takes part in each sum from `source`; the blocks' sizes do not matter.
     """
@@ -150,8 +157,11 @@ def channel_sums(
         raise ValueError("a sampled normalisation needs a noise source, which draws who takes part")
     drawing = source if normalisation.sampled else None
     samples = [drawing.sampling(name) for name in (MEAN, SQUARE)] if drawing else []
+    place = 0
     for features in blocks:
         block = features.reshape(-1, channels, problem.dim // channels)
+        shares = None if weights is None else weights[place : place + len(block)]
+        place += len(block)
         finite = np.isfinite(block).all((1, 2))
         taken = [finite, finite]
         if drawing:
@@ -160,9 +170,10 @@ def channel_sums(
                 drawing.took(name, int(part.sum()), len(block))
             taken = [finite & part for part in drawn]
         first, second = (block if part.all() else block[part] for part in taken)
-        mean += clip_rows(first.mean(2), bounds[0], problem.exact).sum(0, dtype=np.float64)
         squares = np.einsum("nkp,nkp->nk", second, second) / block.shape[2]
-        square += clip_rows(squares, bounds[1], problem.exact).sum(0, dtype=np.float64)
+        for total, rows, bound, part in zip((mean, square), (first.mean(2), squares), bounds, taken, strict=True):
+            clipped, grid = clip_rows(rows, bound, problem.exact), grid_of(bound) if problem.exact else None
+            total += scaled(clipped, None if shares is None else shares[part], grid).sum(0, dtype=np.float64)
     return ChannelSums(mean, square)
 
 
@@ -172,7 +183,7 @@ def release(
     """The noisy center and scale, each (d,) float32, of x -> (x - center) * scale."""
     mean, square = sums.mean, sums.square
     if problem.noised:
-        sigma = normalisation.noise_multiplier * problem.unit_records
+        sigma = normalisation.noise_multiplier * problem.unit_bound
         mean = source.released(MEAN, mean, sigma * normalisation.mean_clip)
         square = source.released(SQUARE, square, sigma * normalisation.square_clip)
     expected = _most(problem) * normalisation.sampling_rate
@@ -188,7 +199,7 @@ def release(
 def _most(problem: Problem) -> int:
     """What sums over records are divided by: as many as there can be, since how many units of several records have is
     no public number. Where some have fewer, means are smaller than they are, and variances stay positive."""
-    return problem.n * problem.unit_records
+    return problem.n * problem.unit_bound
 
 
 def _floor(normalisation: Normalisation, problem: Problem) -> float:
@@ -196,6 +207,6 @@ def _floor(normalisation: Normalisation, problem: Problem) -> float:
         return normalisation.variance_floor
     if not problem.noised:
         return _LEAST_VARIANCE
-    std = normalisation.noise_multiplier * problem.unit_records * normalisation.square_clip
+    std = normalisation.noise_multiplier * problem.unit_bound * normalisation.square_clip
     noise = std / (_most(problem) * normalisation.sampling_rate)
     return max(noise, _LEAST_VARIANCE)

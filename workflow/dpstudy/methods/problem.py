@@ -31,6 +31,7 @@ class Problem:
         budget: target epsilon, delta, accounting.
         unit_records: the most records that a unit of privacy has: 1, or where units are persons maybe more.
         secure: the noise is the operating system's, so that sums must be exact (exact.py).
+        averaged: whether the records of a unit are averaged (averaging.py): together they count as one.
         several: whether labels are zeros and ones, so that a record may bear several or none; None: where k is above 1.
         sanitise: "full"; "clip" (clips, adds no noise) and "none" (neither) give no guarantee. An infinite
             target turns "full" into "none".
@@ -45,6 +46,7 @@ class Problem:
     unit_records: int = 1
     secure: bool = field(default=False, repr=False)  # not in what keys the noise of `dpstudy.fit`
     several: bool | None = field(default=None, repr=False)
+    averaged: bool = field(default=False, repr=False)
 
     def __post_init__(self):
         if self.unit_records < 1:
@@ -60,6 +62,11 @@ class Problem:
     def dim(self) -> int:
         """d, the number of features."""
         return math.prod(self.shape)
+
+    @property
+    def unit_bound(self) -> int:
+        """By how many times the bound on a record's contribution a unit moves a sum."""
+        return 1 if self.averaged else self.unit_records
 
     @property
     def exclusive(self) -> bool:

@@ -9,7 +9,7 @@ import contextlib
 import datetime
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -78,15 +78,23 @@ class Dealt:
     """
 
     def __init__(self, batches: Iterable, ranks: Ranks):
-        self._batches, self._ranks, self.rows = batches, ranks, 0
+        self._batches: Any = batches
+        self._ranks, self.rows = ranks, 0
         self.nbytes = getattr(batches, "nbytes", 0) / ranks.size
 
-    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def __iter__(self) -> Iterator[tuple[np.ndarray, ...]]:
+        return self._own(self._batches)
+
+    def counted(self) -> Iterator[tuple[np.ndarray, ...]]:
+        """Batches that say how many records each person has too."""
+        return self._own(self._batches.counted())
+
+    def _own(self, batches: Iterable) -> Iterator[tuple[np.ndarray, ...]]:
         self.rows = 0
-        for features, labels in self._batches:
+        for batch in batches:
             first = (self._ranks.rank - self.rows) % self._ranks.size
-            self.rows += len(labels)
-            yield features[first :: self._ranks.size], labels[first :: self._ranks.size]
+            self.rows += len(batch[0])
+            yield tuple(each[first :: self._ranks.size] for each in batch)
 
 
 def _spread(flat: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> None:

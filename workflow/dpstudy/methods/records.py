@@ -16,7 +16,9 @@ import numpy as np
 from dpstudy.core.arrays import Array, Place, one_hot, place, place_of, take, to_numpy
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import exact
+from dpstudy.methods.averaging import scaled, weighted
 from dpstudy.methods.labels import checked_labels
+from dpstudy.methods.problem import Problem
 from dpstudy.methods.row_file import RowFile
 from dpstudy.methods.row_map import RowMap
 
@@ -31,17 +33,29 @@ _BLOCK_VALUES = {"cpu": 1 << 19, "cuda": 1 << 26}
 @dataclass(frozen=True)
 class Block:
     """Some records: mapped features (rows, d) float32, bounds on their norms (rows,) float64 (NaN: the record takes no
-    part), and labels: (rows,) class indices or (rows, m) zeros and ones."""
+    part), and labels: (rows,) class indices or (rows, m) zeros and ones.
+
+    Attributes:
+        weights: (rows,) float64 shares of persons' contributions, where these are averaged; None: each record counts.
+        grid: of exact sums of bounded features; else None.
+    """
 
     features: Array
     norms: Array
     labels: Array
+    weights: Array | None = None
+    grid: float | None = None
 
     def one_hot(self, classes: int) -> Array:
         """(rows, m) float32 targets."""
         if self.labels.ndim == 2:
             return place_of(self.labels).array(self.labels, "float32")
         return one_hot(self.labels, classes)
+
+    def shared(self, power: float = 1.0) -> Array:
+        """(rows, d) features times weights ** power: what sums of features (1), or of their outer products (1/2), are
+        made of."""
+        return scaled(self.features, None if self.weights is None else self.weights**power, self.grid)
 
 
 @dataclass(frozen=True)
@@ -65,6 +79,7 @@ class Records:
     _norms: Array | None = None
     _source: Iterable = ()  # not held: read anew for each pass
     capacity: int | None = None
+    _weights: Array | None = None
 
     @classmethod
     def read(
@@ -75,6 +90,7 @@ class Records:
         picked: bool = False,
         tensors: bool = False,
         capacity: int | None = None,
+        averaged: bool = False,
     ) -> Records:
         """Take (features (n, d), labels (n,) or (n, m)) batches in; they are held unless they take too much memory.
 
@@ -85,17 +101,20 @@ class Records:
             picked: whether `blocks` will be asked for single records. Beyond PICK_BYTES they lie in a file.
             tensors: whether blocks shall be tensors, however few the records.
             capacity: how many records sums over them shall have room for (`Problem.capacity`), or None.
+            averaged: a person's records count together as one (averaging.py).
 
         Raises:
-            StudyError: no rows, more than `capacity`, or labels that `checked_labels` refuses.
+            StudyError: no rows, more than `capacity`, or labels that `checked_labels` refuses; or they are to be
+                averaged, and nobody knows how many each person has.
             OSError: the disk of temporary files is full.
         """
         nbytes = getattr(batches, "nbytes", 0)
         held, on_disk = nbytes <= (PICK_BYTES if picked else HOLD_BYTES), picked and nbytes > PICK_BYTES
-        features, labels, dim, file = [], [], 0, None
-        for x, y in batches:
+        features, labels, weights, dim, file = [], [], [], 0, None
+        for x, y, shares in weighted(batches, averaged):
             x = np.asarray(x)
             labels.append(_label_array(checked_labels(y, classes, positives)))
+            weights += [] if shares is None else [shares]
             dim = x.shape[1]
             dtype = x.dtype if x.dtype in _KEPT else np.dtype("f4")
             if held:
@@ -113,13 +132,31 @@ class Records:
         said = where.array(np.concatenate(labels))
         whole = where.array(features[0] if len(features) == 1 else np.concatenate(features)) if held else file
         source = () if held or on_disk else batches
-        found = cls(rows, dim, classes, where, said, RowMap(), whole, _source=source, capacity=capacity)
+        whose = where.array(np.concatenate(weights)) if averaged else None
+        found = cls(rows, dim, classes, where, said, RowMap(), whole, _source=source, capacity=capacity, _weights=whose)
         return found.mapped(RowMap())
+
+    @classmethod
+    def of(cls, batches: Iterable, problem: Problem, picked: bool = False) -> Records:
+        """`read` by the public facts of a problem."""
+        return cls.read(
+            batches,
+            problem.classes,
+            problem.positives,
+            picked,
+            capacity=problem.capacity,
+            averaged=problem.averaged,
+        )
 
     @property
     def bound(self) -> float:
         """The norm that no mapped record exceeds."""
         return self._map.bound
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """(rows,) shares of persons' contributions, or None."""
+        return None if self._weights is None else to_numpy(self._weights)
 
     @property
     def dtype(self) -> str:
@@ -158,8 +195,7 @@ class Records:
             yield from self._chosen(self.place.array(index), size)
         elif self.held:
             for start in range(0, self.rows, size):
-                part = slice(start, start + size)
-                yield Block(*self._mapped_rows(part), self._labels[part])
+                yield self._block(slice(start, start + size))
         else:
             yield from self._streamed(size)
 
@@ -168,6 +204,12 @@ class Records:
         for x in (x for x, _ in self._source) if self._stored is None else [self._stored]:
             for start in range(0, len(x), self._rows()):
                 yield to_numpy(self.place.array(x[start : start + self._rows()], "float32"))
+
+    def _block(self, part: slice | Array, mapped: tuple[Array, Array] | None = None) -> Block:
+        features, norms = mapped or self._mapped_rows(part)
+        weights = None if self._weights is None else self._weights[part]
+        grid = exact.grid_of(self.bound) if self.capacity and self.bound < math.inf else None
+        return Block(features, norms, self._labels[part], weights, grid)
 
     def _mapped_rows(self, part: slice | Array) -> tuple[Array, Array]:
         """Features and norms of some rows that are held."""
@@ -187,16 +229,15 @@ class Records:
         if not self.held:
             raise RuntimeError("these records were read for whole passes: single ones cannot be picked")
         for start in range(0, len(index), size):
-            part = index[start : start + size]
-            yield Block(*self._mapped_rows(part), self._labels[part])
+            yield self._block(index[start : start + size])
 
     def _streamed(self, size: int) -> Iterator[Block]:
         place = 0
         for x, _ in self._source:
             for start in range(0, len(x), size):
-                features, norms = self._map(self.place.array(np.ascontiguousarray(x[start : start + size])))
-                yield Block(features, norms, self._labels[place : place + len(features)])
-                place += len(features)
+                mapped = self._map(self.place.array(np.ascontiguousarray(x[start : start + size])))
+                yield self._block(slice(place, place + len(mapped[0])), mapped)
+                place += len(mapped[0])
 
 
 def _label_array(labels: np.ndarray) -> np.ndarray:

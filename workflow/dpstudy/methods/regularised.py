@@ -97,7 +97,7 @@ def _descend(
 
 def _one_pass(records: Records, head: Head, weights: Array, out: np.ndarray) -> _Pass:
     total = records.place.zeros(*weights.shape, dtype="float64")
-    start, loss = 0, 0.0
+    start, loss, counted = 0, 0.0, 0.0
     for block in records.blocks():
         residual = residuals(block, weights, head)
         broken = block.norms != block.norms
@@ -107,9 +107,11 @@ def _one_pass(records: Records, head: Head, weights: Array, out: np.ndarray) -> 
         start += residual.shape[1]
         if left.any():
             loss += _losses(residual, block, head)[left].sum()
-        residual = residual * place_of(residual).array((~left).astype(np.float32), "float32")
+        shares = np.ones(len(left)) if block.weights is None else to_numpy(block.weights)
+        counted += shares[~left].sum()
+        residual = residual * place_of(residual).array(shares * ~left, "float32")
         total += residual @ block.features
-    gradient = total / max(1, int((~out).sum()))
+    gradient = total / max(1, counted)
     return _Pass(records.place.array(gradient, "float32"), float(loss) / max(1, int(out.sum())))
 
 

@@ -167,7 +167,7 @@ def plan(parameters: Schedule, problem: Problem) -> Plan:
 
 def _bound(parameters: Schedule, problem: Problem) -> float:
     """How much one unit changes a gradient sum."""
-    return problem.unit_records * parameters.clipping_norm
+    return problem.unit_bound * parameters.clipping_norm
 
 
 def _fixed_events(parameters: Schedule, problem: Problem) -> tuple[Event, ...]:

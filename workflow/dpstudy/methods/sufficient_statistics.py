@@ -8,7 +8,7 @@ import functools
 import itertools
 import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -20,8 +20,9 @@ from dpstudy.core.arrays import place
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.core.progress import progress
+from dpstudy.methods.averaging import scaled, weighted
 from dpstudy.methods.clipping import clip_rows
-from dpstudy.methods.exact import CAPACITY, check_capacity
+from dpstudy.methods.exact import CAPACITY, check_capacity, grid_of
 from dpstudy.methods.labels import checked_labels
 from dpstudy.methods.row_map import RowMap
 
@@ -41,6 +42,7 @@ class Statistics:
         clipping_norm: C; infinite where nothing was clipped.
         positives: k.
         exact: the sums are float64, of rows on a grid (exact.py); else they are float32.
+        averaged: each record's part is divided by how many its person has (averaging.py).
     """
 
     gram: np.ndarray
@@ -49,6 +51,7 @@ class Statistics:
     clipping_norm: float
     positives: int
     exact: bool = False
+    averaged: bool = False
 
     def __add__(self, other: "Statistics") -> "Statistics":
         """The sums over the records of both.
@@ -65,6 +68,7 @@ class Statistics:
         """Write the statistics, readable by their owner alone."""
         metadata = {"clipping_norm": repr(self.clipping_norm), "positives": str(self.positives)}
         metadata["sums"] = "exact" if self.exact else "float32"
+        metadata |= {"averaged": "persons"} if self.averaged else {}
         write_tensors(path, _tensors(self), metadata, private=True)
 
     @classmethod
@@ -79,6 +83,7 @@ class Statistics:
             clipping_norm=float(metadata["clipping_norm"]),
             positives=int(metadata["positives"]),
             exact=metadata.get("sums") == "exact",
+            averaged="averaged" in metadata,
         )
 
 
@@ -114,21 +119,22 @@ def _kind(statistics: Statistics) -> dict:
         "clipping norm": statistics.clipping_norm,
         "positives": statistics.positives,
         "exact": statistics.exact,
+        "averaged": statistics.averaged,
     }
 
 
 class _Sums(Protocol):
     """Growing sums of some of the rows, on one thread or device."""
 
-    def add(self, features: np.ndarray, labels: np.ndarray) -> None:
-        """Add (n, d) features with checked labels."""
+    def add(self, features: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """Add (n, d) features with checked labels, each record's part times its weight."""
 
     def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """gram, targets, class_grams as `Statistics` holds them."""
 
 
 def accumulate(
-    batches: Iterable[tuple[np.ndarray, np.ndarray]],
+    batches: Iterable[tuple[np.ndarray, ...]],
     classes: int,
     clipping_norm: float,
     positives: int = 1,
@@ -136,6 +142,7 @@ def accumulate(
     threads: int = 1,
     may_be_empty: bool = False,
     exact: bool = False,
+    averaged: bool = False,
 ) -> Statistics:
     """One pass over (features (n, d), labels (n,) or (n, m)) batches, on a GPU where there is one.
 
@@ -146,6 +153,7 @@ def accumulate(
         exact: rows lie on a grid, products and sums are float64: nothing is rounded (exact.py), whatever the order,
             threads or processor. Class Grams then take 8 m d^2 bytes, twice as much as otherwise: 8.4 GB of 1,000
             classes and 1,024 features.
+        averaged: each record's part is divided by how many its person has (averaging.py).
         threads: above 1, each works on its share of every batch with sums and a BLAS thread of its own.
         may_be_empty: no rows are no mistake: this is a part of the records.
 
@@ -155,20 +163,23 @@ def accumulate(
     """
     sums: Sequence[_Sums] = ()
     rows = 0
-    large = getattr(batches, "nbytes", 0) > _LARGE
+    large, total = getattr(batches, "nbytes", 0) > _LARGE, len(batches) if isinstance(batches, Sized) else None
     with one_thread_each(threads > 1), ThreadPoolExecutor(threads) as pool:
-        for features, labels in progress(batches, "statistics"):
+        for features, labels, weights in progress(weighted(batches, averaged), "statistics", total):
             labels = checked_labels(labels, classes, positives)
             sums = sums or _sums(features.shape[1], classes, clipping_norm, per_class, threads, large, exact)
             cuts = [len(labels) * part // len(sums) for part in range(len(sums) + 1)]
-            parts = [(features[start:stop], labels[start:stop]) for start, stop in itertools.pairwise(cuts)]
+            parts = [
+                tuple(None if each is None else each[start:stop] for each in (features, labels, weights))
+                for start, stop in itertools.pairwise(cuts)
+            ]
             list(pool.map(lambda own, part: own.add(*part), sums, parts))
             rows += len(labels)
             if exact:
                 check_capacity(rows, CAPACITY)
     if not rows and not (may_be_empty and sums):
         raise StudyError("there are no training rows to learn from")
-    made = (Statistics(*own.totals(), clipping_norm, positives, exact) for own in sums)
+    made = (Statistics(*own.totals(), clipping_norm, positives, exact, averaged) for own in sums)
     return functools.reduce(operator.add, made)
 
 
@@ -206,7 +217,8 @@ def _sums(
             return _ExactRows(clipping_norm, large)
         return _clip_with_torch(clipping_norm) if large else functools.partial(clip_rows, norm=clipping_norm)
 
-    return [_HostSums(dim, classes, clip(), per_class, "float64" if exact else "float32") for _ in range(threads)]
+    grid = grid_of(clipping_norm) if exact else None
+    return [_HostSums(dim, classes, clip(), per_class, "float64" if exact else "float32", grid) for _ in range(threads)]
 
 
 class _ExactRows:
@@ -234,20 +246,33 @@ def _clip_with_torch(norm: float) -> Callable[[np.ndarray], np.ndarray]:
 
 
 class _HostSums:
-    """Growing sums on the CPU, of rows that `clip` makes of features; products and class Grams are of type `dtype`."""
+    """Growing sums on the CPU, of rows that `clip` makes of features, on `grid` where they are exact.
 
-    def __init__(self, dim: int, classes: int, clip: Callable[[np.ndarray], np.ndarray], per_class: bool, dtype: str):
-        self._clip, self._dtype = clip, dtype
+    Products and class Grams are of type `dtype`.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        classes: int,
+        clip: Callable[[np.ndarray], np.ndarray],
+        per_class: bool,
+        dtype: str,
+        grid: float | None = None,
+    ):
+        self._clip, self._dtype, self._grid = clip, dtype, grid
         self._gram, self._targets = np.zeros((dim, dim)), np.zeros((classes, dim))
         self._class_grams = np.zeros((classes, dim, dim), dtype) if per_class else None
 
-    def add(self, features: np.ndarray, labels: np.ndarray) -> None:
-        """Add (n, d) features with checked labels."""
+    def add(self, features: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """Add (n, d) features with checked labels, each record's part times its weight."""
         size = max(_BLOCK, 2 * features.shape[1]) if self._class_grams is None else _CLASS_BLOCK
         for start in range(0, len(features), size):
             x = np.asarray(self._clip(np.ascontiguousarray(features[start : start + size])), self._dtype)
             y = _indicators(labels[start : start + size], len(self._targets), self._dtype)
-            self._targets += y.T @ x
+            shares = None if weights is None else weights[start : start + size]
+            self._targets += y.T @ scaled(x, shares, self._grid)
+            x = scaled(x, None if shares is None else shares**0.5, self._grid)
             if self._class_grams is None:
                 add_gram(self._gram, x, self._dtype)
             else:

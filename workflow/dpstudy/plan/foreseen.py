@@ -73,8 +73,9 @@ def check_reach(study: dict, trained: Sequence[Cell]) -> None:
         from dpstudy.privacy.printed import upper_bound
 
         records = dataset.get("per_subject", 1) if dataset["unit"] == "subject" else 1
-        budget = Budget(cell.epsilon, float(dataset["delta"]))
-        problem = Problem(2, (1,), 2, budget, unit_records=records)  # of which the releases depend on the unit alone
+        budget, averaged = Budget(cell.epsilon, float(dataset["delta"])), dataset.get("contributions") == "average"
+        # the releases depend on the unit alone
+        problem = Problem(2, (1,), 2, budget, unit_records=records, averaged=averaged)
         alone = certify(events(Normalisation(**options["normalisation"]), problem), budget.delta).epsilon
         if alone >= float(cell.epsilon):
             raise StudyError(

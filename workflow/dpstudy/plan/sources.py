@@ -14,7 +14,7 @@ from dpstudy.plan import paths
 from dpstudy.privacy.data_book import identity
 from dpstudy.privacy.spending import BOOK, Spending, about
 
-_OF_A_CELL = ("reader", "extra", "delta", "unit", "per_subject", "positives", "beyond")
+_OF_A_CELL = ("reader", "extra", "delta", "unit", "per_subject", "contributions", "positives", "beyond")
 _OF_OTHERS = ("delta", "not_accounted", "matched", "sum_jobs")  # of an entry: none that reading needs
 
 
@@ -245,9 +245,10 @@ def training_folder(study: dict, source: str) -> str:
     return folder(study, source, "train")
 
 
-def positives(study: dict, dataset: str) -> int:
-    """How many labels a record has at most."""
-    return study["datasets"][dataset]["positives"]
+def contributions(study: dict, dataset: str) -> dict:
+    """How many labels a record has at most, and whether a subject's records are averaged, as sums take them."""
+    options = study["datasets"][dataset]
+    return {"positives": options["positives"], "averaged": options.get("contributions") == "average"}
 
 
 def summed_at_once(study: dict) -> list[str]:

@@ -75,7 +75,8 @@ def bounds_in_words(bounds: dict) -> list[str]:
     """What of a unit counts at most, a sentence each."""
     found = []
     if "records" in bounds:
-        found.append(f"Of a person at most {_counted(bounds['records'], 'record')} were learned from.")
+        averaged = ", averaged, so that they count as one" if "contributions" in bounds else ""
+        found.append(f"Of a person at most {_counted(bounds['records'], 'record')} were learned from{averaged}.")
     if "positives" in bounds:
         beyond = "were cut down to that" if bounds["beyond"] == "truncate" else "would have been refused"
         found.append(
