@@ -195,7 +195,9 @@ def test_averages_charge_a_person_as_one_record(clinic):
     config["datasets"]["clinic"] |= {"contributions": "average", "per_subject": 3, "sum_jobs": 2}
     clinic.write_config(config)
     entries = {"least-squares": [1, 1], "dp-sgd": [1]}
-    done = clinic.snakemake("results/privacy/certificates/clinic.json", *map(CELLS.format, entries))  # replayed, and ledgers held against the config
+    done = clinic.snakemake(
+        "results/privacy/certificates/clinic.json", *map(CELLS.format, entries)
+    )  # replayed, and ledgers held against the config
     assert done.returncode == 0, done.stdout + done.stderr
     train = features.load(clinic.path / "results" / "features" / "clinic" / "pixels" / "train")
     assert train.counts.tolist() == [(train.subjects == name).sum() for name in train.subjects]

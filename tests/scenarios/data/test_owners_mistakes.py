@@ -76,6 +76,11 @@ TOLD = {
     "private test records called public": (None, {"test_split": "public"}, "cut at random from the private ones"),
     "paths as persons": (None, {"subject_column": "path"}, "each image is of another person"),
     "more images than anybody has": (None, {"per_subject": 9}, "nobody has more than 5 images, and per_subject is 9"),
+    "averages of more than anybody has": (
+        None,
+        {"per_subject": 9, "contributions": "average", "subject_column": "path"},
+        "each image is of another person",
+    ),
     "patients as groups": (None, {"group_columns": ["patient"]}, "the groups 'patient' are 60"),
 }
 

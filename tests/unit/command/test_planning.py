@@ -44,6 +44,21 @@ def test_it_counts_persons_images_and_what_all_models_spend(clinic, capsys):
     assert not Path("results").exists() and not Path(".snakemake").exists()
 
 
+def test_averages_are_planned_with_the_noise_of_one_record(clinic, capsys, tmp_path):
+    """Where they count as one, more images of a person raise no signal, but cost none either."""
+    shares = {}
+    for how, most in (("sum", 3), ("average", 3), ("sum", 1)):
+        dataset = CONFIG["datasets"]["clinic"] | {"per_subject": most, "contributions": how}
+        dataset = {key: value for key, value in dataset.items() if (key, value) != ("contributions", "sum")}
+        assert clinic("--json", "plan.json", datasets={"clinic": dataset}) == 0
+        said = capsys.readouterr().out
+        assert ("at most 3 of each, averaged" in said) == (how == "average")
+        found = json.loads((tmp_path / "plan.json").read_text())["datasets"]["clinic"]
+        shares[how, most] = [cell["share"][1] for cell in found["cells"].values() if "share" in cell]
+    assert shares["average", 3] == pytest.approx(shares["sum", 1], rel=0.01) and len(shares["sum", 1]) == 2
+    assert all(a > b for a, b in zip(shares["average", 3], shares["sum", 3], strict=True))
+
+
 def test_no_pixel_is_read_but_of_the_first_image(clinic, monkeypatch):
     seen = []
     monkeypatch.setattr("dpstudy.data.images.opened", lambda path, *more: seen.append(path) or opened(path, *more))

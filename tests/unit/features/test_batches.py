@@ -149,9 +149,9 @@ def test_the_next_shard_is_read_meanwhile_and_at_most_three_are_held(make_split,
     folder, _ = make_split(rows=(4,) * 8)
     begun, alive, most, read = threading.Semaphore(0), set(), [], batches._read
 
-    def watched(shard):
+    def watched(shard, counted):
         begun.release()
-        features, labels = read(shard)
+        features, labels = read(shard, counted)
         alive.add(id(features))
         weakref.finalize(features, alive.discard, id(features))
         most.append(len(alive))

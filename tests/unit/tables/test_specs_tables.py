@@ -177,3 +177,52 @@ def test_a_table_of_images_has_the_groups_that_it_names():
 def test_a_layout_without_a_cell_is_refused_at_once():
     study = config({"t": SIDE}) | {"cells": [{"epsilons": ["0.5", "inf"]}]}
     refused(study, "tables.t: the study has none of its cells; 'cells' leaves them out")
+
+
+def test_each_column_has_a_table_of_its_own_and_labels_where_they_say_more_than_the_whole():
+    own = {
+        "reader": "image_table", "location": "own", "table": "a.csv", "path_column": "p", "delta": "1e-4",
+        "size": [8, 8], "label_columns": ["Edema", "Mass"], "splits": {"test": 0.3}, "positives": 2,
+        "group_columns": ["sex", {"column": "age at exam", "bands": [40]}],
+    }  # fmt: skip
+    spec = {
+        "style": "disparity",
+        "column": "each",
+        "dataset": "own",
+        "caption": "Area by {column}",
+        "rows": [{"features": "f", "entry": "ls"}],
+    }
+    study = {
+        "study": "s", "datasets": {"own": own}, "features": {"f": {"extractor": "pixels"}},
+        "methods": {"ls": {"method": "least_squares"}}, "epsilons": ["1"], "seeds": [0],
+        "evaluation": {"metrics": ["auc"], "per_label": True},
+    }  # fmt: skip
+
+    def captions(dataset, kind="tables", spec=spec, **more):
+        copied = {name: dict(values) for name, values in study.items() if isinstance(values, dict)}
+        loaded = load(
+            study
+            | copied
+            | {
+                "datasets": {"own": {k: v for k, v in dataset.items() if v is not None}},
+                kind: {"by": dict(spec) | {"metric": "auc"}},
+            }
+            | more
+        )
+        return {name: (made["column"], made.get("caption", made.get("title"))) for name, made in loaded[kind].items()}
+
+    told = {"by-sex": ("sex", "Area by sex"), "by-age-at-exam": ("age at exam", "Area by age at exam")}
+    assert captions(own) == told | {"by-label": ("label", "Area by finding")}
+    assert captions(own, evaluation={"metrics": ["auc"]}) == told
+    two = own | {"label_columns": None, "positives": 1, "label_column": "c", "classes": ["a", "b"]}
+    assert captions(two) == told and captions(two | {"group_columns": None}) == {}
+    assert "by-label" in captions(two | {"classes": ["a", "b", "c"]})
+    figure = {key: value for key, value in spec.items() if key != "caption"} | {"title": "{column}"}
+    assert captions(own, "figures", figure)["by-label"] == ("label", "finding")
+    with pytest.raises(StudyError, match=r"tables\.by\.column: each needs a `dataset`"):
+        captions(own, spec={key: value for key, value in spec.items() if key != "dataset"})
+    with pytest.raises(
+        StudyError,
+        match=r"tables\.by: the style 'plain' does not take this key|tables\.by-sex\.column: the style 'plain'",
+    ):
+        captions(own, spec={"column": "each", "dataset": "own"})

@@ -82,7 +82,8 @@ def planned(
     """
     entry, delta = study["datasets"][name], float(study["datasets"][name]["delta"])
     most = entry.get("per_subject", 1) if entry["unit"] == "subject" else 1
-    scale, finite = known.records / known.units / most, [cell for cell in cells if cell.epsilon != "inf"]
+    averaged, finite = entry.get("contributions") == "average", [cell for cell in cells if cell.epsilon != "inf"]
+    scale = 1.0 if averaged else known.records / known.units / most
     what = Plan(known.units, sorted({float(cell.epsilon) for cell in finite}), delta, scale, entry["unit"] == "subject")
     mu = math.sqrt(sum(len(study["seeds"]) * gaussian.mu_of(float(cell.epsilon), delta) ** 2 for cell in finite))
     together = gaussian.epsilon_of(mu, delta) if finite else 0.0
@@ -129,6 +130,7 @@ def _sizes(name: str, known: Sizes, entry: Mapping, delta: float, most: int) -> 
     yield (
         f"  learned from: {units}"
         + (f", at most {most} of each" if persons else "")
+        + (", averaged" if entry.get("contributions") == "average" else "")
         + f"; for the scores: {known.tested:,} images"
     )
     told = ", ".join(f"{label} {100 * share:.3g} %" for label, share in zip(known.classes, known.shares, strict=True))
@@ -173,7 +175,7 @@ def _problem(study: dict, cell: Cell, known: Sizes, most: int) -> Problem:
     budget = Budget(cell.epsilon, float(entry["delta"]), options["accounting"])
     return Problem(
         known.units, (200,), len(known.classes), budget, entry["positives"], options["sanitise"], most,
-        study["noise"] == "secure", known.multi_label,
+        study["noise"] == "secure", known.multi_label, entry.get("contributions") == "average",
     )  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def _persons(options: dict, records: Records) -> Iterator[str]:
         most = int(np.unique(records.subjects.astype(str), return_counts=True)[1].max())
         if most == 1:
             yield "each image is of another person; is that what `subject_column` says?"
-        elif most < options["per_subject"]:
+        elif most < options["per_subject"] and options.get("contributions") != "average":
             yield (
                 f"nobody has more than {most} images, and per_subject is {options['per_subject']}: noise is drawn for "
                 f"as many; give {most}"

@@ -8,7 +8,7 @@ known, b = Phi(Phi^-1(a) + mu) (Dong, Roth and Su 2022). Where a coin decides, a
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from dpstudy.privacy import gaussian
@@ -54,6 +54,24 @@ def _curve(events: tuple[Event, ...], delta: float, epsilon: float) -> dict:
         right = min((math.exp(e) + d) / (1 + math.exp(e)) for d, e in points)
     up = {a: min(1.0, b * (1 + _ROUNDING)) for a, b in caught.items()}
     return found | {"true_positives": {_key(a): up[a] for a in up}, "right": min(1.0, right * (1 + _ROUNDING))}
+
+
+def most_found(ledger: Mapping, rate: float) -> float:
+    """The most true positives at a rate of false positives, by what a ledger says of a proved guarantee.
+
+    >>> most_found({"epsilon": 1.0, "delta": 1e-5}, 0.01) <= math.e * 0.01 + 2e-5
+    True
+    """
+    found = ledger.get("trade_off", {"epsilons": {}, "right": 1.0})
+    points = [(float(d), e) for d, e in found["epsilons"].items() if e is not None]
+    bounds = [_caught(rate, e, d) for d, e in (*points, (ledger["delta"], ledger["epsilon"])) if e < 700]
+    bounds += [
+        rate + 2 * found["right"] - 1,
+        *(b for a, b in found.get("true_positives", {}).items() if float(a) >= rate),
+    ]
+    if found.get("mu") is not None and 0 < rate < 1:
+        bounds.append(_normal(_quantile(rate) + found["mu"]) * (1 + _ROUNDING))
+    return max(rate, min(1.0, *bounds))
 
 
 def _caught(a: float, epsilon: float, delta: float) -> float:

@@ -19,6 +19,7 @@ from dpstudy.release import verify
 from dpstudy.release.card import card, trained
 from dpstudy.release.facts import check_facts
 from dpstudy.release.packages import providers, requirements
+from dpstudy.release.sheet import write_sheet
 from dpstudy.release.statement import statement
 from dpstudy.schema.reading import FOLDER, check
 
@@ -154,6 +155,7 @@ def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[
         write_json(target / "audit.json", audit)
     told = statement(ledger, name, origin.certificate["bounds"], audit, errata, origin.certificate.get("replay"))
     (target / "PRIVACY.md").write_text(told, encoding="utf-8")
+    write_sheet(target / "PRIVACY.pdf", ledger, name, sha256(target / "model.safetensors"), errata)
     readme = card(ledger, facts, trained(metrics, origin.test_public), _packages(features, target))
     (target / "README.md").write_text(readme, encoding="utf-8")
     _write_program(target, kind, features, backend or "")

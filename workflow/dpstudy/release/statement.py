@@ -80,13 +80,10 @@ def statement(
         "## What this statement does not cover",
         "",
         *(f"- **Erratum**: an earlier version of dpstudy wrote this ledger; {sentence}." for sentence in errata),
-        *(f"- {sentence}" for sentence in ledger["not_accounted"] or [_NOTHING_LEFT_OUT]),
-        f"- {_NUMBER.format(many=_MANY[ledger['unit']], n=ledger['n'])}",
-        *([f"- {_SEVERAL_OF_ONE}"] if ledger["unit"] == "record" else []),
-        f"- {_CHOICE}",
-        *([] if "version" in ledger else ["- Rounding inside floating-point sums of records."]),
-        "- What follows from the population as a whole: such a model may reveal that a group is at risk, whether or "
-        "not somebody of it took part.",
+        *(
+            f"- {sentence}"
+            for sentence in [*([] if ledger["not_accounted"] else [_NOTHING_LEFT_OUT]), *not_covered(ledger)]
+        ),
         "",
         "## Attacked",
         "",
@@ -94,6 +91,19 @@ def statement(
         "",
     ]
     return "\n".join(lines)
+
+
+def not_covered(ledger: Mapping) -> list[str]:
+    """What a guarantee leaves out, a sentence or two each."""
+    return [
+        *ledger["not_accounted"],
+        _NUMBER.format(many=_MANY[ledger["unit"]], n=ledger["n"]),
+        *([_SEVERAL_OF_ONE] if ledger["unit"] == "record" else []),
+        _CHOICE,
+        *([] if "version" in ledger else ["Rounding inside floating-point sums of records."]),
+        "What follows from the population as a whole: such a model may reveal that a group is at risk, whether or "
+        "not somebody of it took part.",
+    ]
 
 
 def guarantee_lines(ledger: Mapping) -> list[str]:

@@ -54,7 +54,10 @@ SEARCHES = several(
     "from the others (its normalisation).",
 )
 PAPER = {"enum": ["mehta2023", "tramer2021", "de2022", "anon_smoothing"]}
-COLUMN = TEXT | {"description": "what test records are grouped by: one of the data set's group columns, or label"}
+COLUMN = TEXT | {
+    "description": "what test records are grouped by: one of the data set's group columns, or label; each: a table or "
+    "figure for each of them, `{column}` in its caption or title standing for the column"
+}
 LABELS = {
     "type": "object",
     "additionalProperties": TEXT,

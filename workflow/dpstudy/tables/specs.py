@@ -1,6 +1,9 @@
 """Specs of tables and figures, filled in and held against what their styles say, before anything runs."""
 
+import re
+
 from dpstudy.core.errors import Mistakes, StudyError
+from dpstudy.data.bands import group_names
 from dpstudy.schema.reading import fill_defaults
 from dpstudy.schema.spelling import as_numbers
 from dpstudy.schema.validating import validate
@@ -11,6 +14,7 @@ from dpstudy.tables.style import Study, Style
 from dpstudy.tables.styles import names, style_of
 
 KINDS = ("tables", "figures")
+EACH = "each"
 
 
 def fill_specs(config: dict) -> None:
@@ -21,11 +25,38 @@ def fill_specs(config: dict) -> None:
     """
     mistakes = Mistakes()
     for kind in KINDS:
+        config[kind] = {own: spec for name in config[kind] for own, spec in _one_a_column(config, kind, name).items()}
         for name, spec in config[kind].items():
             with mistakes.kept():
                 _fill(kind, spec, f"{kind}.{name}")
     mistakes.tell()
     fill_labels(config)
+
+
+def _one_a_column(config: dict, kind: str, name: str) -> dict[str, dict]:
+    """A spec by its name; where its column is `each`, one for each column that groups come of, and for the labels where
+    there are more than two or records may bear several: of two classes both have the same area.
+
+    Raises:
+        StudyError: nobody knows the columns before records are read.
+    """
+    spec = config[kind][name]
+    if not isinstance(spec, dict) or spec.get("column") != EACH:
+        return {name: spec}
+    data = config["datasets"].get(spec.get("dataset"), {})
+    columns = group_names(data) if data else None
+    if columns is None:
+        raise StudyError(f"{kind}.{name}.column: {EACH} needs a `dataset` whose config names the columns; name one")
+    classes = data["classes"] if isinstance(data.get("classes"), list) else ()
+    several = data.get("positives", 1) > 1 or len(data.get("label_columns", ())) > 1 or len(classes) > 2
+    columns = [*columns, *(["label"] if config["evaluation"]["per_label"] and several else [])]
+    texts = {key: spec[key] for key in ("caption", "title") if key in spec}
+    return {
+        f"{name}-{re.sub('[^A-Za-z0-9_.-]', '-', column)}": spec
+        | {"column": column}
+        | {key: text.replace("{column}", "finding" if column == "label" else column) for key, text in texts.items()}
+        for column in columns
+    }
 
 
 def _fill(kind: str, spec: dict, place: str) -> None:
