@@ -14,7 +14,9 @@ from dpstudy.cell.bound import AXES
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256, write_json
 from dpstudy.evaluation.aggregate import aggregate
+from dpstudy.evaluation.confusion import confusion
 from dpstudy.evaluation.evaluate import evaluate
+from dpstudy.evaluation.groups import members
 from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.score_file import SeedScores, cell_of_scores, read_scores, scored_records
@@ -54,10 +56,12 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
     rows = []
     for row in content["seeds"]:
         given = by_seed[row["seed"]]
-        told = judged(given, evaluation)
+        told = judged(given, evaluation, "calibration" in row)
         if "calibration" in row:
             told["before"] = before(given, row["calibration"], evaluation)
-        _log.info("seed %s: %s", row["seed"], {name: value for name, value in told.items() if name != "groups"})
+        _log.info(
+            "seed %s: %s", row["seed"], {name: told[name] for name in told if name not in ("groups", "confusion")}
+        )
         rows.append({"seed": row["seed"], "split": row["split"], "tested": scored_records(given), **told, **row})
     metrics = content | {
         "seeds": rows,
@@ -84,8 +88,12 @@ def before(given: SeedScores, calibration: Mapping, evaluation: Mapping) -> dict
     return evaluate(scores, given.labels, names, list(given.classes))
 
 
-def judged(given: SeedScores, evaluation: Mapping) -> dict:
-    """What metrics.json has of one seed's scores."""
+def judged(given: SeedScores, evaluation: Mapping, calibrated: bool = False) -> dict:
+    """What metrics.json has of one seed's scores; `calibrated`: they are log odds."""
     classes, names = list(given.classes), list(evaluation["metrics"])
-    scores = evaluate(given.scores, given.labels, names, classes)
+    scores: dict = dict(evaluate(given.scores, given.labels, names, classes))
+    if evaluation.get("confusion"):
+        masks = members(given.groups or {}, evaluation["smallest_group"], evaluation["small_groups"], given.subjects)
+        told = confusion(given.scores, given.labels, classes, masks, calibrated)
+        scores |= {"confusion": told} if told else {}
     return scores | judge(given.scores, given.labels, classes, evaluation, given.groups, given.subjects)

@@ -1,0 +1,116 @@
+"""Which classes are taken for which, in percent of those that are of a class; of several labels a record how many of
+those with one are found, and of those without it left alone. Of the whole test split, and of groups."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
+from dpstudy.evaluation.confusion import SEVERAL, WHOLE
+from dpstudy.evaluation.summary import cell_name
+from dpstudy.tables.checks import check_any
+from dpstudy.tables.facts import facts_of
+from dpstudy.tables.keys import row_schema
+from dpstudy.tables.names import line_label
+from dpstudy.tables.results import Results
+from dpstudy.tables.sheet import Sheet
+from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells, scored_documents
+
+CSV_HEADER = ("dataset", "features", "entry", "epsilon", "seed", "group", "class", "told", "records")
+_MOST = 12  # classes that fit beside each other on a page
+
+
+def _table(name: str, spec: dict, results: Results) -> Printed:
+    cells = [read_json(path) for path in results.metrics.values()]
+    cells = [found for found in cells if _is_asked(spec, found) and all("confusion" in row for row in found["seeds"])]
+    if not cells:
+        raise StudyError(f"tables.{name}: of several labels a record counts need `calibration`, and no entry has it")
+    rows = [line for content in cells for line in _lines(content)]
+    return Printed(CSV_HEADER, rows, (_sheet(name, spec, cells, results),))
+
+
+def _is_asked(spec: Mapping, content: Mapping) -> bool:
+    pairs = [(row["features"], row["entry"]) for row in spec["rows"]]
+    wide = {
+        "dataset": [spec["dataset"]] if "dataset" in spec else spec.get("datasets"),
+        "epsilon": spec.get("epsilons"),
+    }
+    return (content["features"], content["entry"]) in pairs and all(
+        names is None or content[axis] in names for axis, names in wide.items()
+    )
+
+
+def _place(content: Mapping) -> tuple[str, str, str, str]:
+    return content["dataset"], content["features"], content["entry"], content["epsilon"]
+
+
+def _lines(content: Mapping) -> Iterator[tuple]:
+    for row in content["seeds"]:
+        found = row["confusion"]
+        for group, counts in found["counts"].items():
+            for label, line in zip(found["classes"], counts, strict=True):
+                for told, count in zip(found["told"], line, strict=True):
+                    yield (*_place(content), row["seed"], group, label, told, count)
+
+
+def _sheet(name: str, spec: dict, cells: Sequence[Mapping], results: Results) -> Sheet:
+    labels = {(row["features"], row["entry"]): line_label(row) for row in spec["rows"]}
+    first = cells[0]["seeds"][0]["confusion"]
+    several = tuple(first["told"]) == SEVERAL
+    told = ("with it", "found (%)", "without it", "left alone (%)") if several else ("n", *first["told"][:_MOST])
+    blocks = []
+    for content in cells:
+        _, features, entry, epsilon = _place(content)
+        method = f"{labels[features, entry]}, ε = {'∞' if epsilon == 'inf' else epsilon}"
+        for group in content["seeds"][0]["confusion"]["counts"]:
+            counts = [
+                row["confusion"]["counts"][group] for row in content["seeds"] if group in row["confusion"]["counts"]
+            ]
+            lines = _several(np.mean(counts, 0)) if several else _one(np.mean(counts, 0))
+            heads = [method if group == WHOLE else "", group.replace("=", ": ") or "all"]
+            blocks.append(
+                tuple(
+                    (*(heads if number == 0 else ("", "")), label, *line)
+                    for number, (label, line) in enumerate(zip(first["classes"], lines, strict=True))
+                )
+            )
+    header = ("Method", "group", "finding" if several else "is", *told)
+    notes = (
+        "In percent of the test records of each row, means over seeds, without noise that would protect these records; "
+        + ("a finding is told from a probability of 1/2 on." if several else "columns: what has the largest score."),
+        *(() if several or len(first["told"]) <= _MOST else (f"Columns after the first {_MOST} stand in the CSV.",)),
+        *facts_of((cell_name(*_place(content)) for content in cells), results),
+    )
+    return Sheet(name, spec.get("caption", ""), header, "lll" + "r" * len(told), tuple(blocks), notes)
+
+
+def _one(counts: np.ndarray) -> list[tuple[str, ...]]:
+    return [(f"{row.sum():.0f}", *(_share(one, row.sum()) for one in row[:_MOST])) for row in counts]
+
+
+def _several(counts: np.ndarray) -> list[tuple[str, ...]]:
+    return [
+        (f"{missed + found:.0f}", _share(found, missed + found), f"{left + told:.0f}", _share(left, left + told))
+        for left, told, missed, found in counts
+    ]
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f}" if whole else "–"
+
+
+def _check(place: str, spec: dict, study: Study) -> None:
+    check_any(place, crossed_cells(spec, study))
+    if not study.config["evaluation"].get("confusion"):
+        raise StudyError(f"{place}: the style 'confusion' needs evaluation.confusion: true")
+
+
+STYLE = TableStyle(
+    keys={"rows": row_schema("features", "entry", "label")},
+    needs=("rows",),
+    check=_check,
+    documents=lambda spec, study: scored_documents(crossed_cells(spec, study), study),
+    table=_table,
+    names=True,
+)
