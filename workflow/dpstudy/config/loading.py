@@ -227,7 +227,7 @@ def _check_overrides(config: dict) -> None:
             seen.add(key)
             _validate_entry(options, f"methods.{cell.entry} (with overrides)")
             check_start(f"methods.{cell.entry}.start", options, config)
-            if "calibration" in options:
+            if "calibration" in options or options.get("thresholds"):
                 check_calibration(cell.entry, options)
         if "tuning" in options:
             check_tuned(cell, options, config)

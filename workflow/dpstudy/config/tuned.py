@@ -87,6 +87,8 @@ def check_calibration(entry: str, options: dict) -> None:
         StudyError: the entry pays for tuning, or has no guarantee.
     """
     place = f"methods.{entry}.calibration"
+    if "calibration" not in options:
+        raise StudyError(f"methods.{entry}.thresholds: are of probabilities; give the entry `calibration: auto`")
     if pays(options):
         raise StudyError(f"{place}: goes with no `tuning.pay`, which divides the budget otherwise; leave one out")
     if method_schema(options["method"]).get("x-audited") or options["shared_noise"]:

@@ -89,7 +89,10 @@ def _calibration(
     if "calibration" not in options or (none and options["calibration"] == "auto"):  # there may be too few units
         return []
     longest = math.sqrt(3) if not several else math.sqrt(2 * min(run["classes"], labels + 1))
-    return [_release("calibration_scale", records), _release("calibration", records * longest, 5)]
+    found = [_release("calibration_scale", records), _release("calibration", records * longest, 5)]
+    if options.get("thresholds") and any(event["name"] == "operating_points" for event in events):
+        found.append(_release("operating_points", records * math.sqrt(run["classes"])))
+    return found
 
 
 def _least_squares(value: Values, n: int, classes: int, labels: int, records: int) -> list[dict]:

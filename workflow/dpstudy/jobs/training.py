@@ -66,7 +66,8 @@ def method_of(request: CellRequest, inputs: CellInputs):
     if "calibration" not in request.options:
         return method
     calibrated = importlib.import_module(CALIBRATION).Calibrated
-    return calibrated(method, request.options["calibration"], lambda: TrainingRows(inputs))
+    options = request.options
+    return calibrated(method, options["calibration"], lambda: TrainingRows(inputs), options.get("thresholds", False))
 
 
 def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]) -> None:

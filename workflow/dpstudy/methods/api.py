@@ -55,6 +55,7 @@ def fit(
     shared_noise=False,
     public=None,
     calibration=None,
+    thresholds=False,
     **options,
 ) -> Result:
     """See `dpstudy.methods.fit`."""
@@ -93,12 +94,15 @@ def fit(
         if shared_noise:
             raise StudyError("calibration: shared_noise gives no guarantee to pay from; leave one out")
         check_enough(problem, share := share_of(calibration))
-        method = cast(ModuleType, Calibrated(method, share, lambda: data_rows))
+        method = cast(ModuleType, Calibrated(method, share, lambda: data_rows, _switched(thresholds)))
+    elif _switched(thresholds):
+        raise StudyError("thresholds: are of probabilities; give calibration too")
     plan = method.plan(parameters, problem)
     check_plan(plan, problem, name, is_beyond_target({"method": name} | options))
     beside = _beside(name, methods.load(name), public)
     data = method.prepare(data_rows, parameters, problem, **beside)
     told = ("" if calibration is None else f" {calibration}") + (" averaged" if averaged else "")
+    told += " thresholds" if thresholds else ""
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}{told}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
     check_fit(fitted, name, problem)
@@ -125,6 +129,12 @@ def predict(model, features) -> np.ndarray:
         return model.scores(features)
     except (ValueError, RuntimeError) as error:
         raise StudyError(f"features of shape {features.shape} do not fit this model: {error}") from error
+
+
+def _switched(thresholds: bool) -> bool:
+    if not isinstance(thresholds, bool):
+        raise StudyError(f"thresholds {thresholds!r}: must be True or False")
+    return thresholds
 
 
 def _averages(contributions: str, name: str, unit: str) -> bool:

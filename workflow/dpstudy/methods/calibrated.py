@@ -36,10 +36,13 @@ from types import ModuleType
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.methods import operating_points
 from dpstudy.methods.averaging import weighted
 from dpstudy.methods.exact import BELOW, sigmoid, softmax, truncated
 from dpstudy.methods.labels import checked_labels, one_hot
+from dpstudy.methods.operating_points import NAME as POINTS
 from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.models.operating_points import with_counts
 from dpstudy.models.probabilities import calibrated
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import spelled
@@ -72,15 +75,20 @@ class Calibrated:
         method: the module, or what stands for it.
         share: of mu^2, in (0, 1), or "auto": as much as it takes, and at least _LITTLE.
         rows: gives the training records anew at each call, as (features, labels) batches.
+        thresholds: release counts too, of which thresholds are read off (operating_points.py).
 
     Attributes:
         own: the method's own problem, of less budget, and its plan; once it is planned.
     """
 
     def __init__(
-        self, method: ModuleType, share: float | str, rows: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]]
+        self,
+        method: ModuleType,
+        share: float | str,
+        rows: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]],
+        thresholds: bool = False,
     ):
-        self._method, self._share, self._rows = method, share, rows
+        self._method, self._share, self._rows, self._thresholds = method, share, rows, thresholds
         self.own: tuple[Problem, Plan] | None = None
 
     def __getattr__(self, name: str):
@@ -96,33 +104,22 @@ class Calibrated:
             StudyError: as of the method.
         """
         budget, share = problem.budget, share_of(problem, self._share)
+        asked = operating_points.share_of(problem) if self._thresholds else 0.0
         if not (problem.noised and share):
             self.own = problem, self._method.plan(parameters, problem)
             return self.own[1]
         mu = mu_of(budget.target, budget.delta)
-        left = epsilon_of(mu * math.sqrt(1 - share), budget.delta)
+        left = epsilon_of(mu * math.sqrt(1 - share - asked), budget.delta)
         less = dataclasses.replace(budget, epsilon=spelled(left))
         poorer = dataclasses.replace(problem, budget=less)
         self.own = poorer, (own := self._method.plan(parameters, poorer))
-        events = self._beside(own.events, mu, share, problem)
+        events = _beside(own.events, mu, (share, asked), problem)
         return dataclasses.replace(
             own,
             events=(*own.events, *events),
             noise={**own.noise, **{event.name: event.deviation for event in events}},
             facts={**own.facts, **{f"noise_multiplier_{e.name}": e.noise_multiplier for e in events}},
         )
-
-    def _beside(self, own: tuple[Event, ...], mu: float, part: float, problem: Problem) -> tuple[Event, ...]:
-        """The calibration's events beside the method's own: together they spend the budget, where these are within it
-        and were planned to spend the rest; what noise that is given leaves over is left."""
-        budget, share = problem.budget, mu * math.sqrt(part)
-        apart = budget.accounting != "certified" or unproved(own) or certify(own, budget.delta).epsilon > budget.target
-        if not own or apart:
-            return releases(problem, share)
-        if all(event.mechanism == "gaussian" and event.sampling == "none" for event in own):
-            return releases(problem, min(share * _MORE, math.sqrt(mu**2 - composed_mu(own) ** 2) * BELOW))
-        scale = calibrate(lambda scale: (*own, *releases(problem, share / scale)), budget)
-        return releases(problem, share / max(scale, 1 / _MORE))
 
     def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource, **beside) -> Fit:
         """The method's model, with the slope and offsets that were released of its scores.
@@ -134,8 +131,16 @@ class Calibrated:
         if problem.noised and not share_of(problem, self._share):
             _log.warning("calibration: auto: too few units, so that scores are not calibrated, and only rank")
             return fitted
-        told = calibrate_scores(self._scored(fitted.model, problem), problem, plan, source)
-        return dataclasses.replace(fitted, model=calibrated(fitted.model, *told))
+        scores, labels, weights = self._scored(fitted.model, problem)
+        slope, offsets, shares, noise = calibrate_scores((scores, labels, weights), problem, plan, source)
+        model = calibrated(fitted.model, slope, offsets, shares, noise)
+        if self._thresholds and (asked := plan.noise.get(POINTS, 0.0 if not plan.events else None)) is not None:
+            scores = (slope * scores.astype(np.float64) + offsets).astype(np.float32)
+            counts = released(POINTS, operating_points.counted(scores, labels, weights, problem), asked, source)
+            model = with_counts(model, counts, asked)
+        elif self._thresholds:
+            _log.warning("thresholds: too few units, so that no threshold can be told")
+        return dataclasses.replace(fitted, model=model)
 
     def prepare(self, batches, parameters, problem: Problem, **beside):
         """What the method prepares."""
@@ -167,6 +172,28 @@ class Calibrated:
         scores, labels, weights = (np.concatenate(each) for each in (found, told, shares))
         usable = np.isfinite(scores).all(1)
         return scores[usable], labels[usable], weights[usable]
+
+
+def _beside(own: tuple[Event, ...], mu: float, shares: tuple[float, float], problem: Problem) -> tuple[Event, ...]:
+    """The events of the calibration, and of thresholds, beside the method's own: together they spend the budget, where
+    these are within it and were planned to spend the rest; what noise that is given leaves over is left.
+
+    Args:
+        shares: of mu^2, of the two.
+    """
+
+    def of(spent: float) -> tuple[Event, ...]:
+        parts = [spent * math.sqrt(share / sum(shares)) for share in shares]
+        return *releases(problem, parts[0]), *([operating_points.event(problem, parts[1])] if shares[1] else [])
+
+    budget, share = problem.budget, mu * math.sqrt(sum(shares))
+    apart = budget.accounting != "certified" or unproved(own) or certify(own, budget.delta).epsilon > budget.target
+    if not own or apart:
+        return of(share)
+    if all(event.mechanism == "gaussian" and event.sampling == "none" for event in own):
+        return of(min(share * _MORE, math.sqrt(mu**2 - composed_mu(own) ** 2) * BELOW))
+    scale = calibrate(lambda scale: (*own, *of(share / scale)), budget)
+    return of(share / max(scale, 1 / _MORE))
 
 
 def _each_alone(model, features: np.ndarray, problem: Problem) -> np.ndarray:

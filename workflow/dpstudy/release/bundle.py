@@ -8,11 +8,12 @@ from pathlib import Path
 
 from dpstudy.cell.refusals import BROUGHT, NOT_FOR_RELEASE, refusals
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_json, sha256, write_json
+from dpstudy.core.files import read_json, read_tensor_metadata, sha256, write_json
 from dpstudy.features import extractor_modules, network_of, open_extractor, parts_of
 from dpstudy.features.backends import OPENVINO
 from dpstudy.features.scatter_filters import Filters
 from dpstudy.models.kinds import HOLDS_RECORDS, MODELS, kind_of
+from dpstudy.models.operating_points import counts_of
 from dpstudy.privacy import event_bounds, second_accountant
 from dpstudy.provenance.code import PACKAGE, closure
 from dpstudy.release import verify
@@ -156,7 +157,8 @@ def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[
     told = statement(ledger, name, origin.certificate["bounds"], audit, errata, origin.certificate.get("replay"))
     (target / "PRIVACY.md").write_text(told, encoding="utf-8")
     write_sheet(target / "PRIVACY.pdf", ledger, name, sha256(target / "model.safetensors"), errata)
-    readme = card(ledger, facts, trained(metrics, origin.test_public), _packages(features, target))
+    points = counts_of(read_tensor_metadata(target / "model.safetensors"), len(origin.classes))
+    readme = card(ledger, facts, trained(metrics, origin.test_public), _packages(features, target), points)
     (target / "README.md").write_text(readme, encoding="utf-8")
     _write_program(target, kind, features, backend or "")
     (target / "bundle.json").unlink()  # which is the list, and not in it

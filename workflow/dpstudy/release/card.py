@@ -4,10 +4,14 @@ It is made of what the bundle holds already (bundle.json, the ledger, lines of t
 and of scores on test records only where these are public. What only the owner can say is left open.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from dpstudy.evaluation.metrics import metric_of, ordered
+from dpstudy.models.operating_points import thresholds
 from dpstudy.release.statement import guarantee_lines
 from dpstudy.tables.numbers import interval_text, significant
 
@@ -18,6 +22,7 @@ _CALIBRATED = (
     "it was there, they are too small or too large (`predict.py --prevalence CLASS=SHARE` corrects what noise does not "
     "hide)."
 )
+_SPECIFICITY = 0.9
 _OWNER = "*To be written by the owner*"
 
 
@@ -70,7 +75,13 @@ def _interval(row: Mapping, metric: str) -> tuple[float, float] | None:
     return (row[f"{metric}_low"], row[f"{metric}_high"]) if f"{metric}_low" in row else None
 
 
-def card(ledger: Mapping, facts: Mapping, cell: Trained, weights: Sequence[Mapping] = ()) -> str:
+def card(
+    ledger: Mapping,
+    facts: Mapping,
+    cell: Trained,
+    weights: Sequence[Mapping] = (),
+    points: tuple[np.ndarray, float] | None = None,
+) -> str:
     """The card as Markdown, the same bytes for the same bundle.
 
     Args:
@@ -78,12 +89,14 @@ def card(ledger: Mapping, facts: Mapping, cell: Trained, weights: Sequence[Mappi
         facts: what bundle.json says: name, classes, multi_label, image, features.
         cell: what else may be said of the cell.
         weights: whose the weights of public networks are, of each its package, version, licence, source, trained_on.
+        points: counts that thresholds are read off, and their noise, where the model brings some.
     """
     sections = {
         "Intended use and limits": _use(facts, cell.calibrated),
         "Training data": _data(ledger),
         "Preprocessing": _preprocessing(facts, weights),
         "How to use": _how(facts["multi_label"], cell.calibrated),
+        **({"Thresholds": _thresholds(facts["classes"], points)} if points else {}),
         "Evaluation": _evaluation(cell.scores, cell.before),
         "Privacy": _privacy(ledger),
         "Provenance": _provenance(facts["name"], cell),
@@ -108,6 +121,25 @@ def _head(scores: Mapping | None) -> list[str]:
         "- differential-privacy",
         *(["metrics:", *(f"- {name}" for name in metrics)] if metrics else []),
         "---",
+    ]
+
+
+def _thresholds(classes: Sequence[str], points: tuple[np.ndarray, float]) -> list[str]:
+    """What is read off noisy counts of training records, which the ledger accounts for."""
+    lines = ["| class | there from a probability of | of those with it are found |", "| --- | --- | --- |"]
+    for name, threshold in zip(classes, thresholds(*points, _SPECIFICITY), strict=True):
+        told = ("hidden by noise", "")
+        if threshold is not None:
+            share, off = threshold.found or (math.nan, math.nan)
+            known = "hidden by noise" if math.isnan(share) else f"{100 * share:.0f} % ± {200 * off:.0f} (noise)"
+            told = (f"{threshold.probability:.3g}", known)
+        lines.append(f"| {_plain(name)} | {told[0]} | {told[1]} |")
+    return [
+        f"Where {100 * _SPECIFICITY:g} % of the training images without a class are left alone, by noisy counts of the "
+        "training records (`operating_points` in the ledger; on new images somewhat less is found). `predict.py "
+        f"--specificity {_SPECIFICITY:g}` says what is there, and takes any other share.",
+        "",
+        *lines,
     ]
 
 

@@ -20,6 +20,7 @@ from dpstudy.features import open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
 from dpstudy.features.projection import Projection
 from dpstudy.models.kinds import HOLDS_RECORDS, kind_of, load_model
+from dpstudy.models.operating_points import Threshold, counts_of, thresholds
 from dpstudy.models.probabilities import calibration_of, probabilities, where_shares_are
 from dpstudy.release.facts import check_facts
 
@@ -38,18 +39,24 @@ class Predictor:
         folder: of the bundle, as `release.bundle` writes it.
         max_pixels: of the largest image that is decoded; Pillow's limit (89 million) where None.
         prevalence: class -> the share of images that bear it where the model is used, if it is not as in training.
+        specificity: also say what is there, by thresholds that leave alone so many of the images without it.
 
     Raises:
         StudyError: a file is missing or damaged, or does not fit the others; the ledger is of another model.
     """
 
     def __init__(
-        self, folder: str | Path, max_pixels: int | None = None, prevalence: Mapping[str, float] | None = None
+        self,
+        folder: str | Path,
+        max_pixels: int | None = None,
+        prevalence: Mapping[str, float] | None = None,
+        specificity: float | None = None,
     ):
         self._folder, self._max_pixels = Path(folder), max_pixels
         with self._fitting():
             self._open()
         self._prevalence = self._known(prevalence or {})
+        self.specificity, self._thresholds = specificity, self._read_off(specificity)
 
     def _open(self) -> None:
         self._facts = read_json(self._folder / "bundle.json")
@@ -128,6 +135,33 @@ class Predictor:
             scores = where_shares_are(scores, shares, self._prevalence, self.multi_label, self._calibration["noise"])
         return probabilities(scores, self.multi_label)
 
+    def there(self, scores: np.ndarray) -> list[list[str]]:
+        """Of each image and class "1" where it is said to be there, "0" where not, "" where noise hides a threshold."""
+        p = probabilities(scores, self.multi_label)
+        return [
+            ["" if t is None else str(int(one >= t.probability)) for t, one in zip(self._thresholds, row, strict=True)]
+            for row in p
+        ]
+
+    def _read_off(self, specificity: float | None) -> list[Threshold | None]:
+        """
+        Raises:
+            StudyError: a specificity that is none, or the model brings no counts.
+        """
+        if specificity is None:
+            return []
+        with in_a_sentence(f"{self._folder / 'model.safetensors'}: its operating points are no counts"):
+            counts = counts_of(getattr(self._model, "metadata", {}), len(self.classes))
+        if counts is None:
+            raise StudyError(
+                "--specificity: the model brings no counts that thresholds are read off: its entry had no "
+                "`thresholds`, or too few units"
+            )
+        try:
+            return thresholds(*counts, specificity)
+        except StudyError as error:
+            raise StudyError(f"--specificity: {error}") from None
+
     def _known(self, prevalence: Mapping[str, float]) -> dict[int, float]:
         """The same by places of classes.
 
@@ -202,11 +236,18 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
         metavar="CLASS=SHARE",
         help="the share of images that bear a class where they come from, if it is not as in training; repeatable",
     )
+    parser.add_argument(
+        "--specificity",
+        type=float,
+        metavar="SHARE",
+        help="also say which classes are there (1 or 0), by thresholds that leave alone that share of images without "
+        "one, such as 0.9",
+    )
     given = parser.parse_args(arguments)
     images = given.images
     try:
         with warnings.catch_warnings(action="ignore"):  # of libraries, beside a sentence of ours
-            predictor = Predictor(folder, given.max_pixels, dict(map(_share, given.prevalence)))
+            predictor = Predictor(folder, given.max_pixels, dict(map(_share, given.prevalence)), given.specificity)
             with in_a_sentence(f"{folder / 'ledger.json'}: is no ledger"):
                 for sentence in errata(read_json(folder / "ledger.json")):
                     print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)
@@ -249,7 +290,10 @@ def _say(sentence: str) -> None:
 def _write_csv(images: Sequence[str], scores: np.ndarray, predictor: Predictor) -> None:
     writer = csv.writer(sys.stdout)
     named = [] if predictor.multi_label else ["predicted"]
-    writer.writerow(map(guarded, ["image", *named, *predictor.classes]))
-    for path, row in zip(images, predictor.told(scores), strict=True):
+    asked = predictor.specificity is not None
+    further = [f"{name} at {predictor.specificity:g}" for name in predictor.classes] if asked else []
+    there = predictor.there(scores) if asked else [[]] * len(scores)
+    writer.writerow(map(guarded, ["image", *named, *predictor.classes, *further]))
+    for path, row, more in zip(images, predictor.told(scores), there, strict=True):
         best = [] if predictor.multi_label else [predictor.classes[int(row.argmax())]]
-        writer.writerow(map(guarded, [path, *best, *(f"{value:.6g}" for value in row)]))
+        writer.writerow(map(guarded, [path, *best, *(f"{value:.6g}" for value in row), *more]))

@@ -16,6 +16,7 @@ _NOT_HYPERPARAMETERS = (
     "shared_noise",
     "not_accounted",
     "calibration",
+    "thresholds",
 )
 
 
@@ -54,6 +55,11 @@ def method_schema(name: str) -> dict:
             "anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"const": "auto"}],
             "description": "The share of mu^2 that makes probabilities of scores; auto: 0.02, or what few units "
             "take, none where 0.3 is too little. Without it scores rank.",
+        },
+        "thresholds": {
+            "type": "boolean",
+            "description": "Of a calibrated entry: spend 0.01 of mu^2 or more (none where 0.2 is too little) on counts "
+            "of which a threshold is read off for any specificity, and what is found there (false where absent).",
         },
         "shared_noise": {
             "type": "boolean",

@@ -26,7 +26,7 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 
-LABEL_BEARING = ("targets", "gradient", "calibration")
+LABEL_BEARING = ("targets", "gradient", "calibration", "operating_points")
 # They say nothing of the labels; class_grams do, but DP-LS inverts them, which only shrinks a class's own score.
 LABEL_FREE = (
     "gram",
