@@ -31,6 +31,13 @@ CASES = {
     "several labels, sums": (LEAST, RECORD | {"positives": 3}, Layout((20,), 5, multi_label=True)),
     "a calibration": (STEPS | {"calibration": 0.3}, RECORD, FLAT),
     "a calibration, persons": (LEAST | {"calibration": 0.3}, RECORD | {"unit": "subject", "per_subject": 3}, FLAT),
+    "averages": (STEPS, RECORD | {"unit": "subject", "per_subject": 3, "contributions": "average"}, FLAT),
+    "averages, calibrated": (
+        LEAST | {"calibration": "auto", "thresholds": True},
+        RECORD | {"unit": "subject", "per_subject": 3, "contributions": "average"},
+        FLAT,
+    ),
+    "thresholds": (STEPS | {"calibration": "auto", "thresholds": True}, RECORD, FLAT),
     "a calibration of several labels": (
         LEAST | {"calibration": 0.3},
         RECORD | {"positives": 3},
@@ -193,6 +200,19 @@ def test_a_calibration_by_sums_without_noise_is_found(old, new, monkeypatch):
     monkeypatch.setattr(calibrated, "calibrate_scores", found["calibrate_scores"])
     with pytest.raises(LeakError):
         run("a calibration", epsilon="50")
+
+
+def test_thresholds_by_counts_without_noise_are_found(monkeypatch):
+    from dpstudy.methods import calibrated
+
+    run("thresholds", epsilon="50")
+    plain = calibrated.with_counts
+    counted = calibrated.operating_points.counted
+    seen = []
+    monkeypatch.setattr(calibrated.operating_points, "counted", lambda *given: seen.append(counted(*given)) or seen[-1])
+    monkeypatch.setattr(calibrated, "with_counts", lambda model, counts, noise: plain(model, seen[-1], noise))
+    with pytest.raises(LeakError):
+        run("thresholds", epsilon="50")
 
 
 @pytest.mark.parametrize("noise", ["seeded", "secure"])

@@ -9,6 +9,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_json
 from dpstudy.jobs.certificates import write_certificates
 from dpstudy.jobs.restated import restated_faults
+from dpstudy.methods.calibrated import Calibrated
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
@@ -64,6 +65,30 @@ def test_what_a_method_plans_is_what_the_config_says(name):
     ledger, run, facts = made(name)
     assert ledger["events"] and restated_faults(ledger, run, facts) == []
     assert restated_faults(ledger, run, facts | {"n": None}) == []
+
+
+def test_thresholds_are_charged_a_record_in_one_bin_of_each_class():
+    for records, averaged in ((1, False), (2, False), (2, True)):
+        problem = Problem(5000, (16,), M, Budget("8", 1e-5), unit_records=records, averaged=averaged)
+        stands_for = Calibrated(methods.load("least_squares"), 0.1, lambda: [], 0.1)
+        plan = stands_for.plan(methods.parameters("least_squares", {}), problem)
+        bounds = ({"records": records} if records > 1 else {}) | ({"contributions": "average"} if averaged else {})
+        unit = "subject" if records > 1 else "record"
+        ledger = build_ledger(plan.events, problem.budget, n=5000, unit=unit, noise="seeded", bounds=bounds)
+        dataset = {"unit": unit, "delta": "1e-5", "positives": 1, "per_subject": records} | bounds
+        options = {"method": "least_squares", "clipping_norm": 1.0, "variant": "improved", "calibration": 0.1}
+        run = {"classes": M, "hyperparameters": dict(plan.facts)}
+        facts = {
+            "dataset": dataset,
+            "options": options | {"thresholds": 0.1},
+            "noise": "seeded",
+            "epsilon": "8",
+            "n": 5000,
+        }
+        assert restated_faults(ledger, run, facts) == []
+        (mine,) = (event for event in ledger["events"] if event["name"] == "operating_points")
+        mine["sensitivity"] /= 2
+        assert restated_faults(ledger, run, facts)[0].startswith("it states sensitivity of operating_points")
 
 
 @pytest.mark.parametrize("name", [name for name, (_, _, records) in ENTRIES.items() if records > 1])

@@ -105,7 +105,11 @@ def test_thresholds_of_arrays_leave_alone_and_find_what_they_say_on_other_record
     plain = dpstudy.fit("least_squares", *train, **given)
     assert counts_of(plain.model.metadata, 2) is None
     assert not np.allclose(plain.model.weights, model.weights), "less noise, and not the same"
-    for wrong, words in (({"calibration": None}, "give calibration too"), ({"thresholds": 1}, "must be True or False")):
+    for wrong, words in (
+        ({"calibration": None}, "give calibration too"),
+        ({"thresholds": 1}, "must be True or False, or a share"),
+        ({"thresholds": 0.4, "calibration": 0.6}, "take all of the budget"),
+    ):
         with pytest.raises(StudyError, match=words):
             dpstudy.fit("least_squares", *train, **(given | {"thresholds": True} | wrong))
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dpstudy.models.kinds import load_model
+from dpstudy.models.operating_points import counts_of, thresholds
 from dpstudy.release.bundle import write_bundle
 from dpstudy.release.predictor import main
 from tests.unit.release.test_bundle import SIDE, origin_of, pictures, train
@@ -77,3 +79,36 @@ def test_what_a_bundle_needs_to_run_is_told_in_a_sentence(cell, tmp_path, monkey
         if part == "sys.version_info":
             with pytest.raises(SystemExit, match=r"verify.py: needs Python 3\.11"):
                 runpy.run_path(str(tmp_path / "bundle" / "verify.py"))
+
+
+def test_a_specificity_says_what_is_there_by_counts_that_the_model_brings(tmp_path, capsys):
+    """Each class by its own threshold, of the probability before shares are corrected."""
+    folder = train(
+        tmp_path / "cell", {"method": "least_squares", "calibration": 0.3, "thresholds": 0.3}, 1, epsilon="2000"
+    )
+    write_bundle("toy", origin_of(folder), [], str(tmp_path / "bundle"))
+    paths = [tmp_path / f"{number}.png" for number in range(6)]
+    for path, image in zip(paths, pictures(5, 6)[0], strict=True):
+        Image.fromarray(image[..., 0]).save(path)
+    assert main(tmp_path / "bundle", ["--specificity", "0.8", *map(str, paths)]) == 0
+    header, *rows = [line.split(",") for line in capsys.readouterr().out.splitlines()]
+    classes = len(header) // 2 - 1
+    assert header[2 + classes :] == [f"{name} at 0.8" for name in header[2 : 2 + classes]]
+    model = load_model(tmp_path / "bundle" / "model.safetensors")
+    found = thresholds(*counts_of(model.metadata, classes), 0.8)
+    assert any(found)
+    for row in rows:
+        for place, threshold in enumerate(found):
+            expected = "" if threshold is None else str(int(float(row[2 + place]) >= threshold.probability))
+            assert row[2 + classes + place] == expected
+    card = (tmp_path / "bundle" / "README.md").read_text(encoding="utf-8")
+    assert "## Thresholds" in card and "predict.py --specificity 0.9" in card
+    assert main(tmp_path / "bundle", ["--specificity", "2", str(paths[0])]) == 1
+    assert "--specificity: a specificity is a number between 0 and 1, and not 2" in capsys.readouterr().err
+
+
+def test_a_specificity_of_a_model_without_counts_is_refused(cell, tmp_path, capsys):
+    write_bundle("toy", origin_of(cell), [], str(tmp_path / "bundle"))
+    assert main(tmp_path / "bundle", ["--specificity", "0.9", "a.png"]) == 1
+    assert "--specificity: the model brings no counts that thresholds are read off" in capsys.readouterr().err
+    assert "## Thresholds" not in (tmp_path / "bundle" / "README.md").read_text(encoding="utf-8")

@@ -20,6 +20,7 @@ from dpstudy.forecast.curves import CLASSES, ONE, SEVERAL, read
 from dpstudy.forecast.decide import NOT, OPEN, WORTH, Plan, Useful, Verdict, verdict, what_would_do
 from dpstudy.forecast.model import Forecast, Question, signal_of
 from dpstudy.forecast.skill import value_of
+from dpstudy.methods import operating_points
 from dpstudy.methods.calibrated import needed_share, share_of
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy import gaussian
@@ -162,6 +163,8 @@ def _calibrated(study: dict, cells: Sequence[Cell], known: Sizes, most: int) -> 
         problem, asked = _problem(study, cell, known, most), options["calibration"]
         if isinstance(asked, str) and not share_of(problem, asked):
             why = "calibration: auto: too few units, so that scores only rank"
+        elif options.get("thresholds") is True and not operating_points.share_of(problem):
+            why = "thresholds: too few units, so that none can be told"
         elif not isinstance(asked, str) and asked < needed_share(problem):
             why = f"calibration: {asked:g} is too little for so few units, and a run refuses it"
         else:
@@ -220,7 +223,9 @@ def _expected(
         return Expected(cell, method, pull, None)
     signal = what.scale * signal_of(known.units, float(cell.epsilon), what.delta)
     if "calibration" in options:
-        signal *= math.sqrt(1 - share_of(problem, options["calibration"]))
+        share = share_of(problem, options["calibration"])
+        share += operating_points.share_of(problem, options.get("thresholds", False)) if share else 0.0
+        signal *= math.sqrt(max(0.0, 1 - share))
     return Expected(cell, method, pull, verdict(forecasts[method], _question(method, known, signal, useful), useful))
 
 

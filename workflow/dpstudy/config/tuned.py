@@ -89,6 +89,9 @@ def check_calibration(entry: str, options: dict) -> None:
     place = f"methods.{entry}.calibration"
     if "calibration" not in options:
         raise StudyError(f"methods.{entry}.thresholds: are of probabilities; give the entry `calibration: auto`")
+    shares = [part for part in (options["calibration"], options.get("thresholds")) if isinstance(part, float)]
+    if sum(shares) >= 1:
+        raise StudyError(f"{place}: with thresholds it takes all of the budget; lower the two shares")
     if pays(options):
         raise StudyError(f"{place}: goes with no `tuning.pay`, which divides the budget otherwise; leave one out")
     if method_schema(options["method"]).get("x-audited") or options["shared_noise"]:

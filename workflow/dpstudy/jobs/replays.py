@@ -31,6 +31,7 @@ from dpstudy.provenance.hashes import config_hash
 from dpstudy.schema.methods import method_schema
 
 ROWS, STEPS, COPIES = 64, 3, 2
+_SHARE = 0.2  # of mu^2, for what takes a share by itself
 DEEP_ROWS = 12  # where a record takes as long as a thousand of a linear method
 PAIRS = (  # what is said of records, of which kind they are, and the share that is left out behind the same n
     ("other records", DENSE, 0.0),
@@ -145,6 +146,10 @@ def shortened(options: Mapping[str, Any], per_subject: int = 1) -> dict[str, Any
         found["largest_batch"] = found["batch_size"]  # where a sample is not cut, what is done to one is not seen
     if isinstance(found.get("start"), dict):
         found["start"] = {key: value for key, value in found["start"].items() if key != "sha256"}
+    if found.get("calibration") == "auto":  # few records would have none
+        found["calibration"] = _SHARE
+    if found.get("thresholds"):
+        found["thresholds"] = _SHARE
     if "curve_points" in rules:
         found["curve_points"] = min(STEPS - 1, found.get("curve_points", STEPS))
     if found.get("augmentation"):

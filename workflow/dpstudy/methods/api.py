@@ -102,7 +102,7 @@ def fit(
     beside = _beside(name, methods.load(name), public)
     data = method.prepare(data_rows, parameters, problem, **beside)
     told = ("" if calibration is None else f" {calibration}") + (" averaged" if averaged else "")
-    told += " thresholds" if thresholds else ""
+    told += f" thresholds {thresholds}" if thresholds else ""
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}{told}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
     check_fit(fitted, name, problem)
@@ -131,10 +131,10 @@ def predict(model, features) -> np.ndarray:
         raise StudyError(f"features of shape {features.shape} do not fit this model: {error}") from error
 
 
-def _switched(thresholds: bool) -> bool:
-    if not isinstance(thresholds, bool):
-        raise StudyError(f"thresholds {thresholds!r}: must be True or False")
-    return thresholds
+def _switched(thresholds: bool | float) -> bool | float:
+    if isinstance(thresholds, bool) or (isinstance(thresholds, float) and 0 < thresholds < 0.5):
+        return thresholds
+    raise StudyError(f"thresholds {thresholds!r}: must be True or False, or a share of mu^2 between 0 and 0.5")
 
 
 def _averages(contributions: str, name: str, unit: str) -> bool:

@@ -75,7 +75,8 @@ class Calibrated:
         method: the module, or what stands for it.
         share: of mu^2, in (0, 1), or "auto": as much as it takes, and at least _LITTLE.
         rows: gives the training records anew at each call, as (features, labels) batches.
-        thresholds: release counts too, of which thresholds are read off (operating_points.py).
+        thresholds: release counts too, of which thresholds are read off (operating_points.py): with that share of
+            mu^2, or True.
 
     Attributes:
         own: the method's own problem, of less budget, and its plan; once it is planned.
@@ -86,7 +87,7 @@ class Calibrated:
         method: ModuleType,
         share: float | str,
         rows: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]],
-        thresholds: bool = False,
+        thresholds: bool | float = False,
     ):
         self._method, self._share, self._rows, self._thresholds = method, share, rows, thresholds
         self.own: tuple[Problem, Plan] | None = None
@@ -104,7 +105,9 @@ class Calibrated:
             StudyError: as of the method.
         """
         budget, share = problem.budget, share_of(problem, self._share)
-        asked = operating_points.share_of(problem) if self._thresholds else 0.0
+        asked = operating_points.share_of(problem, self._thresholds)
+        if share + asked >= 1:
+            raise StudyError("calibration and thresholds take all of the budget; lower their shares")
         if not (problem.noised and share):
             self.own = problem, self._method.plan(parameters, problem)
             return self.own[1]

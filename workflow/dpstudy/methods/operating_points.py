@@ -28,13 +28,16 @@ _OFF = 0.02  # of n: what noise may be of the counts above a threshold in the mi
 _GRID = 2.0**-20  # of weights
 
 
-def share_of(problem: Problem) -> float:
-    """The share of mu^2 of which noise hides little; none where _MUCH does not do.
+def share_of(problem: Problem, asked: bool | float = True) -> float:
+    """The share of mu^2: as asked; where that is True as much as it takes so that noise hides little, and none where
+    _MUCH does not do.
 
     >>> from dpstudy.privacy.budget import Budget
     >>> [round(share_of(Problem(n, (2,), 8, Budget("2", 1e-6), 2)), 3) for n in (50_000, 5_000, 1_000)]
     [0.01, 0.051, 0.0]
     """
+    if not isinstance(asked, bool) or not asked:
+        return float(asked)
     if not problem.noised:
         return _LITTLE
     wide = problem.unit_bound * math.sqrt(problem.classes * len(EDGES) / 2)

@@ -57,9 +57,10 @@ def method_schema(name: str) -> dict:
             "take, none where 0.3 is too little. Without it scores rank.",
         },
         "thresholds": {
-            "type": "boolean",
-            "description": "Of a calibrated entry: spend 0.01 of mu^2 or more (none where 0.2 is too little) on counts "
-            "of which a threshold is read off for any specificity, and what is found there (false where absent).",
+            "anyOf": [{"type": "boolean"}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5}],
+            "description": "Of a calibrated entry: the share of mu^2 for counts of which a threshold is read off for "
+            "any specificity, and what is found there; true: 0.01, or what few units take, none where 0.2 is too "
+            "little.",
         },
         "shared_noise": {
             "type": "boolean",

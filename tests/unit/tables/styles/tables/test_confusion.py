@@ -49,8 +49,11 @@ def test_findings_are_found_or_left_alone(study):
 
 
 def test_without_counts_it_says_what_is_needed(study):
-    with pytest.raises(StudyError, match=r"tables\.t: of several labels a record counts need `calibration`"):
-        STYLE.table("t", SPEC, study.results)
+    tex, path = study.folder / "t.tex", study.folder / "t.csv"
+    build_table("t", SPEC, study.results, tex, path)
+    (sheet,) = STYLE.table("t", SPEC, study.results).sheets
+    assert sheet.blocks == () and "Of 1 cells scores are no probabilities (too few units" in " ".join(sheet.notes)
+    assert len(path.read_text().splitlines()) == 1
     spec = {"style": "confusion", "rows": [{"features": "pixels", "entry": "ls"}]}
     with pytest.raises(StudyError, match=r"tables\.t: the style 'confusion' needs evaluation\.confusion: true"):
         load(config({"t": spec}))

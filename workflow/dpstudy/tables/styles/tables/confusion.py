@@ -22,12 +22,10 @@ _MOST = 12  # classes that fit beside each other on a page
 
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
-    cells = [read_json(path) for path in results.metrics.values()]
-    cells = [found for found in cells if _is_asked(spec, found) and all("confusion" in row for row in found["seeds"])]
-    if not cells:
-        raise StudyError(f"tables.{name}: of several labels a record counts need `calibration`, and no entry has it")
+    asked = [content for path in results.metrics.values() if _is_asked(spec, content := read_json(path))]
+    cells = [content for content in asked if all("confusion" in row for row in content["seeds"])]
     rows = [line for content in cells for line in _lines(content)]
-    return Printed(CSV_HEADER, rows, (_sheet(name, spec, cells, results),))
+    return Printed(CSV_HEADER, rows, (_sheet(name, spec, cells, results, len(asked) - len(cells)),))
 
 
 def _is_asked(spec: Mapping, content: Mapping) -> bool:
@@ -54,9 +52,9 @@ def _lines(content: Mapping) -> Iterator[tuple]:
                     yield (*_place(content), row["seed"], group, label, told, count)
 
 
-def _sheet(name: str, spec: dict, cells: Sequence[Mapping], results: Results) -> Sheet:
+def _sheet(name: str, spec: dict, cells: Sequence[Mapping], results: Results, left_out: int) -> Sheet:
     labels = {(row["features"], row["entry"]): line_label(row) for row in spec["rows"]}
-    first = cells[0]["seeds"][0]["confusion"]
+    first = cells[0]["seeds"][0]["confusion"] if cells else {"told": SEVERAL}
     several = tuple(first["told"]) == SEVERAL
     told = ("with it", "found (%)", "without it", "left alone (%)") if several else ("n", *first["told"][:_MOST])
     blocks = []
@@ -80,6 +78,11 @@ def _sheet(name: str, spec: dict, cells: Sequence[Mapping], results: Results) ->
         "In percent of the test records of each row, means over seeds, without noise that would protect these records; "
         + ("a finding is told from a probability of 1/2 on." if several else "columns: what has the largest score."),
         *(() if several or len(first["told"]) <= _MOST else (f"Columns after the first {_MOST} stand in the CSV.",)),
+        *(
+            [f"Of {left_out} cells scores are no probabilities (too few units, or no `calibration`)."]
+            if left_out
+            else ()
+        ),
         *facts_of((cell_name(*_place(content)) for content in cells), results),
     )
     return Sheet(name, spec.get("caption", ""), header, "lll" + "r" * len(told), tuple(blocks), notes)
