@@ -4,6 +4,7 @@ All that a study brings (its Snakefile, its library, its config) is read by the 
 own. Dry runs have another such process than runs in earnest: results must not look stale where sets have another order.
 """
 
+import importlib
 import json
 import math
 import os
@@ -15,6 +16,12 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from subprocess import CompletedProcess, TimeoutExpired
+
+# What Snakemake and a study's plan import later, and is not tested here.
+IMPORTED = (
+    *("numpy", "numpy.f2py", "scipy.linalg", "scipy.special", "pyarrow.parquet", "pyarrow.fs", "PIL.Image", "jsonschema"),
+    *("docutils.core", "jinja2", "pygments", "requests", "smart_open", "yte", "dpath", "snakemake.report"),
+)
 
 
 class Snakemakes:
@@ -86,5 +93,7 @@ if __name__ == "__main__":
     sys.argv[0], sys.path[0] = (str(Path(sys.executable).with_name("snakemake")), str(Path(sys.executable).parent))
     from snakemake.cli import main
 
+    for name in IMPORTED:
+        importlib.import_module(name)
     for line in sys.stdin:
         print(json.dumps(_fork(main, json.loads(line))), flush=True)
