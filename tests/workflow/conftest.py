@@ -7,7 +7,9 @@ import functools
 import os
 import re
 import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +92,18 @@ def _compile() -> None:
     compileall.compile_dir(ROOT / "workflow", quiet=2)
 
 
+@functools.cache
+def _imports() -> str:
+    """What the library's files import, as a first start of Snakemake finds it: each study of its own would anew."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "imports.json"
+        find = "from dpstudy.provenance import code, imports; import sys; from pathlib import Path; "
+        find += "imports.read_imports(Path(sys.argv[1])); code.closure(*sys.argv[2:])"
+        files = (ROOT / "workflow").rglob("*.py")
+        subprocess.run([sys.executable, "-c", find, path, *files], check=True, env=StudyFolder(ROOT).environment)
+        return path.read_text()
+
+
 def make_folder(path: Path) -> StudyFolder:
     _compile()
     path.mkdir(parents=True, exist_ok=True)
@@ -97,6 +111,8 @@ def make_folder(path: Path) -> StudyFolder:
     shutil.copytree(ROOT / "profiles", path / "profiles")
     shutil.copytree(ROOT / "envs", path / "envs")
     shutil.copytree(ROOT / "workflow", path / "workflow")  # compiled files too: times are kept, so that they hold
+    (path / ".snakemake").mkdir(mode=0o700)
+    (path / ".snakemake/dpstudy-imports.json").write_text(_imports())
     folder = StudyFolder(path)
     folder.write_config(TINY)
     return folder

@@ -19,8 +19,18 @@ from subprocess import CompletedProcess, TimeoutExpired
 
 # What Snakemake and a study's plan import later, and is not tested here.
 IMPORTED = (
-    *("numpy", "numpy.f2py", "scipy.linalg", "scipy.special", "pyarrow.parquet", "pyarrow.fs", "PIL.Image", "jsonschema"),
-    *("docutils.core", "jinja2", "pygments", "requests", "smart_open", "yte", "dpath", "snakemake.report"),
+    *("numpy", "numpy.f2py", "scipy.linalg", "scipy.special", "pyarrow.parquet", "pyarrow.fs", "PIL.Image"),
+    *(
+        "jsonschema",
+        "docutils.core",
+        "jinja2",
+        "pygments",
+        "requests",
+        "smart_open",
+        "yte",
+        "dpath",
+        "snakemake.report",
+    ),
 )
 
 
