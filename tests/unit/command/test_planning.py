@@ -59,6 +59,17 @@ def test_averages_are_planned_with_the_noise_of_one_record(clinic, capsys, tmp_p
     assert all(a > b for a, b in zip(shares["average", 3], shares["sum", 3], strict=True))
 
 
+def test_features_are_timed_on_drawn_images(clinic, capsys):
+    more = {
+        "pixels": {"extractor": "pixels"},
+        "brought": {"extractor": "timm", "model": "resnet18", "weights": "w.safetensors", "trained_on": "unmatched"},
+    }
+    assert clinic(features=more) == 0
+    said = capsys.readouterr().out
+    assert "features pixels: about 1 s by as many threads as there are here, 165 MB a job" in said
+    assert "features brought: the rehearsal tells how long they take" in said
+
+
 def test_no_pixel_is_read_but_of_the_first_image(clinic, monkeypatch):
     seen = []
     monkeypatch.setattr("dpstudy.data.images.opened", lambda path, *more: seen.append(path) or opened(path, *more))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dpstudy import methods
 from dpstudy.command.own_study import in_the_book, read_own_study
+from dpstudy.command.planned_costs import feature_costs
 from dpstudy.config.cells import Cell, unfold
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
@@ -96,6 +97,7 @@ def planned(
         *_budget(study, name, mu, delta),
         f"  {len(finite) * len(study['seeds'])} models spend about epsilon {upper_bound(together)} together, at delta "
         f"{upper_bound(delta)}",
+        *feature_costs(study, name, known, cells),
         "",
         *_table(expected, useful),
         *_calibrated(study, finite, known, most),

@@ -93,11 +93,16 @@ def extraction(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of an extraction: the images with what becomes of them, and a network's weights."""
     options = study["features"][wildcards.features]
     images, extracted = shard_of(study, input[0], options)
+    weights = sum(os.path.getsize(path) for path in weights_files(study, options) if os.path.exists(path)) / 1e6
+    return extraction_mb(options, images, extracted, weights)
+
+
+def extraction_mb(options: dict, images: float, extracted: float, weights: float) -> int:
+    """The same by megabytes of a shard's images and features, as float32, and of a network's weights."""
     if options["extractor"] == "pixels":
         return int(165 + 9.5 * extracted)
     if options["extractor"] == "precomputed":
         return int(300 + 6.5 * extracted)
-    weights = sum(os.path.getsize(path) for path in weights_files(study, options) if os.path.exists(path)) / 1e6
     parts = parts_of(options)
     least = (1110 if any(part["extractor"] == "scatternet" for part in parts) else 900) + 300 * (len(parts) - 1)
     normalising = 3.2 * isinstance(options["normalise"], dict)  # by groups
