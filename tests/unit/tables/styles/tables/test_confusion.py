@@ -57,3 +57,5 @@ def test_without_counts_it_says_what_is_needed(study):
     spec = {"style": "confusion", "rows": [{"features": "pixels", "entry": "ls"}]}
     with pytest.raises(StudyError, match=r"tables\.t: the style 'confusion' needs evaluation\.confusion: true"):
         load(config({"t": spec}))
+    own = config({"t": spec})
+    load(own | {"evaluation": {"metrics": ["balanced_accuracy"], "confusion": True}})  # whatever else is measured

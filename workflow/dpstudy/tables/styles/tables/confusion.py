@@ -115,5 +115,6 @@ STYLE = TableStyle(
     check=_check,
     documents=lambda spec, study: scored_documents(crossed_cells(spec, study), study),
     table=_table,
+    measures=False,
     names=True,
 )
