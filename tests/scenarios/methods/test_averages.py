@@ -7,6 +7,9 @@ import dpstudy
 from dpstudy import methods
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.averaging import Subjects
+from dpstudy.methods.calibrated import Calibrated
+from dpstudy.methods.problem import Problem
+from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
 from tests.scenarios.methods.test_units import CLASSES, METHODS, MOST, batches, persons, set_up
 
@@ -33,7 +36,7 @@ def queries(name, rows, monkeypatch, secure=False, averaged=True, records=MOST):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_noise_is_that_of_one_record(name):
-    """In the plan, whatever a person has; that it is drawn so, `dpstudy.check_method` sees of each method."""
+    """In the plan, whatever a person has."""
     one, averaged = (
         method.plan(parameters, problem)
         for method, parameters, problem in (set_up(name, 1), set_up(name, MOST, averaged=True))
@@ -54,6 +57,93 @@ def test_copies_of_a_record_count_as_one(name, secure, monkeypatch):
     assert copies.keys() == single.keys()
     for key, value in single.items():
         np.testing.assert_allclose(copies[key], value, atol=2e-3 * np.linalg.norm(value))
+
+
+NORMALISED = {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 5.0}
+EXACT = {
+    **{name: (options, False) for name, options in METHODS.items() if not name.endswith(("batches", "dpsgd"))},
+    "least_squares, published, several": ({"variant": "published"}, True),
+    "feature_covariance, calibrated": ({"steps": 2}, False),
+    "newton, per class": ({"steps": 2, "preconditioner": "per-class"}, False),
+    "first_order, bias": ({"learning_rate": 1.0, "clipping_norm": 0.3, "steps": 2, "bias": "learned"}, False),
+    "first_order, calibrated, several": (
+        {"learning_rate": 1.0, "clipping_norm": 0.3, "steps": 2, "loss": "sigmoid", "normalisation": NORMALISED},
+        True,
+    ),
+    "kernel_mean, several": ({"frequencies": 20}, True),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_sums_are_exact_so_that_a_person_moves_them_by_what_it_adds_alone(name, monkeypatch):
+    """Bit for bit, in any order, at the same releases; and never by more than is charged. Of up to seven records."""
+    options, several = EXACT[name]
+    most, classes, dim, n = 7, 3, 6, 24
+    rng = np.random.default_rng(0)
+    who = rng.permutation(np.repeat(np.arange(n), rng.integers(1, most + 1, n)))
+    features = (rng.normal(size=(len(who), dim)) * rng.choice([0.1, 1, 10], (len(who), 1))).astype(np.float32)
+    labels = rng.integers(classes, size=len(who))
+    if several:
+        places = np.argsort(rng.random((len(who), classes)), 1)[:, : rng.integers(1, 3)]
+        labels = np.zeros((len(who), classes), np.int8)
+        np.put_along_axis(labels, places, 1, 1)
+    method = methods.load(name.split(",")[0])
+    parameters = methods.parameters(name.split(",")[0], options)
+    problem = Problem(
+        n, (dim,), classes, Budget("2", 1e-3), 2 if several else 1, unit_records=most, averaged=True, secure=True,
+        several=several,
+    )  # fmt: skip
+    true, played = NoiseSource.released, []
+
+    def asked(rows):
+        found = []
+
+        def released(self, name, query, std, step=0, tensor="", symmetric=False):
+            found.append((name, step, np.array(query)))
+            if len(found) > len(played):
+                played.append(true(self, name, query, std, step, tensor, symmetric))
+            return played[len(found) - 1].copy()
+
+        batch = Subjects([(features[rows], labels[rows])], who[rows])
+        stands_for = Calibrated(method, 0.2, lambda: batch, 0.2) if "calibrated" in name else method
+        with monkeypatch.context() as patch:
+            patch.setattr(NoiseSource, "released", released)
+            plan = stands_for.plan(parameters, problem)
+            data = stands_for.prepare(batch, parameters, problem)
+            stands_for.fit(data, parameters, problem, plan, NoiseSource("seeded", "exact"))
+        return found, {event.name: event for event in plan.events}
+
+    whole, events = asked(np.arange(len(who)))
+    again, _ = asked(rng.permutation(len(who)))
+    assert all(np.array_equal(a[2], b[2]) for a, b in zip(whole, again, strict=True))
+    for person in range(0, n, 5):
+        (rest, _), (alone, _) = asked(np.flatnonzero(who != person)), asked(np.flatnonzero(who == person))
+        moved: dict = {}
+        for (release, step, a), (_, _, b), (_, _, c) in zip(whole, rest, alone, strict=True):
+            assert a.dtype == np.float64 and np.array_equal(a - b, c), release
+            moved[release, step] = moved.get((release, step), 0.0) + np.sum((a - b) ** 2)
+        for (release, _), square in moved.items():
+            assert np.sqrt(square) <= events[release].sensitivity * (1 + 1e-12), release
+
+
+@pytest.mark.parametrize("more", [{}, {"record_by_record": True}, {"micro_batch": 5}])
+def test_a_person_moves_a_networks_gradient_by_no_more_than_one_record_would(more, monkeypatch):
+    rng = np.random.default_rng(0)
+    who = rng.permutation(np.repeat(np.arange(12), rng.integers(1, 5, 12)))
+    features, labels = rng.normal(size=(len(who), 784)).astype(np.float32), rng.integers(3, size=len(who))
+    for person in range(12):  # all alike: the charge is reached
+        mine = np.flatnonzero(who == person)
+        features[mine], labels[mine] = features[mine[0]], labels[mine[0]]
+    options = {"network": "lenet", "learning_rate": 1.0, "clipping_norm": 0.05, "steps": 1, "batch_size": "full"}
+    monkeypatch.setitem(METHODS, "network_dpsgd", options | more)
+    there, plan = queries("network_dpsgd", (features, labels, who), monkeypatch, records=4)
+    (event,) = plan.events
+    assert event.sensitivity == 0.05
+    for person in range(0, 12, 4):
+        left = who != person
+        gone, _ = queries("network_dpsgd", (features[left], labels[left], who[left]), monkeypatch, records=4)
+        moved = np.sqrt(sum(np.sum((there[key] - gone[key]) ** 2) for key in there))
+        assert 0.99 * 0.05 < moved < 1.0001 * 0.05
 
 
 @pytest.mark.parametrize("own", [1, 2, MOST])

@@ -35,13 +35,13 @@ def counts(values):
 def test_how_many_there_are_is_kept_and_nothing_else(scans, tmp_path, several):
     root, rows = scans
     options = SCANS | {"delta": "1e-3", "unit": "subject", "per_subject": 2, "size": [5, 6], "channels": 3}
+    options |= {"contributions": "average"}
     if several:
         options = {key: value for key, value in options.items() if key not in ("label_column", "classes")}
         options |= {"label_columns": ["edema", "mass"], "positives": 2}
     entry = write_stand_in(options, root, tmp_path / "drawn", np.random.default_rng(0)) | {"location": "drawn"}
-    assert {key: entry[key] for key in ("delta", "unit", "per_subject", "splits")} == {
-        key: options[key] for key in ("delta", "unit", "per_subject", "splits")
-    }
+    kept = ("delta", "unit", "per_subject", "contributions", "splits")
+    assert {key: entry[key] for key in kept} == {key: options[key] for key in kept}
     known = open_reader("image_table", options, root).known("all")
     drawn = open_reader("image_table", entry, tmp_path)
     records = drawn.read("all", np.arange(ROWS))

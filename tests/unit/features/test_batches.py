@@ -12,8 +12,11 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_table
-from dpstudy.features import batches, plain, shards
+from dpstudy.data import shards as data
+from dpstudy.data.records import Records
+from dpstudy.features import batches, images, plain, shards
 from dpstudy.features.batches import ShardBatches
+from dpstudy.methods.ranks import Dealt, Ranks
 
 DIM = 12
 
@@ -228,3 +231,54 @@ def test_subjects_are_those_of_the_rows_that_a_pass_gives(make_split, tmp_path, 
     assert source.subjects().tolist() == [owners[name] for name in kept] and len(features) == len(kept)
     assert len(set(source.subjects())) > 3
     assert source.places().tolist() == list(range(0, len(table) + len(more), kept_share))
+
+
+def test_batches_say_how_many_records_each_ones_subject_has_where_some_are_left_out_too(tmp_path):
+    """Of shards of features and of images, and dealt to processes: each row has its own number."""
+    rng = np.random.default_rng(0)
+    who, features = rng.integers(20, size=53), np.arange(53, dtype=np.float32)[:, None]
+    counts = np.bincount(who)[who].astype(np.int32)
+    ids, names = np.array([f"{i:05d}" for i in range(53)], object), np.array([f"s{w}" for w in who], object)
+    labels = np.zeros(53, np.int32)
+    kept = tmp_path / "kept.parquet"
+    listed = {"dataset": ["d"] * 18, "split": ["train"] * 18, "id": [str(name) for name in ids[::3]]}
+    write_table(kept, pa.table(listed))
+    folders = {"features": tmp_path / "features/train", "images": tmp_path / "images/train"}
+    written: dict = {kind: [] for kind in folders}
+    for number, part in enumerate((slice(0, 20), slice(20, 53))):
+        table = shards.FeatureTable(
+            ids[part], features[part], labels[part], names[part], shape=(1,), counts=counts[part]
+        )
+        pixels = np.arange(53, dtype=np.uint8)[part].reshape(-1, 1, 1, 1)
+        records = Records(ids[part], pixels, labels[part], names[part], counts=counts[part])
+        for (kind, folder), write in zip(folders.items(), (shards.write_shard, data.write_shard), strict=True):
+            written[kind].append(folder / f"part-{number:05d}.parquet")
+            write(written[kind][-1], table if kind == "features" else records, True)
+    shared = {"dataset": "d", "split": "train", "classes": ["a", "b"], "private": True}
+    for kind, write in (("features", shards.write_manifest), ("images", data.write_manifest)):
+        more = {"features": "f"} if kind == "features" else {}
+        write(folders[kind] / "manifest.json", shard_paths=written[kind], **shared, **more)
+    sources = [
+        ShardBatches([folders["features"]]),
+        ShardBatches([folders["features"]], [kept]),
+        images.ImageBatches([folders["images"]]),
+        images.ImageBatches([folders["images"]], [kept]),
+    ]
+    for place, source in enumerate(sources):
+        for _ in range(2):  # a second pass knows who is left out
+            found = list(source.counted())
+            rows = np.concatenate([batch[0] for batch in found])[:, 0].astype(int)
+            assert len(rows) == (53, 18)[place % 2]
+            np.testing.assert_array_equal(np.concatenate([batch[2] for batch in found]), counts[rows])
+    for rank in range(3):
+        dealt = Dealt(ShardBatches([folders["features"]], [kept]), Ranks(rank, 3))
+        found = list(dealt.counted())
+        rows = np.concatenate([batch[0] for batch in found])[:, 0].astype(int)
+        assert 5 <= len(rows) <= 7 and dealt.rows == 18
+        np.testing.assert_array_equal(np.concatenate([batch[2] for batch in found]), counts[rows])
+
+
+def test_shards_that_do_not_say_whose_records_are_how_many_are_refused(make_split):
+    folder, _ = make_split()
+    with pytest.raises(StudyError, match="no column 'subject_records'; delete the folder"):
+        list(ShardBatches([folder]).counted())

@@ -37,6 +37,17 @@ CASES = {
         RECORD | {"unit": "subject", "per_subject": 3, "contributions": "average"},
         FLAT,
     ),
+    "much for a calibration": (LEAST | {"calibration": 0.85, "thresholds": True}, RECORD, FLAT),
+    "averages, a network": (
+        NETWORK | {"batch_size": 4},
+        RECORD | {"unit": "subject", "per_subject": 3, "contributions": "average"},
+        PICTURES,
+    ),
+    "averages, a choice": (
+        tuned(LEAST, RIDGES, pay="choice"),
+        RECORD | {"unit": "subject", "per_subject": 3, "contributions": "average"},
+        FLAT,
+    ),
     "thresholds": (STEPS | {"calibration": "auto", "thresholds": True}, RECORD, FLAT),
     "a calibration of several labels": (
         LEAST | {"calibration": 0.3},

@@ -12,6 +12,7 @@ import torch
 from dpstudy.core.arrays import Place
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import sufficient_statistics
+from dpstudy.methods.averaging import Subjects, weighted
 from dpstudy.methods.clipping import clip_rows
 from dpstudy.methods.device_sums import DeviceSums
 from dpstudy.methods.sufficient_statistics import accumulate
@@ -136,3 +137,34 @@ def test_clipping_leaves_what_it_was_given_alone(dtype):
     kept = features.copy()
     assert not np.array_equal(clip_rows(features, 0.5), features)
     np.testing.assert_array_equal(features, kept)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+@pytest.mark.parametrize("exact", [False, True])
+def test_persons_are_averaged_whatever_makes_the_sums(exact, per_class):
+    """On the CPU by NumPy, by threads and by torch: each record's part divided by how many its person has."""
+    rng = np.random.default_rng(0)
+    who, features = rng.integers(30, size=81), rng.standard_normal((81, DIM)).astype(np.float32)
+    labels, batches = rng.integers(CLASSES, size=81), []
+    cuts = (0, 50, 51, 81)
+    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+        batches.append((features[start:stop], labels[start:stop]))
+    counts = np.bincount(who)[who]
+    clipped = 0.7 * features / np.maximum(0.7, np.linalg.norm(features.astype(np.float64), axis=1, keepdims=True))
+    outer = np.einsum("ni,nj->nij", clipped, clipped) / counts[:, None, None]
+    one = np.eye(CLASSES)[labels]
+    expected = outer.sum(0), one.T @ (clipped / counts[:, None]), np.einsum("nm,nij->mij", one, outer)
+    device = DeviceSums(DIM, CLASSES, 0.7, per_class, Place(torch, "cpu"), exact=exact)
+    for features_of, labels_of, weights in weighted(Subjects(batches, who), True):
+        device.add(features_of, labels_of, weights)
+    found = [device.totals()]
+    for threads in (1, 2):
+        own = accumulate(Subjects(batches, who), CLASSES, 0.7, 1, per_class, threads, exact=exact, averaged=True)
+        found.append((own.gram, own.targets, own.class_grams))
+    for sums in found:
+        for value, right in zip(sums, expected, strict=True):
+            if value is not None:
+                np.testing.assert_allclose(value, right, atol=3e-3 if exact else 3e-5)  # a grid of 2^-15
+    if exact:
+        for sums in found[1:]:
+            assert all(np.array_equal(a, b) for a, b in zip(sums, found[0], strict=True) if a is not None)

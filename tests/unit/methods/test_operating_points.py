@@ -122,3 +122,13 @@ def test_few_units_have_none_and_many_classes_are_refused():
     assert NAME not in {e.name for e in few.events}
     with pytest.raises(StudyError, match="thresholds: are for at most 50 classes, and there are 51"):
         event(problem_of(51), 1.0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_record_of_any_length_says_nothing_in_a_warning():
+    rng = np.random.default_rng(0)
+    features, labels = (1e-3 * rng.normal(size=(3000, 3))).astype(np.float32), rng.integers(3, size=3000)
+    features[7] = (3e38, 0, 0)
+    given = {"epsilon": 8, "delta": 1e-5, "classes": 3, "calibration": 0.2, "thresholds": 0.2}
+    for noise in ("seeded", "secure"):
+        dpstudy.fit("least_squares", features, labels, noise=noise, **given)

@@ -219,6 +219,8 @@ def test_each_column_has_a_table_of_its_own_and_labels_where_they_say_more_than_
     assert "by-label" in captions(two | {"classes": ["a", "b", "c"]})
     figure = {key: value for key, value in spec.items() if key != "caption"} | {"title": "{column}"}
     assert captions(own, "figures", figure)["by-label"] == ("label", "finding")
+    with pytest.raises(StudyError, match=r"tables\.by\.column: each makes two of the name 'by-age-at-exam'"):
+        captions(own | {"group_columns": ["age at exam", "age-at-exam"]})
     with pytest.raises(StudyError, match=r"tables\.by\.column: each needs a `dataset`"):
         captions(own, spec={key: value for key, value in spec.items() if key != "dataset"})
     with pytest.raises(

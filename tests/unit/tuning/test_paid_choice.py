@@ -103,11 +103,13 @@ def test_retraining_is_paid_for_by_both_parts(toy_features, rows, tmp_path):
     np.testing.assert_allclose(fit.model.weights, weights, rtol=1e-3, atol=1e-5)
 
 
-def test_a_person_with_several_records_changes_scores_by_as_many(toy_features, rows, tmp_path, monkeypatch):
+@pytest.mark.parametrize("averaged", [False, True])
+def test_a_person_with_several_records_changes_scores_by_as_many(averaged, toy_features, rows, tmp_path, monkeypatch):
+    """Where what is learned of them is averaged too: each is scored."""
     request = paying(LS, RIDGES, pay="choice", sampler="grid")
     given = inputs(toy_features, rows, tmp_path)
     tuning, problem, _ = set_up(request, given)
-    persons = replace(problem, unit_records=4)
+    persons = replace(problem, unit_records=4, averaged=averaged)
     plan = tuning.plan(None, persons)
     assert plan.events[-1].sensitivity == 4 and plan.events[-1].noise_multiplier == pytest.approx(1.0)
     asked = []

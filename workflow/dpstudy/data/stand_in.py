@@ -19,7 +19,18 @@ from dpstudy.data.windows import window_of
 
 TABLE = "table.csv"
 _KEPT = (  # keys of an entry that do not say how its files are read
-    *("delta", "unit", "per_subject", "positives", "beyond", "test_split", "sum_jobs", "not_accounted", "shards"),
+    *(
+        "delta",
+        "unit",
+        "per_subject",
+        "contributions",
+        "positives",
+        "beyond",
+        "test_split",
+        "sum_jobs",
+        "not_accounted",
+        "shards",
+    ),
     *("splits", "size", "channels", "resize"),
 )
 _PATH, _LABEL, _PERSON = "drawn image", "drawn label", "drawn person"

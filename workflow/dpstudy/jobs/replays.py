@@ -146,7 +146,7 @@ def shortened(options: Mapping[str, Any], per_subject: int = 1) -> dict[str, Any
         found["largest_batch"] = found["batch_size"]  # where a sample is not cut, what is done to one is not seen
     if isinstance(found.get("start"), dict):
         found["start"] = {key: value for key, value in found["start"].items() if key != "sha256"}
-    if found.get("calibration") == "auto":  # few records would have none
+    if found.get("calibration") == "auto" or found.get("thresholds"):  # few records would have none
         found["calibration"] = _SHARE
     if found.get("thresholds"):
         found["thresholds"] = _SHARE

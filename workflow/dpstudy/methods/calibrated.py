@@ -138,8 +138,10 @@ class Calibrated:
         slope, offsets, shares, noise = calibrate_scores((scores, labels, weights), problem, plan, source)
         model = calibrated(fitted.model, slope, offsets, shares, noise)
         if self._thresholds and (asked := plan.noise.get(POINTS, 0.0 if not plan.events else None)) is not None:
-            scores = (slope * scores.astype(np.float64) + offsets).astype(np.float32)
-            counts = released(POINTS, operating_points.counted(scores, labels, weights, problem), asked, source)
+            with np.errstate(all="ignore"):  # a warning would tell of a record
+                scores = (slope * scores.astype(np.float64) + offsets).astype(np.float32)
+                total = operating_points.counted(scores, labels, weights, problem)
+            counts = released(POINTS, total, asked, source)
             model = with_counts(model, counts, asked)
         elif self._thresholds:
             _log.warning("thresholds: too few units, so that no threshold can be told")

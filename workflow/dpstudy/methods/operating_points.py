@@ -34,7 +34,7 @@ def share_of(problem: Problem, asked: bool | float = True) -> float:
 
     >>> from dpstudy.privacy.budget import Budget
     >>> [round(share_of(Problem(n, (2,), 8, Budget("2", 1e-6), 2)), 3) for n in (50_000, 5_000, 1_000)]
-    [0.01, 0.051, 0.0]
+    [0.01, 0.048, 0.0]
     """
     if not isinstance(asked, bool) or not asked:
         return float(asked)

@@ -135,8 +135,9 @@ def _thresholds(classes: Sequence[str], points: tuple[np.ndarray, float]) -> lis
             told = (f"{threshold.probability:.3g}", known)
         lines.append(f"| {_plain(name)} | {told[0]} | {told[1]} |")
     return [
-        f"Where {100 * _SPECIFICITY:g} % of the training images without a class are left alone, by noisy counts of the "
-        "training records (`operating_points` in the ledger; on new images somewhat less is found). `predict.py "
+        f"Where {100 * _SPECIFICITY:g} % of the training images without a class are left alone (of persons, where "
+        "theirs are averaged), by noisy counts of the training records (`operating_points` in the ledger; on new "
+        "images somewhat less is found). `predict.py "
         f"--specificity {_SPECIFICITY:g}` says what is there, and takes any other share.",
         "",
         *lines,

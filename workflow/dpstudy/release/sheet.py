@@ -16,8 +16,9 @@ from matplotlib.lines import Line2D
 from dpstudy.core.files import atomic
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.trade_off import most_found
-from dpstudy.release.statement import not_covered
+from dpstudy.release.statement import OTHERS, not_covered
 from dpstudy.tables.drawing import drawing
+from dpstudy.tables.words import bounds_in_words
 
 _A4 = (8.27, 11.69)  # inches
 _LEFT, _RIGHT, _TOP, _FOOT = 0.09, 0.91, 0.945, 0.235  # of the page; below the last stand the signatures
@@ -81,7 +82,8 @@ def _head(figure: Figure, ledger: Mapping, name: str, model: str) -> float:
 def _parts(ledger: Mapping, errata: Sequence[str]) -> list[tuple[str, list[str]]]:
     """(heading, paragraphs)."""
     one, many, the_one = _UNIT[ledger["unit"]]
-    images = ", with all images of each" if ledger["unit"] == "subject" else ""
+    images = " All images of a person are covered." if ledger["unit"] == "subject" else ""
+    bounds = ledger.get("bounds", {})
     right = ledger["trade_off"]["right"] if "trade_off" in ledger else _by_epsilon(ledger)
     caught = [
         f"Of {_CROWD:,} {many} who took part, at most {_ceiled(_CROWD * most_found(ledger, wrong / _CROWD))} are found "
@@ -92,9 +94,9 @@ def _parts(ledger: Mapping, errata: Sequence[str]) -> list[tuple[str, list[str]]
         (
             "What is promised",
             [
-                f"The model was learned from {ledger['n']:,} {many}{images}. Somebody may have it, and everything else "
-                f"that there is to know, even all other {many}: whether any one {one} was among them can then be told "
-                "no better than this:",
+                " ".join([f"The model was learned from {ledger['n']:,} {many}.{images}", *bounds_in_words(bounds)]),
+                f"Somebody may have it, and all that there is to know of all other {many}: whether any one {one} was "
+                "among them can then be told from it no better than this.",
                 f"If a coin decided whether {the_one} is used, a guess from the model would be right at most "
                 f"{_ceiled(1000 * right) / 10:g} % of the time. Without the model: 50 %.",
                 *caught,
@@ -102,7 +104,7 @@ def _parts(ledger: Mapping, errata: Sequence[str]) -> list[tuple[str, list[str]]
                 f"privacy, {ledger['adjacency']} adjacency, by {ledger['accountant']}; verify.py computes it anew.",
             ],
         ),
-        ("What is not", [*(f"Erratum: {sentence}." for sentence in errata), *not_covered(ledger)]),
+        ("What is not", [*(f"Erratum: {sentence}." for sentence in errata), OTHERS, *not_covered(ledger)]),
     ]
 
 

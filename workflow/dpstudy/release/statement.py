@@ -27,6 +27,7 @@ _SEVERAL_OF_ONE = (
     "Persons as such: what is promised holds for each image by itself. Who has several, or one that stands in the "
     "data twice, is protected less, at k images with kε and a larger δ."
 )
+OTHERS = "Other models of the same records spend privacy of their own; it adds up."
 _CHOICE = (
     "How this model was chosen: if several were trained on these records and it was taken for its scores on them, that "
     "choice depends on private records too. So do settings that somebody learned from them beforehand."
@@ -71,7 +72,7 @@ def statement(
         f"no part in the training: {bounds_on_epsilon(bounds)}. Each is an upper bound.",
         *([f"- **Replayed**: {replay_in_words(replay)}"] if replay else []),
         f"- **Noise**: from the operating system's entropy ({ledger['noise']}).",
-        f"- **Scope**: {ledger['scope']}. Other models of the same records spend privacy of their own; it adds up.",
+        f"- **Scope**: {ledger['scope']}. {OTHERS}",
         "",
         "## What was released of the private records",
         "",

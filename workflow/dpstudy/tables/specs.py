@@ -51,8 +51,12 @@ def _one_a_column(config: dict, kind: str, name: str) -> dict[str, dict]:
     several = data.get("positives", 1) > 1 or len(data.get("label_columns", ())) > 1 or len(classes) > 2
     columns = [*columns, *(["label"] if config["evaluation"]["per_label"] and several else [])]
     texts = {key: spec[key] for key in ("caption", "title") if key in spec}
+    named = {column: f"{name}-{re.sub('[^A-Za-z0-9_.-]', '-', column)}" for column in columns}
+    taken = [own for own in named.values() if own in config[kind] or [*named.values()].count(own) > 1]
+    if taken:
+        raise StudyError(f"{kind}.{name}.column: {EACH} makes two of the name {taken[0]!r}; write them one by one")
     return {
-        f"{name}-{re.sub('[^A-Za-z0-9_.-]', '-', column)}": spec
+        named[column]: spec
         | {"column": column}
         | {key: text.replace("{column}", "finding" if column == "label" else column) for key, text in texts.items()}
         for column in columns
