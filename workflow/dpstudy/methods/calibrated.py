@@ -60,6 +60,7 @@ _STANDS_OUT = 4.5  # standard deviations of the noise: one size in a million see
 _SMALL, _LARGE = 2.0, 16.0  # of the largest logits that many records have, to begin with
 _RARE, _FAR_OFF = 1e-6, 3.0
 _LITTLE, _MUCH = 0.02, 0.3  # of mu^2
+_SLIGHTLY_LESS = 1 - 1e-9  # so that what is certified, rounded, is not above the target
 _MORE = 1.25  # times its share of mu, at most: where batches are samples the two add up to less
 _GRID = 2.0**-20  # of contributions, of which exact sums have room for all records that there may be
 _LONGEST_STEP, _SLOWNESS = 1.5, 0.25
@@ -196,7 +197,7 @@ def _beside(own: tuple[Event, ...], mu: float, shares: tuple[float, float], prob
     if not own or apart:
         return of(share)
     if all(event.mechanism == "gaussian" and event.sampling == "none" for event in own):
-        return of(min(share * _MORE, math.sqrt(mu**2 - composed_mu(own) ** 2) * BELOW))
+        return of(min(share * _MORE, math.sqrt(mu**2 - composed_mu(own) ** 2) * _SLIGHTLY_LESS))
     scale = calibrate(lambda scale: (*own, *of(share / scale)), budget)
     return of(share / max(scale, 1 / _MORE))
 

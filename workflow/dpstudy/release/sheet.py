@@ -5,13 +5,14 @@ It says what the statement (PRIVACY.md) says, for those who answer for the image
 
 import math
 import os
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.textpath import text_to_path
 
 from dpstudy.core.files import atomic
 from dpstudy.privacy.printed import upper_bound
@@ -23,7 +24,6 @@ from dpstudy.tables.words import bounds_in_words
 _A4 = (8.27, 11.69)  # inches
 _LEFT, _RIGHT, _TOP, _FOOT = 0.09, 0.91, 0.945, 0.235  # of the page; below the last stand the signatures
 _SIZES = (9.0, 8.5, 8.0, 7.5, 7.0)  # points, of which the largest is taken that fits
-_LETTER = 0.53  # width of one in DejaVu Sans, of its size, on average and a little more
 _UNIT = {"record": ("image", "images", "the image"), "subject": ("person", "persons", "the person")}
 _CROWD = 1000
 
@@ -118,12 +118,24 @@ def _written(figure: Figure, parts: Sequence[tuple[str, list[str]]], size: float
             rest = paragraph
             while rest:
                 width = (0.585 if y > beside else _RIGHT) - _LEFT
-                cut, *more = textwrap.wrap(rest, int(width * _A4[0] * 72 / (_LETTER * size)))
+                cut, rest = _cut(rest, width * _A4[0] * 72, size)
                 figure.text(_LEFT, y, cut, fontsize=size, va="top")
-                rest, y = " ".join(more), y - line
+                y -= line
             y -= 0.45 * line
         y -= 0.5 * line
     return y > _FOOT
+
+
+def _cut(text: str, width: float, size: float) -> tuple[str, str]:
+    """The words that fit into a width, in points, one at least; and the others."""
+    words, letters = text.split(), FontProperties(size=size)
+    count = 1
+    while count < len(words):
+        longer = text_to_path.get_text_width_height_descent(" ".join(words[: count + 1]), letters, ismath=False)[0]
+        if longer > width:
+            break
+        count += 1
+    return " ".join(words[:count]), " ".join(words[count:])
 
 
 def _signatures(figure: Figure) -> None:
