@@ -51,6 +51,7 @@ def test_every_job_of_a_study_in_a_folder_elsewhere_runs_on_the_library_of_its_c
     """From the data to the page: no job imports the other library, which would stop it."""
     mine = tmp_path / "mine"
     mine.mkdir()
+    shutil.rmtree(clone.path / ".snakemake")  # nothing is to come of it
     (clone.path / "config.yaml").rename(mine / "config.yaml")
     library = clone.path / "workflow" / "dpstudy" / "__init__.py"
     library.write_text(library.read_text().replace('__version__ = "', '__version__ = "of this clone, '))

@@ -168,3 +168,16 @@ def test_persons_are_averaged_whatever_makes_the_sums(exact, per_class):
     if exact:
         for sums in found[1:]:
             assert all(np.array_equal(a, b) for a, b in zip(sums, found[0], strict=True) if a is not None)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_sums_without_a_bound_are_made_where_noise_would_be_secure(per_class):
+    """Of an infinite epsilon, averaged or not: then nothing is noised."""
+    batches, who = make_batches(False), np.arange(sum(SIZES)) // 2
+    device = DeviceSums(DIM, CLASSES, math.inf, per_class, Place(torch, "cpu"), exact=True)
+    for features, labels, weights in weighted(Subjects(batches, who), True):
+        device.add(features, labels, weights)
+    own = accumulate(Subjects(batches, who), CLASSES, math.inf, 1, per_class, exact=True, averaged=True)
+    np.testing.assert_allclose(own.gram, device.totals()[0], rtol=1e-6)
+    plain = accumulate(batches, CLASSES, math.inf, 1, per_class, exact=True)
+    assert 0.3 < np.trace(own.gram) / np.trace(plain.gram) < 0.7

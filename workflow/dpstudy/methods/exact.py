@@ -62,9 +62,9 @@ def residual_bits(capacity: int) -> int:
     return SUM_BITS - FEATURE_BITS - math.ceil(math.log2(capacity))
 
 
-def grid_of(bound: float) -> float:
-    """Of features of norm `bound` at most."""
-    return cover(bound) * 2.0**-FEATURE_BITS
+def grid_of(bound: float) -> float | None:
+    """Of features of norm `bound` at most; None where there is no bound, and no noise is drawn for one."""
+    return cover(bound) * 2.0**-FEATURE_BITS if bound < math.inf else None
 
 
 def truncated(values: Array, grid: Array | float) -> Array:

@@ -208,7 +208,7 @@ class Records:
     def _block(self, part: slice | Array, mapped: tuple[Array, Array] | None = None) -> Block:
         features, norms = mapped or self._mapped_rows(part)
         weights = None if self._weights is None else self._weights[part]
-        grid = exact.grid_of(self.bound) if self.capacity and self.bound < math.inf else None
+        grid = exact.grid_of(self.bound) if self.capacity else None
         return Block(features, norms, self._labels[part], weights, grid)
 
     def _mapped_rows(self, part: slice | Array) -> tuple[Array, Array]:
