@@ -1,4 +1,4 @@
-"""A few jobs through a real SLURM, which CI runs where it can install one; the rest is `make test-slurm`'s."""
+"""A few jobs through a real SLURM, which CI runs where one is installed; the rest is `make test-slurm`'s."""
 
 import shutil
 
