@@ -3,6 +3,7 @@
 It says what the statement (PRIVACY.md) says, for those who answer for the images and need not know what epsilon is.
 """
 
+import functools
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,10 +40,15 @@ def write_sheet(path: str | os.PathLike, ledger: Mapping, name: str, model: str,
     """
     parts = _parts(ledger, errata)
     with drawing():
+        figure = Figure(figsize=_A4)
+        beside = _head(figure, ledger, name, model)
         for size, left_out in _tries(len(parts[-1][1])):
-            figure = Figure(figsize=_A4)
-            if _written(figure, _shortened(parts, left_out), size, _head(figure, ledger, name, model)):
+            lines, end = _laid_out(_shortened(parts, left_out), size, beside)
+            if end > _FOOT:
                 break
+        for y, text, letters in lines:
+            weight = "bold" if letters > size else "normal"
+            figure.text(_LEFT, y, text, fontsize=letters, fontweight=weight, va="top")
         _signatures(figure)
         with atomic(path) as temporary:
             figure.savefig(temporary, format="pdf", metadata={"CreationDate": None, "Title": name})
@@ -108,34 +114,45 @@ def _parts(ledger: Mapping, errata: Sequence[str]) -> list[tuple[str, list[str]]
     ]
 
 
-def _written(figure: Figure, parts: Sequence[tuple[str, list[str]]], size: float, beside: float) -> bool:
-    """Write the parts; whether they end above the signatures. Text is narrower above `beside`, where the curve is."""
+def _laid_out(
+    parts: Sequence[tuple[str, list[str]]], size: float, beside: float
+) -> tuple[list[tuple[float, str, float]], float]:
+    """(place, text, size) of each line, headings in larger letters, and where they end.
+
+    Lines are shorter above `beside`, where the curve is.
+    """
     y, line = _TOP - 0.085, 1.32 * size / 72 / _A4[1]
+    lines: list[tuple[float, str, float]] = []
     for heading, paragraphs in parts:
-        figure.text(_LEFT, y, heading, fontsize=size + 2, fontweight="bold", va="top")
+        lines.append((y, heading, size + 2))
         y -= 1.5 * line
         for paragraph in paragraphs:
             rest = paragraph
             while rest:
                 width = (0.585 if y > beside else _RIGHT) - _LEFT
                 cut, rest = _cut(rest, width * _A4[0] * 72, size)
-                figure.text(_LEFT, y, cut, fontsize=size, va="top")
+                lines.append((y, cut, size))
                 y -= line
             y -= 0.45 * line
         y -= 0.5 * line
-    return y > _FOOT
+    return lines, y
 
 
 def _cut(text: str, width: float, size: float) -> tuple[str, str]:
     """The words that fit into a width, in points, one at least; and the others."""
-    words, letters = text.split(), FontProperties(size=size)
-    count = 1
+    words = text.split()
+    count, taken = 1, _width(words[0], size)
     while count < len(words):
-        longer = text_to_path.get_text_width_height_descent(" ".join(words[: count + 1]), letters, ismath=False)[0]
-        if longer > width:
+        taken += _width(" ", size) + _width(words[count], size)
+        if taken > width:
             break
         count += 1
     return " ".join(words[:count]), " ".join(words[count:])
+
+
+@functools.cache
+def _width(text: str, size: float) -> float:
+    return text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)[0]
 
 
 def _signatures(figure: Figure) -> None:
