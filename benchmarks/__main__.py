@@ -30,6 +30,7 @@ BENCHMARKS = {
     "intervals": "intervals",
     "probabilities": "probabilities",
     "persons": "persons",
+    "draws": "draws",
 }
 LONG = {  # only when named
     *(
@@ -50,6 +51,7 @@ LONG = {  # only when named
         "intervals",
         "probabilities",
         "persons",
+        "draws",
     )
 }
 ROWS = ("intervals", "stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows

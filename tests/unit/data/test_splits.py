@@ -183,3 +183,18 @@ def test_records_are_chosen_by_their_ids_alone():
     more = [split_of({"train": rows([*ids, f"new{i}"]), "test": rows(["t"])}, {"records": 150}) for i in range(20)]
     gone = [len(expected - set(placed)) for placed in more]
     assert set(gone) == {0, 1}, "one more record displaces one other, or none"
+
+
+def test_another_draw_cuts_anew_and_each_by_the_record_alone():
+    names = [f"id{i}" for i in range(2000)]
+    source = {"all": rows(names)}
+    first, *others = (split_of(source, FRACTIONS | {"draw": draw}) for draw in (0, 1, 2))
+    assert first == split_of(source, FRACTIONS)
+    for other in others:
+        both = sum(first[name] == other[name] == "test" for name in names)
+        assert 0.2 * 0.2 * 2000 - 5 * 9 < both < 0.2 * 0.2 * 2000 + 5 * 9  # independent of each other
+    alone = split_of({"all": rows(names[:700])}, FRACTIONS | {"draw": 1})
+    assert alone == {name: others[0][name] for name in names[:700]}
+    for wrong in (-1, 1.0, True, "1"):
+        with pytest.raises(StudyError, match="splits: draw is .*; it must be an integer of at least 0"):
+            assign(source, FRACTIONS | {"draw": wrong}, "s")

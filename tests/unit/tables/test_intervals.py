@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from dpstudy.tables.intervals import joined
+from dpstudy.tables.intervals import joined, over_draws
 
 
 def test_both_errors_are_in_it_and_their_squares_add():
@@ -32,3 +32,21 @@ def test_it_covers_the_truth_as_often_as_it_says(training, testing):
         low, high = joined(values, (values.mean() - 1.96 * testing, values.mean() + 1.96 * testing), "top1")
         hits += low <= 50 <= high
     assert 0.93 < hits / runs < 0.985  # over-covers a little where both count: t is wider than a normal of its size
+
+
+def test_a_mean_over_splits_varies_by_what_they_share():
+    rng = np.random.default_rng(0)
+    values = 70 + rng.standard_normal(20)
+    low, high = over_draws([[value] for value in values], 3 / 7, "top1")
+    half = t.ppf(0.975, 19) * np.std(values, ddof=1) * (1 / 20 + 1.5 * 3 / 7) ** 0.5
+    assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half))
+    assert over_draws([[70.0, 71.0]], 3 / 7, "top1") is None
+    assert over_draws([[0.99], [0.8]], 3 / 7, "auc")[1] == 1.0
+
+
+def test_seeds_of_a_split_do_not_shorten_it():
+    """Their mean has less noise, but what splits share is no less."""
+    rng = np.random.default_rng(1)
+    noise = 3 * rng.standard_normal((400, 5))
+    many, one = (over_draws(values + 50, 0.5, "top1") for values in (noise, noise[:, :1]))
+    assert many[1] - many[0] == pytest.approx(one[1] - one[0], rel=0.1)

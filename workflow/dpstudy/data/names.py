@@ -26,13 +26,15 @@ NUMBERED = (
 class Fractions(NamedTuple):
     """A config's `splits`; test is None where it is not given. Records left out belong to no split.
 
-    `records`: how many train and validation together have, instead of what `left_out` leaves; None for all.
+    `records`: how many train and validation together have, instead of what `left_out` leaves; None for all. `draw`: which
+    of many ways to cut, each as good as another.
     """
 
     test: float | None
     validation: float
     left_out: float
     records: int | None
+    draw: int
 
 
 LABELS = "labels"  # the reader without images: features are brought by the number of a row, or by an id
@@ -43,21 +45,22 @@ def split_fractions(splits: dict) -> Fractions:
     """The fractions of a config's `splits`.
 
     Raises:
-        StudyError: a key is unknown, a fraction is no number in [0, 1), `records` is no count or stands beside
-            `left_out`, or nothing would be left for train.
+        StudyError: a key is unknown, a fraction is no number in [0, 1), `records` or `draw` is no count, `records`
+            stands beside `left_out`, or nothing would be left for train.
     """
     unknown = set(splits) - set(Fractions._fields)
     if unknown:
         raise StudyError(f"splits: unknown key {min(unknown)!r}; it may have {', '.join(Fractions._fields)}")
     for name, value in splits.items():
-        if name == "records":
-            if type(value) is not int or value < 1:
-                raise StudyError(f"splits: records is {value!r}; it must be an integer of at least 1")
+        if (least := {"records": 1, "draw": 0}.get(name)) is not None:
+            if type(value) is not int or value < least:
+                raise StudyError(f"splits: {name} is {value!r}; it must be an integer of at least {least}")
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
             raise StudyError(f"splits: {name} is {value!r}; it must be a fraction from 0 to below 1")
     if splits.get("left_out") and "records" in splits:
         raise StudyError("splits: give either left_out, a fraction, or records, a number")
-    found = Fractions(splits.get("test"), splits.get("validation", 0), splits.get("left_out", 0), splits.get("records"))
+    parts = splits.get("test"), splits.get("validation", 0), splits.get("left_out", 0)
+    found = Fractions(*parts, splits.get("records"), splits.get("draw", 0))
     if (found.test or 0) + found.validation + found.left_out >= 1:
         named = ", ".join(f"{name} {value}" for name, value in splits.items())
         raise StudyError(f"splits: {named} leave nothing for train")

@@ -36,7 +36,7 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str, per_subject: 
         rows_by_pool: the rows of each pool of the source.
         splits: {"test": fraction, "validation": fraction, "left_out": fraction}, of the rows that are split; rows that
             are left out belong to no split. Instead of "left_out", "records" says how many train and validation have
-            together.
+            together. "draw" (0 where absent) is a number that makes all of it anew.
         salt: goes into the hash, so that splits for different purposes are independent.
         per_subject: of the rows of each subject in train and validation, so many are kept, those of the lowest hashes
             of their ids: which, depends on the subject's own rows alone. None: all.
@@ -47,6 +47,7 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str, per_subject: 
     """
     fractions = split_fractions(splits)
     test = fractions.test
+    salt = f"{salt}, draw {fractions.draw}" if fractions.draw else salt
     _check_ids(rows_by_pool)
     by_subject = all(rows.subjects is not None for rows in rows_by_pool.values())
     hashed, fixed_test = [pool for pool in rows_by_pool if pool != EXTRA], None

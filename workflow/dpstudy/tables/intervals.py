@@ -1,4 +1,5 @@
-"""95 % intervals that join what two drawings leave open: that of the training seeds and that of the test records."""
+"""95 % intervals that join what two drawings leave open: that of the training seeds and that of the test records; and of
+means over repeated splits, which share records."""
 
 import math
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ import numpy as np
 from dpstudy.evaluation.metrics import metric_of
 
 _UPPER = 0.975  # of 95 % intervals
+_SHARED = 1.5  # times what Nadeau and Bengio take the splits' overlap to be worth: chosen by `python -m benchmarks draws`
 
 
 def joined(
@@ -34,6 +36,35 @@ def joined(
     below = math.hypot(training, max(0.0, mean - over_records[0]))
     above = math.hypot(training, max(0.0, over_records[1] - mean))
     return max(0.0, mean - below), min(100.0 if metric_of(metric).percent else 1.0, mean + above)
+
+
+def over_draws(values: Sequence[Sequence[float]], tested: float, metric: str) -> tuple[float, float] | None:
+    """The interval of the mean over repeated splits of the same records, for what other records would give on average.
+
+    Splits share records, so that their mean varies more than independent ones would have it: with s^2 the variance of
+    single values, its own is taken to be (1/J + c tested) s^2 over J splits (Nadeau and Bengio 2003, section 4, with c
+    = 1, by which 90 % were covered). s^2 holds the noise of trainings, which is anew in each split: where that is
+    large, the interval is too wide.
+
+    Args:
+        values: the metric, split by split, and seed by seed of each.
+        tested: how many units are in the test split for each that is learned from.
+        metric: its name; ends are cut to its range.
+
+    Returns:
+        (low, high); None of a single split.
+    """
+    if len(values) < 2:
+        return None
+    from scipy.special import stdtrit
+
+    count, means = len(values), [float(np.mean(seeds)) for seeds in values]
+    seeds = min(map(len, values))
+    within = float(np.mean([np.var(own, ddof=1) for own in values])) if seeds > 1 else 0.0
+    single = float(np.var(means, ddof=1)) + within * (1 - 1 / seeds)
+    half = float(stdtrit(count - 1, _UPPER)) * math.sqrt(single * (1 / count + _SHARED * tested))
+    mean, most = float(np.mean(means)), 100.0 if metric_of(metric).percent else 1.0
+    return max(0.0, mean - half), min(most, mean + half)
 
 
 def _seeds(values: Sequence[float]) -> float:
