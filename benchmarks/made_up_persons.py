@@ -1,8 +1,8 @@
 """A public stand-in for a hospital's folder: python -m benchmarks.made_up_persons DATA [PERSONS].
 
-From CIFAR-10's training images (DATA/cifar10) it makes DATA/made-up-persons: a mosaic and a table of persons with one to
-six images each, of whom few bear one of six findings, and some two. A finding goes with a class of images: airplanes are
-of the first, and so on; a person's images are alike, but not each shows it. Nothing in it is anybody's.
+From CIFAR-10's training images (DATA/cifar10) it makes DATA/made-up-persons: a mosaic and a table of persons with one
+to six images each, of whom few bear one of six findings, and some two. A finding goes with a class of images, the first
+with airplanes and so on; a person's images are alike, but not each shows it. Nothing in it is anybody's.
 """
 
 import csv

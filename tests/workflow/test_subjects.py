@@ -190,9 +190,10 @@ def test_another_cap_reads_anew_and_a_weak_delta_is_refused_by_the_number_of_sub
 
 
 def test_averages_charge_a_person_as_one_record(clinic):
-    """Sums are made in shares, each of which has a part of a person's records."""
+    """Sums are made in shares, each of which has a part of a person's records; one class counts for half as much."""
     config = copy.deepcopy(CONFIG) | {"noise": "seeded", "release": {"spend_again": True, "budget": "1000"}}
     config["datasets"]["clinic"] |= {"contributions": "average", "per_subject": 3, "sum_jobs": 2}
+    config["datasets"]["clinic"]["class_weights"] = {"b": 0.5}
     clinic.write_config(config)
     entries = {"least-squares": [1, 1], "dp-sgd": [1]}
     done = clinic.snakemake(
@@ -205,13 +206,15 @@ def test_averages_charge_a_person_as_one_record(clinic):
     gram = np.zeros((64, 64))
     for name in set(train.subjects):
         rows = train.features[train.subjects == name].astype(np.float64)
-        gram += rows.T @ rows / len(rows)
+        weights = np.where(train.labels[train.subjects == name] == 1, 0.5, 1.0)
+        gram += (rows * weights[:, None]).T @ rows / len(rows)
     (path,) = (clinic.path / "results/private/statistics/clinic").rglob("shared.safetensors")
     np.testing.assert_allclose(read_tensors(path)["gram"], gram, atol=1e-4)
     for entry, sensitivities in entries.items():
         found = ledger(clinic, entry)
         assert [event["sensitivity"] for event in found["events"]] == pytest.approx(sensitivities)
         assert found["n"] == len(set(train.subjects)) and found["bounds"] == {"records": 3, "contributions": "average"}
+        assert any("weights of their classes" in sentence for sentence in found["not_accounted"])
     clinic.write_config(CONFIG)
 
 

@@ -27,6 +27,7 @@ from dpstudy.core.entry_points import name_module
 from dpstudy.core.errors import StudyError
 from dpstudy.jobs.made_up import Layout
 from dpstudy.jobs.replays import replay, shortened
+from dpstudy.methods.averaging import weights_by_name
 from dpstudy.methods.problem import Problem, check_plan
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import unproved
@@ -41,6 +42,7 @@ SETTINGS: dict[str, dict[str, Any]] = {  # what units and labels are, where a me
     "several labels": {"unit": "record", "positives": 3},
     "persons": {"unit": "subject", "positives": 1, "per_subject": 3},
     "persons, averaged": {"unit": "subject", "positives": 1, "per_subject": 3, "contributions": "average"},
+    "classes, weighed": {"unit": "record", "positives": 1, "class_weights": {"c0": 0.25}},
 }
 _LEAVES = {"socket.connect", "subprocess.Popen", "os.system", "os.posix_spawn"}
 _OURS = (os.path.join(tempfile.gettempdir(), "tmp"), "/dev/null")
@@ -107,8 +109,8 @@ def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     module = methods.load(name)
     shape = PICTURES if method_schema(name).get("x-reads-images") else FLAT
     for told, setting in SETTINGS.items():
-        averaged = "contributions" in setting
-        if averaged and not method_schema(name).get("x-averages"):
+        averaged, weighed = "contributions" in setting, setting.get("class_weights", {})
+        if (averaged or weighed) and not method_schema(name).get("x-averages"):
             continue
         problem = Problem(
             N,
@@ -118,6 +120,7 @@ def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
             setting["positives"],
             unit_records=setting.get("per_subject", 1),
             averaged=averaged,
+            class_weights=weights_by_name(weighed, [f"c{number}" for number in range(CLASSES)], False),
         )
         try:
             short = shortened(options, problem.unit_records)

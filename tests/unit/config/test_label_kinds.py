@@ -45,6 +45,16 @@ def test_what_suits_several_labels_is_let_be():
 ITERATED = {"method": "iterated_sgd", "learning_rate": 1.0, "clipping_norm": 1.0, "batch_size": 5, "epochs": 1}
 
 
+def test_classes_are_weighed_where_methods_know_how():
+    one = {"label_column": "c", "classes": ["a", "b"], "label_columns": None, "class_weights": {"a": 0.2}}
+    study({"method": "least_squares"}, **one)
+    with pytest.raises(StudyError, match=r"iterated_sgd does not weigh records, as datasets\.own\.class_weights asks"):
+        study(ITERATED, **one)
+    for wrong in (0, 1.5, "much"):
+        with pytest.raises(StudyError, match=r"datasets\.own\.class_weights\.a: "):
+            study({"method": "least_squares"}, **one | {"class_weights": {"a": wrong}})
+
+
 def test_averages_are_for_methods_that_know_them_and_for_all_records():
     persons = {"unit": "subject", "subject_column": "p", "per_subject": 3, "contributions": "average"}
     one = {"label_column": "c", "classes": ["a", "b"], "label_columns": None}

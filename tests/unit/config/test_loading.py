@@ -164,7 +164,7 @@ MISTAKES = [
     ("datasest", {}, "datasest: unknown key (did you mean 'datasets'?); allowed here: *datasets*"),
     ("datasets/digits/delat", "1e-4", "datasets.digits.delat: unknown key (did you mean 'delta'?); allowed here: *delta*reader*"),
     ("datasets/digits/raeder", "x", "datasets.digits.raeder: unknown key (did you mean 'reader'?); allowed here: *delta*reader*"),
-    ("datasets/digits/splits/tset", 0.1, "datasets.digits.splits.tset: unknown key (did you mean 'test'?); allowed here: left_out, records, test, validation"),
+    ("datasets/digits/splits/tset", 0.1, "datasets.digits.splits.tset: unknown key (did you mean 'test'?); allowed here: draw, left_out, records, test, validation"),
     ("public/glyphs/cuont", 3, "public.glyphs.cuont: unknown key (did you mean 'count'?); allowed here: *count*plant*"),
     ("backbones/glyph-cnn/mixup", -1, "backbones.glyph-cnn.mixup: *"),
     ("backbones/glyph-cnn/architecture", "big_cnn", "backbones.glyph-cnn: backbone: architecture 'big_cnn' does not exist; there are small_cnn, *"),

@@ -48,6 +48,7 @@ CASES = {
         RECORD | {"unit": "subject", "per_subject": 3, "contributions": "average"},
         FLAT,
     ),
+    "classes that are weighed": (LEAST, RECORD | {"class_weights": {"many": 0.2, "few": 1.0}}, FLAT),
     "thresholds": (STEPS | {"calibration": "auto", "thresholds": True}, RECORD, FLAT),
     "a calibration of several labels": (
         LEAST | {"calibration": 0.3},

@@ -17,6 +17,7 @@ from dpstudy.data.weak_delta import check_delta
 from dpstudy.features import images, shards
 from dpstudy.features.batches import ShardBatches
 from dpstudy.features.shards import FeatureTable
+from dpstudy.methods.averaging import weights_by_name
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
@@ -277,6 +278,9 @@ def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
         secure=request.noise == "secure",
         several=manifests[0]["multi_label"],
         averaged=request.dataset.get("contributions") == "average",
+        class_weights=weights_by_name(
+            request.dataset.get("class_weights", {}), manifests[0]["classes"], manifests[0]["multi_label"]
+        ),
     )
 
 

@@ -6,6 +6,11 @@ from dpstudy.config.cells import unfold
 from dpstudy.core.errors import StudyError
 from dpstudy.schema.methods import method_schema
 
+_WEIGHED = {
+    "contributions": ("average the records of a person", "set it to sum"),
+    "class_weights": ("weigh records", "leave them out"),
+}
+
 
 def check_label_kinds(config: dict) -> None:
     """Refuse what a method's `plan` would, before a job runs (`x-one-label` of the method's schema).
@@ -31,24 +36,29 @@ def check_label_kinds(config: dict) -> None:
 
 
 def check_averages(config: dict) -> None:
-    """Refuse to average the records of a person where a method does not know how (`x-averages` of its schema), or a
-    search draws records.
+    """Refuse to average the records of a person, or to weigh classes, where a method does not know how (`x-averages` of
+    its schema), or a search draws records.
 
     Raises:
         StudyError: the entry, the data set, and what to set.
     """
-    averaged = {name for name, options in config["datasets"].items() if options.get("contributions") == "average"}
-    for cell in unfold(config) if averaged else ():
-        if cell.dataset not in averaged:
+    asked = {
+        name: "contributions" if options.get("contributions") == "average" else "class_weights"
+        for name, options in config["datasets"].items()
+        if options.get("contributions") == "average" or "class_weights" in options
+    }
+    for cell in unfold(config) if asked else ():
+        if cell.dataset not in asked:
             continue
         options = cell.options(config)
         what = "" if method_schema(options["method"]).get("x-averages") else options["method"]
         if "records" in options.get("tuning", {}):
             what = "a search on some of the records"
         if what:
+            does, instead = _WEIGHED[asked[cell.dataset]]
             raise StudyError(
-                f"methods.{cell.entry}: {what} does not average the records of a person, as datasets.{cell.dataset}."
-                "contributions asks; set it to sum, or leave the entry out for this data set"
+                f"methods.{cell.entry}: {what} does not {does}, as datasets.{cell.dataset}.{asked[cell.dataset]} asks; "
+                f"{instead}, or leave the entry out for this data set"
             )
 
 

@@ -16,6 +16,8 @@ TRUNCATED = (
     "record alone, which spends nothing."
 )
 
+WEIGHED = "Records count for the weights of their classes, which the config has: these numbers are taken to be public."
+
 NUMBERED = (
     "Records that have neither a path nor an id go by their number: it decides their split, and which of a person's "
     "records, or of a record's labels, are kept. The guarantee takes a neighbouring data set to leave a gap there; "
@@ -26,8 +28,8 @@ NUMBERED = (
 class Fractions(NamedTuple):
     """A config's `splits`; test is None where it is not given. Records left out belong to no split.
 
-    `records`: how many train and validation together have, instead of what `left_out` leaves; None for all. `draw`: which
-    of many ways to cut, each as good as another.
+    `records`: how many train and validation together have, instead of what `left_out` leaves; None for all. `draw`:
+    which of many ways to cut, each as good as another.
     """
 
     test: float | None
@@ -91,7 +93,7 @@ def caveats(options: dict, numbered: bool = False) -> list[str]:
     """What the ledger of a cell must say of how its data set came about, a sentence each.
 
     The config's own sentences (`not_accounted`), one where a fixed number of records was chosen, one where labels
-    were dropped, and one where numbers decide about a user's own records.
+    were dropped, one where classes have weights, and one where numbers decide about a user's own records.
 
     Args:
         numbered: the user's own records keep row numbers (spending.Spending.numbered).
@@ -102,7 +104,8 @@ def caveats(options: dict, numbered: bool = False) -> list[str]:
     decided = any(splits.values()) or options.get("unit") == "subject" or options.get("beyond") == "truncate"
     own = own_data(options.get("reader")) and may_be_numbered(options)
     goes_by_numbers = own and decided and (numbered or options["reader"] == LABELS)
-    told = [*([CHOSEN] if chosen else []), *cut, *([NUMBERED] if goes_by_numbers else [])]
+    weighed = [WEIGHED] if "class_weights" in options else []
+    told = [*([CHOSEN] if chosen else []), *cut, *weighed, *([NUMBERED] if goes_by_numbers else [])]
     return [*options.get("not_accounted", []), *told]
 
 

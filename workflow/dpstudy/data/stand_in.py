@@ -24,6 +24,7 @@ _KEPT = (  # keys of an entry that do not say how its files are read
         "unit",
         "per_subject",
         "contributions",
+        "class_weights",
         "positives",
         "beyond",
         "test_split",

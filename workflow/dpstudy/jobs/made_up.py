@@ -12,7 +12,7 @@ from dpstudy.config.public_points import reads_public
 from dpstudy.config.tuned import pays
 from dpstudy.core.files import write_table, write_tensors
 from dpstudy.features import images, shards
-from dpstudy.methods.averaging import count_records
+from dpstudy.methods.averaging import count_records, weights_by_name
 from dpstudy.schema.methods import method_schema
 
 DATASET = "made-up"
@@ -156,16 +156,17 @@ def _sums(folder: str, inputs: CellInputs, options, dataset, exact: bool) -> str
     from dpstudy.methods.sufficient_statistics import accumulate
 
     rules, path = method_schema(options["method"]), f"{folder}/sums.safetensors"
-    classes = len(shards.read_manifest(folder)["classes"])
+    manifest = shards.read_manifest(folder)
     per_class = all(options[key] == value for key, value in rules["x-per-class"].items())
     accumulate(
         ShardBatches([folder], kept=inputs.kept),
-        classes,
+        len(manifest["classes"]),
         float(options["clipping_norm"]),
         dataset["positives"],
         per_class=per_class,
         exact=exact,
         averaged=dataset.get("contributions") == "average",
+        class_weights=weights_by_name(dataset.get("class_weights", {}), manifest["classes"], manifest["multi_label"]),
     ).save(path)
     return path
 

@@ -86,6 +86,8 @@ def replay(
         StudyError: the training fails.
     """
     options = shortened(options, dataset.get("per_subject", 1))
+    if weights := sorted(dataset.get("class_weights", {}).values(), reverse=True)[: layout.classes]:
+        dataset = {**dataset, "class_weights": {f"c{place}": one for place, one in enumerate(weights)}}
     count, tape = count or (DEEP_ROWS if _deep(options) else ROWS), Tape()
     first: dict[str, Any] | None = None
     with tempfile.TemporaryDirectory() as folder:

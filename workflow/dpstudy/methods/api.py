@@ -1,6 +1,8 @@
 """Training from arrays in memory: what `dpstudy.fit` does."""
 
 import inspect
+from collections.abc import Mapping
+from numbers import Real
 from types import ModuleType
 from typing import cast
 
@@ -19,7 +21,7 @@ from dpstudy.methods.arguments import (
     share_of,
     subjects_of,
 )
-from dpstudy.methods.averaging import Subjects
+from dpstudy.methods.averaging import Subjects, weights_by_name
 from dpstudy.methods.calibrated import Calibrated, check_enough
 from dpstudy.methods.problem import Problem, check_fit, check_plan
 from dpstudy.methods.result import Result
@@ -52,6 +54,7 @@ def fit(
     subjects=None,
     per_subject=1,
     contributions="sum",
+    class_weights=None,
     shared_noise=False,
     public=None,
     calibration=None,
@@ -85,6 +88,7 @@ def fit(
         secure=noise == "secure",
         several=labels.ndim == 2,
         averaged=averaged,
+        class_weights=_class_weights(class_weights, name, classes, labels.ndim == 2),
     )
     method = methods.load(name)
     parameters = methods.parameters(name, options)
@@ -103,6 +107,7 @@ def fit(
     data = method.prepare(data_rows, parameters, problem, **beside)
     told = ("" if calibration is None else f" {calibration}") + (" averaged" if averaged else "")
     told += f" thresholds {thresholds}" if thresholds else ""
+    told += f" class weights {problem.class_weights}" if problem.class_weights else ""
     source = NoiseSource(noise, "api", f"{name} {parameters} {problem}{told}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
     check_fit(fitted, name, problem)
@@ -145,6 +150,19 @@ def _averages(contributions: str, name: str, unit: str) -> bool:
     if contributions == "average" and not method_schema(name).get("x-averages"):
         raise StudyError(f"contributions: {name} does not average the records of a person; set 'sum'")
     return contributions == "average"
+
+
+def _class_weights(given, name: str, classes: int, several: bool) -> tuple[float, ...]:
+    """As `Problem` has them, of {class: weight}."""
+    if not given:
+        return ()
+    if not isinstance(given, Mapping) or any(
+        isinstance(one, bool) or not isinstance(one, Real) for one in given.values()
+    ):
+        raise StudyError(f"class_weights {given!r}: must be numbers by class, such as {{0: 0.2}}")
+    if not method_schema(name).get("x-averages"):
+        raise StudyError(f"class_weights: {name} does not weigh records; leave them out")
+    return weights_by_name({str(key): one for key, one in given.items()}, [str(one) for one in range(classes)], several)
 
 
 def _count_units(unit: str, subjects, per_subject: int, rows: int) -> int:

@@ -129,6 +129,7 @@ def prepare(batches, parameters: Parameters, problem: Problem) -> Statistics:
         per_class=parameters.per_class,
         exact=problem.exact,
         averaged=problem.averaged,
+        class_weights=problem.class_weights,
     )
 
 
@@ -151,6 +152,8 @@ def fit(statistics: Statistics, parameters: Parameters, problem: Problem, plan: 
         )
     if problem.averaged != statistics.averaged:
         raise ValueError("statistics of averaged records do not fit a plan for all of them, nor the other way about")
+    if problem.class_weights != statistics.class_weights:
+        raise ValueError("statistics in which records count for other weights do not fit the plan")
     if problem.exact and not statistics.exact:
         raise ValueError("statistics that were rounded do not fit a plan with secure noise")
     released = release(statistics, parameters, plan, source)

@@ -194,7 +194,13 @@ def prepare(
     own = Dealt(batches, ranks) if dealt else batches
     # Full batches too: copies are drawn for micro-batches of one size, and ranks ask for records of their own.
     records = Records.read(
-        own, problem.classes, problem.positives, picked=True, tensors=True, averaged=problem.averaged
+        own,
+        problem.classes,
+        problem.positives,
+        picked=True,
+        tensors=True,
+        averaged=problem.averaged,
+        class_weights=problem.class_weights,
     )
     rows = own.rows if dealt else records.rows
     drawn, placed = parameters.batch_size != "full", parameters.sampling == "shuffle"

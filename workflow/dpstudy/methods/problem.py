@@ -32,6 +32,8 @@ class Problem:
         unit_records: the most records that a unit of privacy has: 1, or where units are persons maybe more.
         secure: the noise is the operating system's, so that sums must be exact (exact.py).
         averaged: whether the records of a unit are averaged (averaging.py): together they count as one.
+        class_weights: (m + 1,) what a record of each class counts for, 1 at most, and last one that bears no label;
+            empty: 1. Public numbers, which change no sensitivity.
         several: whether labels are zeros and ones, so that a record may bear several or none; None: where k is above 1.
         sanitise: "full"; "clip" (clips, adds no noise) and "none" (neither) give no guarantee. An infinite
             target turns "full" into "none".
@@ -47,10 +49,15 @@ class Problem:
     secure: bool = field(default=False, repr=False)  # not in what keys the noise of `dpstudy.fit`
     several: bool | None = field(default=None, repr=False)
     averaged: bool = field(default=False, repr=False)
+    class_weights: tuple[float, ...] = field(default=(), repr=False)
 
     def __post_init__(self):
         if self.unit_records < 1:
             raise StudyError(f"per_subject {self.unit_records!r}: must be at least 1")
+        if self.class_weights and not (
+            len(self.class_weights) == self.classes + 1 and all(0 < one <= 1 for one in self.class_weights)
+        ):
+            raise StudyError(f"class_weights: must be above 0 and at most 1, one for each of {self.classes} classes")
         if self.sanitise not in SANITISE:
             raise StudyError(f"sanitise {self.sanitise!r}: one of {', '.join(SANITISE)}")
         if self.sanitise != "full" and self.budget.private:

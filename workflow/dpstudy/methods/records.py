@@ -8,7 +8,7 @@ method that computes with torch anyway (dpstudy/core/arrays.py). What leaves a m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -91,6 +91,7 @@ class Records:
         tensors: bool = False,
         capacity: int | None = None,
         averaged: bool = False,
+        class_weights: Sequence[float] = (),
     ) -> Records:
         """Take (features (n, d), labels (n,) or (n, m)) batches in; they are held unless they take too much memory.
 
@@ -102,6 +103,7 @@ class Records:
             tensors: whether blocks shall be tensors, however few the records.
             capacity: how many records sums over them shall have room for (`Problem.capacity`), or None.
             averaged: a person's records count together as one (averaging.py).
+            class_weights: what records count for by their labels, as of `Problem`.
 
         Raises:
             StudyError: no rows, more than `capacity`, or labels that `checked_labels` refuses; or they are to be
@@ -111,7 +113,7 @@ class Records:
         nbytes = getattr(batches, "nbytes", 0)
         held, on_disk = nbytes <= (PICK_BYTES if picked else HOLD_BYTES), picked and nbytes > PICK_BYTES
         features, labels, weights, dim, file = [], [], [], 0, None
-        for x, y, shares in weighted(batches, averaged):
+        for x, y, shares in weighted(batches, averaged, class_weights):
             x = np.asarray(x)
             labels.append(_label_array(checked_labels(y, classes, positives)))
             weights += [] if shares is None else [shares]
@@ -132,7 +134,7 @@ class Records:
         said = where.array(np.concatenate(labels))
         whole = where.array(features[0] if len(features) == 1 else np.concatenate(features)) if held else file
         source = () if held or on_disk else batches
-        whose = where.array(np.concatenate(weights)) if averaged else None
+        whose = where.array(np.concatenate(weights)) if weights else None
         found = cls(rows, dim, classes, where, said, RowMap(), whole, _source=source, capacity=capacity, _weights=whose)
         return found.mapped(RowMap())
 
@@ -146,6 +148,7 @@ class Records:
             picked,
             capacity=problem.capacity,
             averaged=problem.averaged,
+            class_weights=problem.class_weights,
         )
 
     @property

@@ -6,6 +6,7 @@ They are private: a noisy release is what may leave. One pass serves every epsil
 import contextlib
 import functools
 import itertools
+import json
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
@@ -43,6 +44,7 @@ class Statistics:
         positives: k.
         exact: the sums are float64, of rows on a grid (exact.py); else they are float32.
         averaged: each record's part is divided by how many its person has (averaging.py).
+        class_weights: what records count for by their labels, as of `Problem`.
     """
 
     gram: np.ndarray
@@ -52,6 +54,7 @@ class Statistics:
     positives: int
     exact: bool = False
     averaged: bool = False
+    class_weights: tuple[float, ...] = ()
 
     def __add__(self, other: "Statistics") -> "Statistics":
         """The sums over the records of both.
@@ -69,6 +72,7 @@ class Statistics:
         metadata = {"clipping_norm": repr(self.clipping_norm), "positives": str(self.positives)}
         metadata["sums"] = "exact" if self.exact else "float32"
         metadata |= {"averaged": "persons"} if self.averaged else {}
+        metadata |= {"class_weights": json.dumps(self.class_weights)} if self.class_weights else {}
         write_tensors(path, _tensors(self), metadata, private=True)
 
     @classmethod
@@ -84,6 +88,7 @@ class Statistics:
             positives=int(metadata["positives"]),
             exact=metadata.get("sums") == "exact",
             averaged="averaged" in metadata,
+            class_weights=tuple(json.loads(metadata.get("class_weights", "[]"))),
         )
 
 
@@ -120,6 +125,7 @@ def _kind(statistics: Statistics) -> dict:
         "positives": statistics.positives,
         "exact": statistics.exact,
         "averaged": statistics.averaged,
+        "class weights": statistics.class_weights,
     }
 
 
@@ -143,6 +149,7 @@ def accumulate(
     may_be_empty: bool = False,
     exact: bool = False,
     averaged: bool = False,
+    class_weights: tuple[float, ...] = (),
 ) -> Statistics:
     """One pass over (features (n, d), labels (n,) or (n, m)) batches, on a GPU where there is one.
 
@@ -154,6 +161,7 @@ def accumulate(
             threads or processor. Class Grams then take 8 m d^2 bytes, twice as much as otherwise: 8.4 GB of 1,000
             classes and 1,024 features.
         averaged: each record's part is divided by how many its person has (averaging.py).
+        class_weights: what records count for by their labels, as of `Problem`.
         threads: above 1, each works on its share of every batch with sums and a BLAS thread of its own.
         may_be_empty: no rows are no mistake: this is a part of the records.
 
@@ -165,7 +173,7 @@ def accumulate(
     rows = 0
     large, total = getattr(batches, "nbytes", 0) > _LARGE, len(batches) if isinstance(batches, Sized) else None
     with one_thread_each(threads > 1), ThreadPoolExecutor(threads) as pool:
-        for features, labels, weights in progress(weighted(batches, averaged), "statistics", total):
+        for features, labels, weights in progress(weighted(batches, averaged, class_weights), "statistics", total):
             labels = checked_labels(labels, classes, positives)
             sums = sums or _sums(features.shape[1], classes, clipping_norm, per_class, threads, large, exact)
             cuts = [len(labels) * part // len(sums) for part in range(len(sums) + 1)]
@@ -179,7 +187,7 @@ def accumulate(
                 check_capacity(rows, CAPACITY)
     if not rows and not (may_be_empty and sums):
         raise StudyError("there are no training rows to learn from")
-    made = (Statistics(*own.totals(), clipping_norm, positives, exact, averaged) for own in sums)
+    made = (Statistics(*own.totals(), clipping_norm, positives, exact, averaged, class_weights) for own in sums)
     return functools.reduce(operator.add, made)
 
 

@@ -14,7 +14,17 @@ from dpstudy.plan import paths
 from dpstudy.privacy.data_book import identity
 from dpstudy.privacy.spending import BOOK, Spending, about
 
-_OF_A_CELL = ("reader", "extra", "delta", "unit", "per_subject", "contributions", "positives", "beyond")
+_OF_A_CELL = (
+    "reader",
+    "extra",
+    "delta",
+    "unit",
+    "per_subject",
+    "contributions",
+    "class_weights",
+    "positives",
+    "beyond",
+)
 _OF_OTHERS = ("delta", "not_accounted", "matched", "sum_jobs")  # of an entry: none that reading needs
 
 
@@ -246,9 +256,11 @@ def training_folder(study: dict, source: str) -> str:
 
 
 def contributions(study: dict, dataset: str) -> dict:
-    """How many labels a record has at most, and whether a subject's records are averaged, as sums take them."""
+    """What a record counts for in sums: how many labels it has at most, whether a subject's are averaged, and weights
+    of classes, where there are any."""
     options = study["datasets"][dataset]
-    return {"positives": options["positives"], "averaged": options.get("contributions") == "average"}
+    found = {"positives": options["positives"], "averaged": options.get("contributions") == "average"}
+    return found | {key: options[key] for key in ("class_weights",) if key in options}
 
 
 def summed_at_once(study: dict) -> list[str]:

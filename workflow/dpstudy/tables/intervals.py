@@ -1,4 +1,4 @@
-"""95 % intervals that join what two drawings leave open: that of the training seeds and that of the test records; and of
+"""95 % intervals that join what two drawings leave open, that of training seeds and that of test records; and those of
 means over repeated splits, which share records."""
 
 import math
@@ -9,7 +9,9 @@ import numpy as np
 from dpstudy.evaluation.metrics import metric_of
 
 _UPPER = 0.975  # of 95 % intervals
-_SHARED = 1.5  # times what Nadeau and Bengio take the splits' overlap to be worth: chosen by `python -m benchmarks draws`
+_SHARED = (
+    1.5  # times what Nadeau and Bengio take the splits' overlap to be worth: chosen by `python -m benchmarks draws`
+)
 
 
 def joined(

@@ -46,7 +46,9 @@ def test_a_cell_is_the_mean_over_splits_and_its_interval_knows_how_many_persons_
     assert float(row["mean"]) == pytest.approx(means.mean()) and float(row["std"]) == pytest.approx(means.std(ddof=1))
     single = means.var(ddof=1) + np.mean([2.0, 0.0, 8.0]) / 2  # of the means, and of what a second seed took away
     half = t.ppf(0.975, 2) * (single * (1 / 3 + 1.5 * 30 / 70)) ** 0.5
-    assert [float(row["low"]), float(row["high"])] == pytest.approx([means.mean() - half, min(100, means.mean() + half)])
+    assert [float(row["low"]), float(row["high"])] == pytest.approx(
+        [means.mean() - half, min(100, means.mean() + half)]
+    )
     assert (row["draws"], row["seeds"], row["certified_epsilon"], row["guarantee"]) == ("3", "2", "0.92", "proved")
     (sheet,) = STYLE.table("t", SPEC, drawn).sheets
     assert sheet.header == ("Method", "ε = 1") and sheet.blocks[0] == (("certified ε at most, of one draw", "0.92"),)

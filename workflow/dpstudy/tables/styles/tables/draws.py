@@ -4,7 +4,6 @@ Its data sets differ in `splits.draw` alone, so that every record is in the test
 of others: of few persons this says more than any single split.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -122,8 +121,8 @@ def _notes(name: str, spec: dict, results: Results, found: Mapping) -> tuple[str
     return (
         f"{metric[0].upper()}{metric[1:]}: mean ± standard deviation over {' or '.join(map(str, draws))} splits of the "
         "same records, each cut and trained anew.",
-        "Intervals: 95 % for the mean that such splits of other records would have, from the spread over splits and how "
-        "much these overlap; wider than that where noise is large.",
+        "Intervals: 95 % for the mean that such splits of other records would have, from the spread over splits and "
+        "how much these overlap; wider than that where noise is large.",
         *(f"Of the first: {sentence}" for sentence in first),
         *filter(None, [private_scores(private)]),
     )
