@@ -32,6 +32,7 @@ def finished(tmp_path_factory):
     config |= {"epsilons": ["20"], "evaluation": {"metrics": ["top1", "sensitivity_90", "ece", "brier"]}}
     for entry in ENTRIES:
         config["methods"][entry]["calibration"] = 0.4
+    config["methods"]["by-test-records"] = config["methods"]["least-squares"] | {"calibration": "test"}
     study.write_config(config)
     succeeds(study.snakemake("results/summary.csv", f"results/release/{cell('least-squares')}"))
     return study, config
@@ -54,6 +55,18 @@ def test_the_ledger_has_it_and_metrics_say_what_it_did(finished, entry):
     assert given.scores.shape[1] == 2 and row["ece"] >= 0
 
 
+def test_public_test_records_calibrate_for_nothing_and_are_not_scored(finished):
+    study, _ = finished
+    folders = [study.path / "results/cells" / cell(entry) for entry in ("by-test-records", "least-squares")]
+    ledgers, metrics = ([read_json(folder / f"{what}.json") for folder in folders] for what in ("ledger", "metrics"))
+    assert [event["name"] for event in ledgers[0]["events"]] == ["gram", "targets"]
+    assert 19.5 < ledgers[0]["epsilon"] <= 20 and ledgers[0]["guarantee"] == "proved"
+    (own,), (other,) = (each["seeds"] for each in metrics)
+    assert own["calibration"]["on"] == "test" and "on" not in other["calibration"]
+    assert 0 < own["tested"]["records"] < other["tested"]["records"]
+    assert own["before"].keys() == {"ece", "brier"}
+
+
 def test_another_share_makes_its_entry_stale_alone(finished):
     study, config = finished
     changed = copy.deepcopy(config)
@@ -61,8 +74,8 @@ def test_another_share_makes_its_entry_stale_alone(finished):
     study.write_config(changed)
     said = status(study)
     study.write_config(config)
-    assert said.startswith("cells: 1 done, 1 stale, 0 missing\n") and f"stale   {cell('dp-sgd')}" in said
-    assert status(study).startswith("cells: 2 done, 0 stale, 0 missing\n")
+    assert said.startswith("cells: 2 done, 1 stale, 0 missing\n") and f"stale   {cell('dp-sgd')}" in said
+    assert status(study).startswith("cells: 3 done, 0 stale, 0 missing\n")
 
 
 def test_the_bundle_gives_probabilities_and_names_images_of_another_kind(finished, tmp_path):

@@ -11,6 +11,7 @@ from dpstudy.core.files import read_json, sha256, write_json, write_table
 from dpstudy.evaluation.score_file import score_table
 from dpstudy.features.shards import FeatureTable
 from dpstudy.jobs.scoring import score_cell
+from dpstudy.methods.calibrated_publicly import for_calibration
 from dpstudy.provenance.hashes import origin_of_scores
 from dpstudy.schema.reading import schema
 
@@ -82,6 +83,19 @@ def test_metrics_are_those_of_a_loop_over_records_from_one_file_or_several(cell,
         assert {key: metrics[key] for key in a_run([]) if key not in ("seeds", "made_by")} == {
             key: value for key, value in a_run([]).items() if key not in ("seeds", "made_by")
         }
+
+
+def test_records_that_a_model_was_calibrated_on_are_not_scored(cell, test_rows, tmp_path):
+    run, scores = cell
+    content = read_json(run)
+    for row in content["seeds"]:
+        row["calibration"] = {"slope": 2.0, "offsets": [0.0] * 3, "shares": [0.3] * 3, "noise": 0.0, "on": "test"}
+    write_json(run, content)
+    score_cell(run, [tmp_path / "both.parquet"], ASKED, "lib", tmp_path / "metrics.json")
+    others = ~for_calibration(test_rows.ids, None)
+    for row in read_json(tmp_path / "metrics.json")["seeds"]:
+        assert row["tested"]["records"] == others.sum() < N
+        assert row["top1"] == pytest.approx(by_hand(scores[row["seed"]], test_rows.labels, others))
 
 
 def test_what_was_asked_and_who_answered_is_told(cell, tmp_path):

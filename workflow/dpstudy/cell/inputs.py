@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpstudy.config.cells import Cell
-from dpstudy.config.tuned import CALIBRATION
+from dpstudy.config.tuned import CALIBRATION, PUBLIC
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_tensors, sha256
 from dpstudy.data.weak_delta import check_delta
@@ -111,7 +111,7 @@ class CellRequest:
         Raises:
             StudyError: with what would do.
         """
-        if "calibration" in self.options:
+        if self.options.get("calibration", PUBLIC) != PUBLIC:
             importlib.import_module(CALIBRATION).check_enough(problem, self.options["calibration"])
 
     def check_library(self) -> None:

@@ -13,6 +13,7 @@ from dpstudy import methods
 from dpstudy.command.own_study import in_the_book, read_own_study
 from dpstudy.command.planned_costs import feature_costs
 from dpstudy.config.cells import Cell, unfold
+from dpstudy.config.tuned import PUBLIC
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.data.prepare import Sizes, data_root, look_through, sizes
@@ -160,7 +161,7 @@ def _calibrated(study: dict, cells: Sequence[Cell], known: Sizes, most: int) -> 
     told: dict[str, list[str]] = {}
     for cell in cells:
         options = cell.options(study)
-        if "calibration" not in options:
+        if options.get("calibration", PUBLIC) == PUBLIC:
             continue
         problem, asked = _problem(study, cell, known, most), options["calibration"]
         if isinstance(asked, str) and not share_of(problem, asked):
@@ -224,7 +225,7 @@ def _expected(
     if method not in forecasts or not _as_measured(options):
         return Expected(cell, method, pull, None)
     signal = what.scale * signal_of(known.units, float(cell.epsilon), what.delta)
-    if "calibration" in options:
+    if options.get("calibration", PUBLIC) != PUBLIC:
         share = share_of(problem, options["calibration"])
         share += operating_points.share_of(problem, options.get("thresholds", False)) if share else 0.0
         signal *= math.sqrt(max(0.0, 1 - share))

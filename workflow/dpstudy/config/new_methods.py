@@ -1,5 +1,7 @@
 """What the author of a method may get wrong in its schema or its files, told before a study begins."""
 
+import functools
+import json
 from collections.abc import Iterator, Mapping
 
 from dpstudy.core.entry_points import entry_points
@@ -23,25 +25,32 @@ def check_method(name: str) -> None:
         StudyError: the schema is none, or has a keyword that means nothing; a module of the method is missing or no
             Python; or two packages bring a method of this name.
     """
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-
-    content = method_schema(name)
-    where = f"schema of method {name!r}"
-    try:
-        Draft202012Validator.check_schema(content)
-    except SchemaError as error:
-        place = ".".join(map(str, error.absolute_path))
-        raise StudyError(f"{where}: {place or 'the whole'}: {error.message}") from None
-    known = sorted({*Draft202012Validator.VALIDATORS, *_ANNOTATIONS})
-    for place, node in _nodes(content, ""):
-        for key in node:
-            if key not in known and not key.startswith("x-"):
-                raise StudyError(f"{where}: {place or 'the whole'}: unknown keyword {key!r}{suggestion(key, known)}")
+    if fault := _fault(json.dumps(method_schema(name), default=repr)):
+        raise StudyError(f"schema of method {name!r}: {fault}")
     packages = [entry.value for entry in entry_points() if entry.name == name]
     if packages and (FOLDER / "methods" / f"{name}.schema.yaml").exists():
         raise StudyError(f"method {name!r}: dpstudy has one of this name, and so has {packages[0]}: rename that")
     closure(module_name(name))
+
+
+@functools.cache  # a study asks for each of its entries, and holding a schema against its own takes long
+def _fault(text: str) -> str | None:
+    """What is wrong with a schema (JSON), or None."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    content = json.loads(text)
+    try:
+        Draft202012Validator.check_schema(content)
+    except SchemaError as error:
+        place = ".".join(map(str, error.absolute_path))
+        return f"{place or 'the whole'}: {error.message}"
+    known = sorted({*Draft202012Validator.VALIDATORS, *_ANNOTATIONS})
+    for place, node in _nodes(content, ""):
+        for key in node:
+            if key not in known and not key.startswith("x-"):
+                return f"{place or 'the whole'}: unknown keyword {key!r}{suggestion(key, known)}"
+    return None
 
 
 def _nodes(schema: object, place: str) -> Iterator[tuple[str, Mapping]]:

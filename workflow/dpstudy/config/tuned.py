@@ -6,6 +6,7 @@ from dpstudy.schema.methods import method_schema
 
 PAID_TUNING = "dpstudy.tuning.paid"  # named and not imported: cells that pay for nothing do not depend on it
 CALIBRATION = "dpstudy.methods.calibrated"  # the same of cells without `calibration`
+PUBLIC_CALIBRATION, PUBLIC = "dpstudy.methods.calibrated_publicly", "test"  # and of those whose test records tell it
 PAID = "validation, and paid for"
 SEARCHED = (
     "The hyper-parameters were chosen by {} trials on a validation split of the private records; that search was not "
@@ -80,11 +81,14 @@ def check_tuned(cell: Cell, options: dict, config: dict) -> None:
         _check_paid(place, tuning, options, rules)
 
 
-def check_calibration(entry: str, options: dict) -> None:
-    """Refuse to calibrate a model whose budget it has no share in.
+def check_calibration(entry: str, options: dict, dataset: str, public: bool) -> None:
+    """Refuse to calibrate a model whose budget it has no share in, or on test records that are not public.
+
+    Args:
+        public: the data set's test records are.
 
     Raises:
-        StudyError: the entry pays for tuning, or has no guarantee.
+        StudyError: the entry pays for tuning, or has no guarantee; or they are not.
     """
     place = f"methods.{entry}.calibration"
     if "calibration" not in options:
@@ -92,6 +96,12 @@ def check_calibration(entry: str, options: dict) -> None:
     shares = [part for part in (options["calibration"], options.get("thresholds")) if isinstance(part, float)]
     if sum(shares) >= 1:
         raise StudyError(f"{place}: with thresholds it takes all of the budget; lower the two shares")
+    if options["calibration"] == PUBLIC:
+        if not public:
+            raise StudyError(
+                f"{place}: 'test' spends nothing, on public test records, and those of {dataset!r} are private"
+            )
+        return
     if pays(options):
         raise StudyError(f"{place}: goes with no `tuning.pay`, which divides the budget otherwise; leave one out")
     if method_schema(options["method"]).get("x-audited") or options["shared_noise"]:

@@ -19,13 +19,14 @@ def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
     keep_freed_memory()
     problem = pose_problem(request, inputs.manifests())
     method = method_of(request, inputs)
+    method = getattr(method, "uncalibrated", method)  # the first process alone knows the model
     parameters = methods.parameters(request.options["method"], settled(request, inputs)[0])
     plan, data = method.plan(parameters, problem), training_data(method, parameters, problem, inputs)
     before = resumed(request, inputs) if plan.events else None
     keeper = keeper_of(request, parameters, before.made_by if before else made_by(request, inputs.hashes()))
     for seed in request.seeds:
         source = request.noise_source("train", 0, seed)
-        if "calibration" in request.options:  # for which the first process alone pays
+        if hasattr(method, "train"):  # a calibration, for which the first process alone pays
             method.train(data, parameters, source, keeper=keeper)
         else:
             method.fit(data, parameters, problem, plan, source, keeper=keeper)

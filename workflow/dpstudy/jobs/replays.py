@@ -20,7 +20,7 @@ from typing import Any
 from dpstudy.auditing.replay import LeakError, Playing, Recording, Tape
 from dpstudy.cell.inputs import CellInputs, CellRequest
 from dpstudy.config.cells import Cell
-from dpstudy.config.tuned import pays
+from dpstudy.config.tuned import PUBLIC, pays
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table, write_json
 from dpstudy.jobs.made_up import DATASET, DENSE, LONG, PICTURES, TINY, Layout, made_up
@@ -148,6 +148,9 @@ def shortened(options: Mapping[str, Any], per_subject: int = 1) -> dict[str, Any
         found["largest_batch"] = found["batch_size"]  # where a sample is not cut, what is done to one is not seen
     if isinstance(found.get("start"), dict):
         found["start"] = {key: value for key, value in found["start"].items() if key != "sha256"}
+    if found.get("calibration") == PUBLIC:  # reads the model and public records, of which there are too few here
+        del found["calibration"]
+        found.pop("thresholds", None)
     if found.get("calibration") == "auto" or found.get("thresholds"):  # few records would have none
         found["calibration"] = _SHARE
     if found.get("thresholds"):

@@ -9,6 +9,8 @@ from it rightly, would stand before every accountant.
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from dpstudy.config.tuned import PUBLIC
+
 _CLOSE = 1e-9  # relative, between two computations of one number
 Values = Callable[[str], object]
 
@@ -86,7 +88,8 @@ def _calibration(
     options: Mapping, events: Sequence[Mapping], run: Mapping, several: bool, labels: int, records: int
 ) -> list[dict]:
     none = not any(event["name"] == "calibration" for event in events)
-    if "calibration" not in options or (none and options["calibration"] == "auto"):  # there may be too few units
+    asked = options.get("calibration", PUBLIC)
+    if asked == PUBLIC or (none and asked == "auto"):  # there may be too few units
         return []
     longest = math.sqrt(3) if not several else math.sqrt(2 * min(run["classes"], labels + 1))
     found = [_release("calibration_scale", records), _release("calibration", records * longest, 5)]

@@ -6,11 +6,13 @@ Models are asked once, where they are trained. What is made of it here is made a
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from dpstudy.cell.bound import AXES
+from dpstudy.config.tuned import PUBLIC
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256, write_json
 from dpstudy.evaluation.aggregate import aggregate
@@ -20,6 +22,7 @@ from dpstudy.evaluation.groups import members
 from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.score_file import SeedScores, cell_of_scores, read_scores, scored_records
+from dpstudy.methods.calibrated_publicly import for_calibration
 from dpstudy.provenance.hashes import evaluation_fingerprint, origin_of_scores
 from dpstudy.schema.reading import check
 
@@ -43,6 +46,9 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
     by_file = [(path, list(read_scores(path))) for path in scores]
     found = [given for _, several in by_file for given in several]
     by_seed = {given.seed: given for given in found}
+    for row in content["seeds"]:
+        if row.get("calibration", {}).get("on") == PUBLIC and row["seed"] in by_seed:
+            by_seed[row["seed"]] = _others(by_seed[row["seed"]])
     named = [cell_of_scores(path) or content for path in scores]
     if (
         sorted(given.seed for given in found) != sorted(row["seed"] for row in content["seeds"])
@@ -71,6 +77,15 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
     metrics |= dict(zip(("mean", "median", "std"), aggregate(rows), strict=True))
     check(metrics, "metrics", output)
     write_json(output, metrics)
+
+
+def _others(given: SeedScores) -> SeedScores:
+    """Those of the test records by which the model was not calibrated."""
+    rows = ~for_calibration(given.ids, given.subjects)
+    subjects = None if given.subjects is None else given.subjects[rows]
+    groups = {name: values[rows] for name, values in given.groups.items()}
+    scored = {"ids": given.ids[rows], "scores": given.scores[rows], "labels": given.labels[rows]}
+    return replace(given, **scored, subjects=subjects, groups=groups)
 
 
 def _is_of(run: Mapping, path: str, found: Sequence[SeedScores]) -> bool:

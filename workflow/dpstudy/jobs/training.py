@@ -21,7 +21,7 @@ from dpstudy.cell.documents import (
 from dpstudy.cell.inputs import CellInputs, CellRequest, TrainingRows, pose_problem, training_data
 from dpstudy.cell.monitor import Monitor, holds_spent
 from dpstudy.cell.paid_training import begin, checkpoint_of, pay, remove_checkpoint, resumed, unbooked_forgotten
-from dpstudy.config.tuned import CALIBRATION, PAID_TUNING, pays
+from dpstudy.config.tuned import CALIBRATION, PAID_TUNING, PUBLIC, PUBLIC_CALIBRATION, pays
 from dpstudy.core.allocator import keep_freed_memory
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json, write_table
@@ -65,9 +65,12 @@ def method_of(request: CellRequest, inputs: CellInputs):
     method = methods.load(request.options["method"])
     if "calibration" not in request.options:
         return method
+    options, thresholds = request.options, request.options.get("thresholds", False)
+    if options["calibration"] == PUBLIC:
+        stands_for = importlib.import_module(PUBLIC_CALIBRATION).PubliclyCalibrated
+        return stands_for(method, inputs.held_out_rows, bool(thresholds))
     calibrated = importlib.import_module(CALIBRATION).Calibrated
-    options = request.options
-    return calibrated(method, options["calibration"], lambda: TrainingRows(inputs), options.get("thresholds", False))
+    return calibrated(method, options["calibration"], lambda: TrainingRows(inputs), thresholds)
 
 
 def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]) -> None:
@@ -202,7 +205,8 @@ def _train_seed(
     known = accuracy_on(fitted.model, inputs.training_tables()) if request.on_training else {}
     counts: dict = {"seconds": round(seconds, 3), "releases": dict(source.drawn)}
     if calibration := calibration_of(fitted.model):
-        counts["calibration"] = calibration
+        public = task.request.options["calibration"] == PUBLIC
+        counts["calibration"] = calibration | ({"on": PUBLIC} if public else {})
     outcome.rows.append({"seed": seed, "split": "test", **known, **counts})
     _log.info("seed %s: trained in %.1f s", seed, seconds)
     if outcome.first_model is None:

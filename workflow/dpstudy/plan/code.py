@@ -5,7 +5,7 @@ may be older than what the present one made: hence the hash.
 """
 
 from dpstudy.config.cells import Cell
-from dpstudy.config.tuned import CALIBRATION, PAID_TUNING, pays
+from dpstudy.config.tuned import CALIBRATION, PAID_TUNING, PUBLIC, PUBLIC_CALIBRATION, pays
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.metrics import modules
 from dpstudy.features import extractor_modules
@@ -77,7 +77,7 @@ def method_code(study: dict, options: dict, script: str = "train_cell") -> list[
     if pays(options):
         beside += [PAID_TUNING, f"{PAID_TUNING}_{options['tuning']['pay']}"]
     if "calibration" in options and script == "train_cell":
-        beside.append(CALIBRATION)
+        beside.append(PUBLIC_CALIBRATION if options["calibration"] == PUBLIC else CALIBRATION)
     return script_code(script, module_name(options["method"]), *beside)
 
 
@@ -85,7 +85,8 @@ def cell_code(study: dict, cell: Cell, script: str = "train_cell") -> str | list
     """The file that lists what `method_code` finds for a cell."""
     options = cell.options(study)
     paid = f"-{options['tuning']['pay']}" if pays(options) else ""
-    paid += "-calibrated" if "calibration" in options else ""
+    if "calibration" in options:
+        paid += "-calibrated-publicly" if options["calibration"] == PUBLIC else "-calibrated"
     by = f"-{study['evaluation']['metrics'][0]}" if script == "tune_entry" else ""  # another study may use another
     files = method_code(study, options, script)
     try:

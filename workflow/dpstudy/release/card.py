@@ -18,7 +18,7 @@ from dpstudy.tables.numbers import interval_text, significant
 _LISTED = 20  # classes that are named one by one
 _DECIMALS = {True: 2, False: 4}  # of an interval's ends, in percent or as fractions
 _CALIBRATED = (
-    "- Probabilities are calibrated, on noisy counts of the training records: where a class is commoner or rarer than "
+    "- Probabilities are calibrated, on {}: where a class is commoner or rarer than "
     "it was there, they are too small or too large (`predict.py --prevalence CLASS=SHARE` corrects what noise does not "
     "hide)."
 )
@@ -35,7 +35,7 @@ class Trained:
         config, library: hashes of the cell's config and of the library's code.
         versions: of what the model was trained with.
         scores: of this model, metric -> (value, its interval over test records or None); None where none may be given.
-        calibrated: its scores are log odds, and probabilities are given.
+        calibrated: on what, where its scores are log odds, and probabilities are given.
         before: metrics of probabilities, as they would be without that; of `scores` alone.
     """
 
@@ -44,7 +44,7 @@ class Trained:
     library: str
     versions: Mapping[str, str]
     scores: Mapping[str, tuple[float, tuple[float, float] | None]] | None
-    calibrated: bool = False
+    calibrated: str = ""
     before: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -66,7 +66,7 @@ def trained(metrics: Mapping, test_public: bool) -> Trained:
         made_by["library"],
         made_by["versions"],
         scores if test_public else None,
-        "calibration" in first,
+        _source(first.get("calibration")),
         first.get("before", {}),
     )
 
@@ -144,13 +144,19 @@ def _thresholds(classes: Sequence[str], points: tuple[np.ndarray, float]) -> lis
     ]
 
 
-def _use(facts: Mapping, calibrated: bool) -> list[str]:
+def _source(calibration: Mapping | None) -> str:
+    if calibration is None:
+        return ""
+    return "public test records" if "on" in calibration else "noisy counts of the training records"
+
+
+def _use(facts: Mapping, calibrated: str) -> list[str]:
     classes, several = facts["classes"], facts["multi_label"]
     names = ", ".join(f"`{_plain(name)}`" for name in classes) if len(classes) <= _LISTED else "named in `bundle.json`"
     kind = "labels, of which an image may have several" if several else "classes, of which an image has one"
     return [
         f"- It scores images for {len(classes)} {kind}: {names}.",
-        _CALIBRATED if calibrated else "- Scores are no probabilities.",
+        _CALIBRATED.format(calibrated) if calibrated else "- Scores are no probabilities.",
         "- It knows images like those that it was trained on. On others its scores mean nothing.",
         "- Training with privacy may cost rare classes and small groups more than others: measure them before anybody "
         "relies on the model.",
@@ -203,7 +209,7 @@ def _window(image: Mapping) -> str:
     return f", one of more than 8 bits a channel through a window {width:g} wide around {centre:g},"
 
 
-def _how(several: bool, calibrated: bool) -> list[str]:
+def _how(several: bool, calibrated: str) -> list[str]:
     told = "probability" if calibrated else "score"
     columns = f"`image` and a {told} for each label" if several else f"`image`, `predicted` and a {told} for each class"
     return [

@@ -52,9 +52,10 @@ def method_schema(name: str) -> dict:
         },
         "tuning": schema("tuning"),
         "calibration": {
-            "anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"const": "auto"}],
+            "anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"enum": ["auto", "test"]}],
             "description": "The share of mu^2 that makes probabilities of scores; auto: 0.02, or what few units "
-            "take, none where 0.3 is too little. Without it scores rank.",
+            "take, none where 0.3 is too little; test: nothing, on half of the test records, where these are public. "
+            "Without it scores rank.",
         },
         "thresholds": {
             "anyOf": [{"type": "boolean"}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5}],
