@@ -18,7 +18,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.data.prepare import Sizes, data_root, look_through, sizes
 from dpstudy.evaluation.metrics import metric_of
-from dpstudy.forecast.curves import CLASSES, ONE, SEVERAL, read
+from dpstudy.forecast.curves import CLASSES, OF_SEVERAL, ONE, SEVERAL, read
 from dpstudy.forecast.decide import NOT, OPEN, WORTH, Plan, Useful, Verdict, verdict, what_would_do
 from dpstudy.forecast.model import Forecast, Question, signal_of
 from dpstudy.forecast.skill import value_of
@@ -222,7 +222,7 @@ def _expected(
 ) -> Expected:
     options, problem = cell.options(study), _problem(study, cell, known, most)
     pull, method = _pull(options, problem), options["method"]
-    if method not in forecasts or not _as_measured(options):
+    if method not in forecasts or not _as_measured(options, _task(known)):
         return Expected(cell, method, pull, None)
     signal = what.scale * signal_of(known.units, float(cell.epsilon), what.delta)
     if options.get("calibration", PUBLIC) != PUBLIC:
@@ -232,15 +232,19 @@ def _expected(
     return Expected(cell, method, pull, verdict(forecasts[method], _question(method, known, signal, useful), useful))
 
 
-def _as_measured(options: Mapping) -> bool:
-    """Whether an entry has the settings of its method's curves: the defaults, but for a loss that suits the labels."""
+def _as_measured(options: Mapping, task: str) -> bool:
+    """Whether an entry has the settings of its method's curves, but for a loss that suits the labels.
+
+    Classes are told as well, to a point and a half, with the settings that findings have.
+    """
     if "tuning" in options:
         return False
-    own, plain = (
+    measured = [OF_SEVERAL.get(options["method"], {}), *([] if task == SEVERAL else [{}])]
+    own, *theirs = (
         methods.parameters(options["method"], {key: value for key, value in given.items() if key != "loss"})
-        for given in (hyperparameters(dict(options)), {})
+        for given in (hyperparameters(dict(options)), *measured)
     )
-    return own == plain
+    return own in theirs
 
 
 def _pull(options: Mapping, problem: Problem) -> float | None:

@@ -16,6 +16,8 @@ from dpstudy.evaluation.csv_file import write_csv
 OURS = Path(__file__).with_name("curves.csv")
 CLASSES, ONE, SEVERAL = "classes", "one", "several"
 TASKS = (CLASSES, ONE, SEVERAL)  # a class for each record; a finding or none; of several findings some
+# The settings that curves are measured with, where they are not a method's own: of several findings.
+OF_SEVERAL = {"feature_covariance": {"loss": "sigmoid", "clipping_norm": 0.1}}
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,13 @@ from dpstudy.data.own import own_reader
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.features import shards
 from dpstudy.features.shards import FeatureTable
-from dpstudy.forecast.curves import CLASSES, ONE, OURS, SEVERAL, Point, write
+from dpstudy.forecast.curves import CLASSES, OF_SEVERAL, ONE, OURS, SEVERAL, Point, write
 from dpstudy.plan import paths
 
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 50_000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DRAWS, TESTED, FINDINGS = 3, 4000, 8
 METHODS = ("least_squares", "feature_covariance", "kernel_mean")  # with their own settings
-_SIGMOID = {"feature_covariance": {"loss": "sigmoid"}}  # of several labels
 _SPARSE, _PICKED = 0.15, 0.7  # how likely an image of another class, and one of its own, bears a finding
 _log = logging.getLogger("dpstudy")
 
@@ -123,7 +122,7 @@ def _value(
 ) -> float:
     rows = np.random.default_rng([3, draw]).permutation(len(train))[:n]
     labels, several = task.train[rows], task.kind == SEVERAL
-    options: dict = dict(_SIGMOID.get(method, {})) if several else {}
+    options: dict = dict(OF_SEVERAL.get(method, {})) if several else {}
     options |= {"classes": task.classes} | ({"positives": 2} if several else {})
     features = np.ascontiguousarray(train[rows])
     model = methods.fit(method, features, labels, epsilon=epsilon, delta=delta, seed=draw, **options).model

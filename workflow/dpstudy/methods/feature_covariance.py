@@ -50,6 +50,8 @@ from dpstudy.privacy.noise import NoiseSource
 GRAM, GRADIENT, TARGETS = "gram", "gradient", "targets"
 _STEPS_WITHOUT_NOISE, _RATE_UNCLIPPED = 100, 1.9  # below 2, each step lowers the loss
 _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
+# Labels are rare: from probabilities of a half, gradients would say that of every record, and noise would cover the rest.
+_SIGMOID_BIAS = -4.0
 _METHOD = "feature_covariance"
 
 
@@ -94,9 +96,11 @@ class Parameters:
     def __post_init__(self):
         one_of(_METHOD, "variant", self.variant, ("improved", "published"))
         published = self.variant == "published"
-        for key, value in (("loss", "sigmoid" if published else "softmax"), ("bias", -10.0 if published else 0.0)):
-            if getattr(self, key) is None:
-                object.__setattr__(self, key, value)
+        if self.loss is None:
+            object.__setattr__(self, "loss", "sigmoid" if published else "softmax")
+        if self.bias is None:
+            own = _SIGMOID_BIAS if self.loss == "sigmoid" else 0.0
+            object.__setattr__(self, "bias", -10.0 if published else own)
         one_of(_METHOD, "loss", self.loss, LOSSES)
         positive(_METHOD, clipping_norm=self.clipping_norm, gram_share=self.gram_share)
         if self.reach != "auto":
