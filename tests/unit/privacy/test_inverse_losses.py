@@ -18,7 +18,7 @@ def losses(q, noise, adjacency):
     return mechanisms.GaussianPrivacyLoss(noise, sampling_prob=q, adjacency_type=kind)
 
 
-@pytest.mark.parametrize("adjacency", ["ADD", "REMOVE"])
+@pytest.mark.parametrize("adjacency", ["ADD", "REMOVE", "REPLACE"])
 @pytest.mark.parametrize(("q", "noise", "steps"), CASES)
 def test_every_point_has_the_same_bits(q, noise, steps, adjacency):
     loss, edge = losses(q, noise, adjacency), -np.log1p(-q)

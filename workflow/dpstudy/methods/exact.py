@@ -87,7 +87,7 @@ def whole_rows(x: Array) -> tuple[Array, Array, Array]:
     """
     xp = place_of(x).xp
     bits = min(_MOST_BITS, (SUM_BITS - math.ceil(math.log2(max(1, x.shape[1])))) // 2)
-    peak = xp.maximum(xp.amax(x, 1), -xp.amin(x, 1))
+    peak = xp.amax(xp.abs(x), 1)
     unit = covers(peak) * 2.0**-bits
     y = towards_zero(x * (1 / unit)[:, None])
     norm = xp.einsum("nd,nd->n", y, y) ** 0.5 * unit * (1 + 2.0**-51)
