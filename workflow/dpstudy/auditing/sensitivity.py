@@ -69,7 +69,7 @@ def _search(
     whose = 1 + np.repeat(np.arange(BASE // count + 1), count)[:BASE]
     source = NoiseSource("secure" if problem.secure else "seeded", "conformance", checked.name)
     source.transcript = []
-    checked.fitted(checked.prepared([(features, labels)], whose), source)
+    checked.fitted(checked.prepared([(features, labels)], whose), source, plan)
     blank = any(event.sampling == "shuffle" or event.mechanism != "gaussian" for event in plan.events)
 
     def run(row: np.ndarray | None, label: np.ndarray, first: bool) -> Tape:
@@ -79,7 +79,7 @@ def _search(
         rows, marks, units = (np.concatenate(each) for each in zip(*(parts[::-1] if first else parts), strict=True))
         tape = Tape(source)
         with suppress(EnoughError), np.errstate(all="ignore"):
-            checked.fitted(checked.prepared([(rows.astype(np.float32), marks)], units), tape)
+            checked.fitted(checked.prepared([(rows.astype(np.float32), marks)], units), tape, plan)
         return tape
 
     nobody, rng, largest = np.full(problem.dim, np.nan), np.random.default_rng(2), dict.fromkeys(events, 0.0)
