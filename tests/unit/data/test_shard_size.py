@@ -5,6 +5,8 @@ import struct
 import zlib
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -124,3 +126,15 @@ def test_what_cannot_be_told_is_none(own, options):
         b"\x89PNG\r\n\x1a\n" + huge + struct.pack(">I", zlib.crc32(huge[4:]))
     )
     assert shard_size(options, own, "train") is None
+
+
+def test_a_row_group_of_images_inside_parquet_is_read_whole(tmp_path):
+    (tmp_path / "own").mkdir()
+    for name, sizes in {"a": (10, 10), "b": (10, 4000)}.items():
+        images = [np.random.default_rng(row).bytes(size) for row, size in enumerate(sizes)]
+        table = pa.table({"image": images, "finding": ["no", "yes"]})
+        pq.write_table(table, tmp_path / "own" / f"{name}.parquet", row_group_size=1)
+    options = TABLE | {"table": "*.parquet", "image_column": "image", "size": [4, 4], "channels": 1}
+    found = shard_size(options, tmp_path, "train")
+    assert found.records == 4 and 4000 < found.file_bytes < 4400
+    assert shard_size(options | {"size": [8, 4]}, tmp_path, "train").image_bytes == 2 * found.image_bytes

@@ -27,8 +27,8 @@ Shape = tuple[int | None, int | None, int | None]  # (H, W, C); None: only the f
 
 
 class ShardSize(NamedTuple):
-    """Records of the whole data set, bytes of the images that reading one shard decodes, and of the file that is read
-    whole for it."""
+    """Records of the whole data set, bytes of the images that reading one shard decodes, and of the file, or the row
+    group of one, that is read whole for it."""
 
     records: int
     image_bytes: int
@@ -50,6 +50,7 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
             return _idx_size(options, folder, split)
         if reader in _FOLDERS:
             records = _files_below(str(folder / _FOLDERS[reader]))
+            lists = []
         else:
             lists = list(folder.glob(str(options.get("table") or _LISTS[reader])))
             records = sum(_rows_of(str(path)) for path in lists) if lists else _rows_of("")
@@ -57,7 +58,9 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
         chosen = min(records * _share(options, split), most)
         held = chosen / options.get("shards", 1) + (records if "mosaic" in options else 0)
         decoding = _BYTES_A_PIXEL * options.get("max_pixels", 0)  # of the largest image, beside what is kept
-        return ShardSize(records, math.ceil(held * _image_bytes(options, folder)) + decoding)
+        packed = [path for path in lists if path.suffix == ".parquet"] if "image_column" in options else []
+        group = max(map(unpacked_bytes, packed), default=0)
+        return ShardSize(records, math.ceil(held * _image_bytes(options, folder)) + decoding, group)
     except (OSError, StudyError, LookupError, ValueError, TypeError):  # the job itself says what is wrong
         return None
 

@@ -77,7 +77,8 @@ def reading(study: dict, wildcards: Any, input: Any) -> int:
         if size is None:
             return UNSEEN_MB
         images = size.image_bytes / 1e6
-        return int(150 + NAME_MB * size.records + 1.1 * images + 3 * min(images, ROW_GROUP_MB))
+        packed = 2e-6 * size.file_bytes  # a row group of files with images in them, and the images taken out of it
+        return int(150 + NAME_MB * size.records + 1.1 * images + 3 * min(images, ROW_GROUP_MB) + packed)
     if options["reader"] == "digits":
         return 235  # scikit-learn, which has them
     if "count" not in options:
