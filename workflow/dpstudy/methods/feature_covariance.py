@@ -50,7 +50,7 @@ from dpstudy.privacy.noise import NoiseSource
 GRAM, GRADIENT, TARGETS = "gram", "gradient", "targets"
 _STEPS_WITHOUT_NOISE, _RATE_UNCLIPPED = 100, 1.9  # below 2, each step lowers the loss
 _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
-# Labels are rare: from probabilities of a half, gradients would say that of every record, and noise would cover the rest.
+# Labels are rare: from probabilities of a half on, gradients say that of every record, and noise covers the rest.
 _SIGMOID_BIAS = -4.0
 _METHOD = "feature_covariance"
 
