@@ -66,3 +66,17 @@ def test_averages_are_for_methods_that_know_them_and_for_all_records():
         study(ITERATED, **persons, **one)
     with pytest.raises(StudyError, match=r"methods\.e: a search on some of the records does not average"):
         study(searched, **persons, splits={"test": 0.3, "validation": 0.1})
+
+
+def test_calibration_on_test_records_is_for_public_ones_and_thresholds_for_few_classes():
+    entry = {"method": "least_squares", "calibration": "test"}
+    one = {"label_column": "c", "label_columns": None}
+    study(entry, **one, classes=["a", "b"], test_split="public")
+    with pytest.raises(StudyError, match=r"methods\.e\.calibration: 'test' .* those of 'own' are private"):
+        study(entry, **one, classes=["a", "b"])
+    fine = {"method": "least_squares", "calibration": "auto", "thresholds": True}
+    study(fine, **one, classes=50)
+    with pytest.raises(StudyError, match=r"methods\.e\.thresholds: are for at most 50 classes, and 'own' has 51"):
+        study(fine, **one, classes=51)
+    with pytest.raises(StudyError, match=r"methods\.e\.thresholds: are of probabilities"):
+        study({"method": "least_squares", "thresholds": True}, **one, classes=2)

@@ -164,3 +164,13 @@ def test_a_terminal_is_asked_and_nobody_where_there_is_none():
         os._exit(0)
     os.waitpid(child, 0)
     assert os.read(reading, 100) == b"None"
+
+
+def test_what_is_claimed_and_not_proved_is_said_to_be_more_perhaps():
+    study = study_with(**OWN, epsilons=["1"])
+    (told,), _ = asked(study, of_epsilon("1"), answer="yes")
+    assert "claimed" not in told
+    entry = {"method": "instance_smoothing", "epochs": 2, "batch_size": 4}
+    study["methods"][TRAIN.wildcards["entry"]] |= entry
+    (told,), _ = asked(study, of_epsilon("1"), answer="yes")
+    assert "spends about epsilon 1 of" in told and "; of 1 it is claimed and not proved, and may be more" in told

@@ -20,7 +20,6 @@ from dpstudy.config.space import check_grid, check_space, corners
 from dpstudy.config.tuned import check_calibration, check_tuned
 from dpstudy.core.errors import Mistakes, StudyError
 from dpstudy.core.suggest import suggestion
-from dpstudy.data.own import test_is_public
 from dpstudy.evaluation import metrics
 from dpstudy.evaluation.on_training import check_on_training
 from dpstudy.schema.messages import check_known as _known
@@ -229,8 +228,7 @@ def _check_overrides(config: dict) -> None:
             _validate_entry(options, f"methods.{cell.entry} (with overrides)")
             check_start(f"methods.{cell.entry}.start", options, config)
         if "calibration" in options or options.get("thresholds"):
-            public = test_is_public(config["datasets"][cell.dataset])
-            check_calibration(cell.entry, options, cell.dataset, public)
+            check_calibration(cell.entry, options, cell.dataset, config["datasets"][cell.dataset])
         if "tuning" in options:
             check_tuned(cell, options, config)
         if options["sanitise"] != "full" and cell.epsilon != "inf":

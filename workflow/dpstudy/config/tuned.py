@@ -2,6 +2,7 @@
 
 from dpstudy.config.cells import Cell, unfold
 from dpstudy.core.errors import StudyError
+from dpstudy.data.own import test_is_public
 from dpstudy.schema.methods import method_schema
 
 PAID_TUNING = "dpstudy.tuning.paid"  # named and not imported: cells that pay for nothing do not depend on it
@@ -81,25 +82,36 @@ def check_tuned(cell: Cell, options: dict, config: dict) -> None:
         _check_paid(place, tuning, options, rules)
 
 
-def check_calibration(entry: str, options: dict, dataset: str, public: bool) -> None:
+def check_calibration(entry: str, options: dict, name: str, dataset: dict) -> None:
     """Refuse to calibrate a model whose budget it has no share in, or on test records that are not public.
 
     Args:
-        public: the data set's test records are.
+        name, dataset: of the data set.
 
     Raises:
-        StudyError: the entry pays for tuning, or has no guarantee; or they are not.
+        StudyError: the entry pays for tuning, or has no guarantee; they are not; or there are too many classes for
+            thresholds.
     """
     place = f"methods.{entry}.calibration"
     if "calibration" not in options:
         raise StudyError(f"methods.{entry}.thresholds: are of probabilities; give the entry `calibration: auto`")
+    if options.get("thresholds"):
+        from dpstudy.methods.operating_points import MOST_CLASSES
+
+        told = dataset.get("classes") or dataset.get("label_columns") or ()
+        classes = told if isinstance(told, int) else len(told)
+        if classes > MOST_CLASSES:
+            raise StudyError(
+                f"methods.{entry}.thresholds: are for at most {MOST_CLASSES} classes, and {name!r} has {classes}; "
+                "leave them out"
+            )
     shares = [part for part in (options["calibration"], options.get("thresholds")) if isinstance(part, float)]
     if sum(shares) >= 1:
         raise StudyError(f"{place}: with thresholds it takes all of the budget; lower the two shares")
     if options["calibration"] == PUBLIC:
-        if not public:
+        if not test_is_public(dataset):
             raise StudyError(
-                f"{place}: 'test' spends nothing, on public test records, and those of {dataset!r} are private"
+                f"{place}: 'test' spends nothing, on public test records, and those of {name!r} are private"
             )
         return
     if pays(options):

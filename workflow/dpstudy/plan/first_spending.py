@@ -20,6 +20,7 @@ from dpstudy.plan.wildcards import cell_of
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import Spending, about, fitting
+from dpstudy.schema.methods import method_schema
 
 DRAWN = "DPSTUDY_DRAWN"  # set by a rehearsal, whose records are drawn ones
 # Of an epsilon that is reckoned as of Gaussian releases, where batches are samples (True: see `fitting`) or not: what
@@ -59,7 +60,9 @@ def first_spending(
         models = f"{len(finite)} model{'s' if len(finite) != 1 else ''}"
         several = f" (epsilon {', '.join(dict.fromkeys(cell.epsilon for cell in finite))})"
         bare = f"; {len(cells) - len(finite)} without noise protect nobody" if len(finite) < len(cells) else ""
-        most = "at most about" if sampled else "about"
+        claimed = sum(bool(method_schema(cell.options(study)["method"]).get("x-audited")) for cell in finite)
+        bare += f"; of {claimed} it is claimed and not proved, and may be more" if claimed else ""
+        most = "at most about" if sampled and not claimed else "about"
         said = (
             f"datasets.{name}: this run spends {most} epsilon {together} of its records at delta {upper_bound(delta)}, "
             f"by {models}{several}{bare}. What is spent stays spent{_elsewhere(spent, name)}"
