@@ -110,6 +110,7 @@ def fit(
             the guarantee shall protect persons with all their records: `unit="subject"`, `subjects` (n,), whose each
             record is, and `per_subject`, the most records that anybody has; n is then the number of subjects. With
             `contributions="average"` a subject's records count together as one, and noise is that of one record.
+            `class_weights={0: 0.2}` has records of a class count for less, by public numbers.
 
     Returns:
         Result with `model` and `ledger`.
