@@ -224,3 +224,20 @@ def test_images_that_cannot_be_read_stay_in_the_number(own):
     shutil.rmtree(root / "out")
     with_holes = shards.load(prepared_own(root, "train", contributions="average", unreadable=0.5))
     assert len(with_holes) == len(records) - 1 and set(with_holes.counts) == {2}
+
+
+def test_an_image_that_looks_odd_is_told(own):
+    from dpstudy.data.odd import odd_look
+
+    rng, grey = np.random.default_rng(0), {"window": [2048, 4096]}
+    usual = rng.integers(1, 255, (20, 20, 1)).astype(np.uint8)
+    white, black = usual.copy(), usual.copy()
+    white[:12], black[:19] = 255, 0
+    assert list(odd_look(grey, usual)) == list(odd_look({}, white)) == list(odd_look({"window": "file"}, white)) == []
+    (told,) = odd_look(grey, white)
+    assert "60 % of the first image's pixels are white" in told and "is it the window of such images?" in told
+    assert len(list(odd_look(grey, black))) == 1 and not list(odd_look(grey, np.maximum(black, 7)))
+    assert list(odd_look({}, np.repeat(usual, 3, 2))) == [
+        "channels: 3, and the first image is grey; 1 takes a third of the time"
+    ]
+    assert not list(odd_look({}, rng.integers(0, 255, (20, 20, 3))))

@@ -96,7 +96,7 @@ def planned(
     lines = [
         *_sizes(name, known, entry, delta, most),
         *_budget(study, name, mu, delta),
-        f"  {len(finite) * len(study['seeds'])} models spend about epsilon {upper_bound(together)} together, at delta "
+        f"  {_models(len(finite) * len(study['seeds']))} about epsilon {upper_bound(together)} together, at delta "
         f"{upper_bound(delta)}",
         *feature_costs(study, name, known, cells),
         "",
@@ -125,6 +125,10 @@ def planned(
         "in_words": decision,
     }
     return [*lines, "", *decision], content
+
+
+def _models(count: int) -> str:
+    return f"{count} model{'s spend' if count != 1 else ' spends'}"
 
 
 def _sizes(name: str, known: Sizes, entry: Mapping, delta: float, most: int) -> Iterator[str]:

@@ -162,7 +162,10 @@ def _own_window(dataset: "Dataset", values: np.ndarray, where: str) -> np.ndarra
     centre, width = (_first(dataset.get(name)) for name in ("WindowCenter", "WindowWidth"))
     function = str(dataset.get("VOILUTFunction") or LINEAR).upper()
     if centre is None or width is None:
-        raise StudyError(f"{where} has no window of its own; give `window: [centre, width]`")
+        raise StudyError(
+            f"{where} has no window of its own; give `window: [centre, width]`, such as [2048, 4096] where grey levels "
+            "go from 0 to 4095"
+        )
     if function not in (LINEAR, EXACT, SIGMOID) or width <= 0 or (function == LINEAR and width < 1):
         raise StudyError(
             f"{where} has a window ({function}, {width:g} wide) that is none; give `window: [centre, width]`"

@@ -9,6 +9,7 @@ from dpstudy.data.reader import Reader
 from dpstudy.data.records import Records, concatenate
 
 _MANY_GROUPS = 30  # more are no groups that a table can compare
+_MUCH_WHITE, _ALL = 0.5, 0.9  # of an image
 
 
 def odd(options: dict, reader: Reader) -> Iterator[str]:
@@ -29,6 +30,19 @@ def odd(options: dict, reader: Reader) -> Iterator[str]:
             "test_split: public, but the test records are cut at random from the private ones; scores of them would be "
             "published as if they cost nothing"
         )
+
+
+def odd_look(options: dict, image: np.ndarray) -> Iterator[str]:
+    """The same of an (H, W, C) image, as it will be learned from."""
+    if isinstance(options.get("window"), list):
+        white, black = (float(np.mean(image == level)) for level in (255, 0))
+        if white > _MUCH_WHITE or white + black > _ALL:
+            yield (
+                f"through window {options['window']} {100 * white:.0f} % of the first image's pixels are white and "
+                f"{100 * black:.0f} % black, all alike to what is learned; is it the window of such images?"
+            )
+    if image.shape[2] == 3 and (image == image[:, :, :1]).all():
+        yield "channels: 3, and the first image is grey; 1 takes a third of the time"
 
 
 def _labels(records: Records, classes: list[str]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table
 from dpstudy.data.image_files import UnreadableImageError
 from dpstudy.data.names import splits_of
-from dpstudy.data.odd import odd
+from dpstudy.data.odd import odd, odd_look
 from dpstudy.data.own import with_own_names
 from dpstudy.data.positives import at_most, refuse_more
 from dpstudy.data.reader import Reader, Rows
@@ -48,6 +48,7 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
     Raises:
         StudyError: as `prepare_shard`, but for what only the other images can show.
     """
+    told: list[str] = []
     with _named(dataset):
         reader = _private(options, data_root, numbered)
         splits = _splits(reader, options, "train", True)
@@ -55,10 +56,10 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
         for pool, rows in pools.items():
             check_files(rows)
             if len(rows) and not options.get("unreadable"):
-                reader.read(pool, np.zeros(1, np.int64))
+                told += odd_look(options, reader.read(pool, np.zeros(1, np.int64)).images[0])
     check_delta(dataset, options | {"delta": delta}, _learned_from(reader, splits, options))
     plain = {key: value for key, value in options.items() if key != "extra"}
-    told = [in_both(pools), *odd(options, open_reader(options["reader"], plain, data_root))]
+    told += [in_both(pools), *odd(options, open_reader(options["reader"], plain, data_root))]
     return [sentence for sentence in told if sentence]
 
 
