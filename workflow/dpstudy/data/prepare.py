@@ -56,7 +56,8 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
         for pool, rows in pools.items():
             check_files(rows)
             if len(rows) and not options.get("unreadable"):
-                told += odd_look(options, reader.read(pool, np.zeros(1, np.int64)).images[0])
+                images = reader.read(pool, np.zeros(1, np.int64)).images
+                told += [] if images is None else odd_look(options, images[0])
     check_delta(dataset, options | {"delta": delta}, _learned_from(reader, splits, options))
     plain = {key: value for key, value in options.items() if key != "extra"}
     told += [in_both(pools), *odd(options, open_reader(options["reader"], plain, data_root))]
