@@ -8,7 +8,7 @@ import yaml
 from dpstudy.core.files import read_json, write_json
 from dpstudy.privacy.audit import ELSEWHERE
 from dpstudy.release.bundle import write_bundle
-from dpstudy.release.card import Trained, card
+from dpstudy.release.card import Trained, card, trained
 from dpstudy.release.statement import statement
 from tests.unit.release.test_bundle import contents, origin_of, train
 
@@ -138,3 +138,17 @@ def test_intervals_stand_beside_scores(ledger):
     text = card(ledger, FACTS, Trained("newton", "aa", "bb", {}, scores))
     assert "| top-1 accuracy (%) | 91.23 | 89.10–93.00 |" in text
     assert "| area under the ROC curve | 0.8765 |  |" in text and head(text)["metrics"] == ["accuracy", "roc_auc"]
+
+
+@pytest.mark.parametrize(("noise", "more", "source", "remedy"), [
+    (0.01, {}, "noisy counts of the training records", "--prevalence CLASS=SHARE` corrects"),
+    (0.3, {}, "noisy counts of the training records", "noise hides how common each class was"),
+    (0.0, {"on": "test"}, "public test records", "--prevalence CLASS=SHARE` corrects"),
+])  # fmt: skip
+def test_what_probabilities_rest_on_is_said(cell, ledger, noise, more, source, remedy):
+    metrics = read_json(cell / "metrics.json")
+    told = {"slope": 1.0, "offsets": [0.0, 0.0], "shares": [0.8, 0.2], "noise": noise} | more
+    metrics["seeds"][0]["calibration"] = told
+    use = section(card(ledger, FACTS, trained(metrics, True)), "Intended use and limits")
+    assert f"Probabilities are calibrated, on {source}" in use and remedy in use
+    assert "no probabilities" in section(card(ledger, FACTS, NO_SCORES), "Intended use and limits")

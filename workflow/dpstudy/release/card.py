@@ -12,16 +12,18 @@ import numpy as np
 
 from dpstudy.evaluation.metrics import metric_of, ordered
 from dpstudy.models.operating_points import thresholds
+from dpstudy.models.probabilities import TOLD_APART
 from dpstudy.release.statement import guarantee_lines
 from dpstudy.tables.numbers import interval_text, significant
 
 _LISTED = 20  # classes that are named one by one
 _DECIMALS = {True: 2, False: 4}  # of an interval's ends, in percent or as fractions
 _CALIBRATED = (
-    "- Probabilities are calibrated, on {}: where a class is commoner or rarer than "
-    "it was there, they are too small or too large (`predict.py --prevalence CLASS=SHARE` corrects what noise does not "
-    "hide)."
+    "- Probabilities are calibrated, on {}: where a class is commoner or rarer than it was there, they are too small "
+    "or too large ({})."
 )
+_CORRECTS = "`predict.py --prevalence CLASS=SHARE` corrects what noise does not hide"
+_HIDDEN = "noise hides how common each class was, so that nothing can be corrected"
 _SPECIFICITY = 0.9
 _OWNER = "*To be written by the owner*"
 
@@ -36,6 +38,7 @@ class Trained:
         versions: of what the model was trained with.
         scores: of this model, metric -> (value, its interval over test records or None); None where none may be given.
         calibrated: on what, where its scores are log odds, and probabilities are given.
+        hidden: noise hides how common each class was in training.
         before: metrics of probabilities, as they would be without that; of `scores` alone.
     """
 
@@ -45,6 +48,7 @@ class Trained:
     versions: Mapping[str, str]
     scores: Mapping[str, tuple[float, tuple[float, float] | None]] | None
     calibrated: str = ""
+    hidden: bool = False
     before: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -67,6 +71,7 @@ def trained(metrics: Mapping, test_public: bool) -> Trained:
         made_by["versions"],
         scores if test_public else None,
         _source(first.get("calibration")),
+        _is_hidden(first.get("calibration")),
         first.get("before", {}),
     )
 
@@ -92,7 +97,7 @@ def card(
         points: counts that thresholds are read off, and their noise, where the model brings some.
     """
     sections = {
-        "Intended use and limits": _use(facts, cell.calibrated),
+        "Intended use and limits": _use(facts, cell),
         "Training data": _data(ledger),
         "Preprocessing": _preprocessing(facts, weights),
         "How to use": _how(facts["multi_label"], cell.calibrated),
@@ -150,13 +155,20 @@ def _source(calibration: Mapping | None) -> str:
     return "public test records" if "on" in calibration else "noisy counts of the training records"
 
 
-def _use(facts: Mapping, calibrated: str) -> list[str]:
+def _is_hidden(calibration: Mapping | None) -> bool:
+    """As `probabilities.where_shares_are` has it, of every class."""
+    return calibration is not None and max(calibration["shares"]) < TOLD_APART * calibration["noise"]
+
+
+def _use(facts: Mapping, cell: Trained) -> list[str]:
     classes, several = facts["classes"], facts["multi_label"]
     names = ", ".join(f"`{_plain(name)}`" for name in classes) if len(classes) <= _LISTED else "named in `bundle.json`"
     kind = "labels, of which an image may have several" if several else "classes, of which an image has one"
     return [
         f"- It scores images for {len(classes)} {kind}: {names}.",
-        _CALIBRATED.format(calibrated) if calibrated else "- Scores are no probabilities.",
+        _CALIBRATED.format(cell.calibrated, _HIDDEN if cell.hidden else _CORRECTS)
+        if cell.calibrated
+        else "- Scores are no probabilities.",
         "- It knows images like those that it was trained on. On others its scores mean nothing.",
         "- Training with privacy may cost rare classes and small groups more than others: measure them before anybody "
         "relies on the model.",
