@@ -72,6 +72,10 @@ def test_calibration_on_test_records_is_for_public_ones_and_thresholds_for_few_c
     entry = {"method": "least_squares", "calibration": "test"}
     one = {"label_column": "c", "label_columns": None}
     study(entry, **one, classes=["a", "b"], test_split="public")
+    paid = {"pay": "choice", "trials": 2, "sampler": "random", "space": {"ridge": {"low": 0.1, "high": 1.0}}}
+    with pytest.raises(StudyError, match=r"methods\.e\.calibration: goes with no `tuning.pay`"):
+        splits = {"test": 0.3, "validation": 0.1}
+        study(entry | {"tuning": paid}, **one, classes=["a", "b"], test_split="public", splits=splits)
     with pytest.raises(StudyError, match=r"methods\.e\.calibration: 'test' .* those of 'own' are private"):
         study(entry, **one, classes=["a", "b"])
     fine = {"method": "least_squares", "calibration": "auto", "thresholds": True}

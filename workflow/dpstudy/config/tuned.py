@@ -108,14 +108,14 @@ def check_calibration(entry: str, options: dict, name: str, dataset: dict) -> No
     shares = [part for part in (options["calibration"], options.get("thresholds")) if isinstance(part, float)]
     if sum(shares) >= 1:
         raise StudyError(f"{place}: with thresholds it takes all of the budget; lower the two shares")
+    if pays(options):
+        raise StudyError(f"{place}: goes with no `tuning.pay`, which divides the budget otherwise; leave one out")
     if options["calibration"] == PUBLIC:
         if not test_is_public(dataset):
             raise StudyError(
                 f"{place}: 'test' spends nothing, on public test records, and those of {name!r} are private"
             )
         return
-    if pays(options):
-        raise StudyError(f"{place}: goes with no `tuning.pay`, which divides the budget otherwise; leave one out")
     if method_schema(options["method"]).get("x-audited") or options["shared_noise"]:
         raise StudyError(f"{place}: there is no proved guarantee to pay from; leave it out")
 
