@@ -31,6 +31,7 @@ BENCHMARKS = {
     "probabilities": "probabilities",
     "persons": "persons",
     "draws": "draws",
+    "classes": "rare_classes",
 }
 LONG = {  # only when named
     *(
@@ -52,6 +53,7 @@ LONG = {  # only when named
         "probabilities",
         "persons",
         "draws",
+        "classes",
     )
 }
 ROWS = ("intervals", "stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows

@@ -200,8 +200,8 @@ def test_arrays_of_persons_are_averaged_without_the_workflow():
         dpstudy.fit("iterated_sgd", features, labels, contributions="average", **common)
 
 
-def test_noise_of_averages_and_sums_is_not_the_same(monkeypatch):
-    """Otherwise whoever has both models, from one seed, takes the noise away."""
+def watched_noise(monkeypatch) -> list:
+    """The noise of each release from here on, in standard deviations."""
     drawn, true = [], NoiseSource.released
 
     def watched(self, name, query, std, *more, **options):
@@ -210,6 +210,12 @@ def test_noise_of_averages_and_sums_is_not_the_same(monkeypatch):
         return found
 
     monkeypatch.setattr(NoiseSource, "released", watched)
+    return drawn
+
+
+def test_noise_of_averages_and_sums_is_not_the_same(monkeypatch):
+    """Otherwise whoever has both models, from one seed, takes the noise away."""
+    drawn = watched_noise(monkeypatch)
     features, labels, subjects = persons()
     common = {"epsilon": 4, "delta": 1e-3, "unit": "subject", "subjects": subjects, "per_subject": MOST}
     for kind in ("sum", "average"):

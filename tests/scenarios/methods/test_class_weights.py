@@ -9,7 +9,7 @@ from dpstudy.methods.averaging import by_class, weighted, weights_by_name
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.sufficient_statistics import Statistics
 from dpstudy.privacy.budget import Budget
-from tests.scenarios.methods.test_averages import queries
+from tests.scenarios.methods.test_averages import queries, watched_noise
 from tests.scenarios.methods.test_units import CLASSES, METHODS, persons, set_up
 
 WEIGHTS = (0.5, 1.0, 0.25, 1.0)[:CLASSES]
@@ -102,16 +102,7 @@ def test_arrays_are_weighed_without_the_workflow():
 
 def test_noise_of_weighed_classes_is_not_that_of_others(monkeypatch):
     """Seeded noise that two models share would be taken away by who has both."""
-    from dpstudy.privacy.noise import NoiseSource
-
-    drawn, true = [], NoiseSource.released
-
-    def watched(self, name, query, std, *more, **options):
-        found = true(self, name, query, std, *more, **options)
-        drawn.append((found - query) / std)
-        return found
-
-    monkeypatch.setattr(NoiseSource, "released", watched)
+    drawn = watched_noise(monkeypatch)
     features, labels, _ = persons()
     for given in (None, {0: 0.5}, {0: 0.25}):
         dpstudy.fit("least_squares", features, labels, classes=CLASSES, epsilon=4, delta=1e-3, class_weights=given)

@@ -39,6 +39,8 @@ class Fractions(NamedTuple):
     draw: int
 
 
+# Keys of a private set's entry that say what a record counts for, in sums and in the ledger.
+COUNTED = ("delta", "unit", "per_subject", "contributions", "class_weights", "positives", "beyond")
 LABELS = "labels"  # the reader without images: features are brought by the number of a row, or by an id
 DRAWN = ("glyphs", "dead_leaves", "strokes", "cutouts", "scenes")  # readers: a program draws, and sees no image
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.data.image_files import GREY_MODES, opened
+from dpstudy.data.names import COUNTED
 from dpstudy.data.reader import Reader
 from dpstudy.data.readers import open_reader
 from dpstudy.data.records import Records, concatenate
@@ -19,19 +20,8 @@ from dpstudy.data.windows import window_of
 
 TABLE = "table.csv"
 _KEPT = (  # keys of an entry that do not say how its files are read
-    *(
-        "delta",
-        "unit",
-        "per_subject",
-        "contributions",
-        "class_weights",
-        "positives",
-        "beyond",
-        "test_split",
-        "sum_jobs",
-        "not_accounted",
-        "shards",
-    ),
+    *COUNTED,
+    *("test_split", "sum_jobs", "not_accounted", "shards"),
     *("splits", "size", "channels", "resize"),
 )
 _PATH, _LABEL, _PERSON = "drawn image", "drawn label", "drawn person"

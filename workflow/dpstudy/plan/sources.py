@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from dpstudy.cell.errata import own_rows
 from dpstudy.config.locations import books_of, data_root, records_of
-from dpstudy.data.names import caveats, split_names
+from dpstudy.data.names import COUNTED, caveats, split_names
 from dpstudy.data.own import own_data, own_reader
 from dpstudy.data.readers import CROPPING
 from dpstudy.data.source import files_of
@@ -14,17 +14,7 @@ from dpstudy.plan import paths
 from dpstudy.privacy.data_book import identity
 from dpstudy.privacy.spending import BOOK, Spending, about
 
-_OF_A_CELL = (
-    "reader",
-    "extra",
-    "delta",
-    "unit",
-    "per_subject",
-    "contributions",
-    "class_weights",
-    "positives",
-    "beyond",
-)
+_OF_A_CELL = ("reader", "extra", *COUNTED)
 _OF_OTHERS = ("delta", "not_accounted", "matched", "sum_jobs")  # of an entry: none that reading needs
 
 
