@@ -18,6 +18,8 @@ from dpstudy.privacy.noise import NoiseSource
 DEATH = 9
 _CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "shutil.copyfile", "shutil.rmtree")
 _NEEDS_ROOM = ("open", "os.mkdir", "os.fsync", "shutil.copyfile")
+# What a training imports when it comes to it, once for all of them.
+_IMPORTED = ("jsonschema", "safetensors.numpy", "scipy.linalg", "scipy.optimize", "dpstudy.methods.network_dpsgd")
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def run(training: Training, at: int | str | None = None, full: bool = False) -> 
     """Train, or take, in a new process, which dies as by SIGKILL before its point `at`, a number or a name, or finds
     the disk full from that number on."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, "dpstudy.methods.network_dpsgd", "scipy.linalg"])
+    context.set_forkserver_preload([__name__, *_IMPORTED])
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(training, at, full, there))
     process.start()

@@ -35,7 +35,7 @@ FAMILIES = {
     "kernel_mean": {},
     "iterated_sgd": STEPPED | {"batch_size": 8, "epochs": 1},
     "instance_smoothing": {"projected_dim": 2, "epochs": 1},
-    "network_dpsgd": STEPPED | {"network": "wrn-10-1", "steps": 2, "batch_size": "full", "checkpoint_minutes": 0},
+    "network_dpsgd": STEPPED | {"network": "lenet", "steps": 2, "batch_size": "full", "checkpoint_minutes": 0},
 }
 BOOKING = "open .spent.jsonl.lock"  # the point before a line is written
 EVERY = bool(os.environ.get("DPSTUDY_DEATHS"))  # each point of each family: minutes
@@ -48,7 +48,7 @@ def start(tmp_path):
 
     def started(family, name):
         root, deep = tmp_path / name, family == "network_dpsgd"
-        shape = (3, 8, 8) if deep else (4,)
+        shape = (1, 28, 28) if deep else (4,)
         for split, rows in (("train", 12), ("test", 6)):
             features, labels = rng.standard_normal((rows, int(np.prod(shape)))), rng.integers(3, size=rows)
             write_split(root / "features", split, features, labels, shape)

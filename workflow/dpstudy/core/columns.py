@@ -1,5 +1,6 @@
-"""Arrow arrays from Python and NumPy values, without pandas: `pa.array` imports it, a third of a second, to see whether
-what it is given is one of pandas' objects."""
+"""Arrow arrays from Python and NumPy values and back, without pandas: `pa.array` and `to_numpy` import it, a third of a
+second, to see whether what they are given is one of its objects.
+"""
 
 from collections.abc import Sequence
 
@@ -49,6 +50,15 @@ def rows_of_numbers(values: np.ndarray, dtype: type) -> pa.Array:
     n, m = values.shape
     offsets = numbers(m * np.arange(n + 1), np.int32)
     return pa.ListArray.from_arrays(offsets, numbers(values.reshape(-1), dtype))
+
+
+def values_of(array: pa.Array) -> np.ndarray:
+    """The numbers of an array without nulls: the same memory, not to be written to.
+
+    >>> values_of(numbers([1, 2], np.int64))
+    array([1, 2])
+    """
+    return np.from_dlpack(array)
 
 
 def _validity(values: Sequence) -> pa.Buffer | None:

@@ -51,9 +51,9 @@ def _parts(chunk) -> tuple:
     their parts put end to end."""
     import pyarrow as pa
 
-    missing = np.ascontiguousarray(chunk.is_null().to_numpy(zero_copy_only=False)).tobytes()
+    missing = _array(chunk.is_null().cast(pa.uint8())).tobytes()
     if pa.types.is_fixed_size_list(chunk.type) or pa.types.is_list(chunk.type):
-        lengths = chunk.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+        lengths = _array(chunk.value_lengths()).astype(np.int64)
         return _bytes(chunk.flatten()), lengths.tobytes(), missing
     if pa.types.is_binary(chunk.type) or pa.types.is_string(chunk.type):
         offsets = np.frombuffer(chunk.buffers()[1], np.int32, len(chunk) + 1, chunk.offset * 4).astype(np.int64)
@@ -63,5 +63,14 @@ def _parts(chunk) -> tuple:
 
 
 def _bytes(values) -> bytes:
-    array = np.ascontiguousarray(values.to_numpy(zero_copy_only=False))
+    array = np.ascontiguousarray(_array(values))
     return array.tobytes() if array.dtype != object else json.dumps(array.tolist()).encode()
+
+
+def _array(values) -> np.ndarray:
+    import pyarrow as pa
+
+    from dpstudy.core.columns import values_of
+
+    numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    return values_of(values) if numeric and not values.null_count else values.to_numpy(zero_copy_only=False)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
 
-from dpstudy.core.columns import numbers, rows_of_numbers, strings
+from dpstudy.core.columns import numbers, rows_of_numbers, strings, values_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table, write_json, write_table
 from dpstudy.data.records import Records, concatenate
@@ -186,10 +186,10 @@ def _records(table: pa.Table, manifest: dict) -> Records:
         chunks = [_chunk_bytes(chunk) for chunk in table.column("image").chunks] or [np.empty(0, np.uint8)]
         images = np.concatenate(chunks).reshape(shape if table.num_rows else (0, *shape[1:]))
     if manifest["multi_label"]:
-        flat = table.column("labels").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        flat = values_of(table.column("labels").combine_chunks().flatten())
         labels = np.array(flat, np.int8).reshape(table.num_rows, len(manifest["classes"]))
     else:
-        labels = np.array(table.column("label").to_numpy(), np.int32)
+        labels = np.array(values_of(table.column("label").combine_chunks()), np.int32)
     names = table.column_names
     return Records(
         ids=_strings(table, "id"),
@@ -197,7 +197,7 @@ def _records(table: pa.Table, manifest: dict) -> Records:
         labels=labels,
         subjects=_strings(table, "subject") if "subject" in names else None,
         groups={name.removeprefix(_GROUP): _strings(table, name) for name in names if name.startswith(_GROUP)},
-        counts=np.array(table.column(COUNTS).to_numpy(), np.int32) if COUNTS in names else None,
+        counts=np.array(values_of(table.column(COUNTS).combine_chunks()), np.int32) if COUNTS in names else None,
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpstudy.core.columns import numbers, strings
+from dpstudy.core.columns import numbers, strings, values_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table
 
@@ -126,7 +126,7 @@ def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
             seed=int(seeds[start]),
             ids=_texts(part, "id"),
             scores=_matrix(part, "scores", len(classes)),
-            labels=_matrix(part, label, len(classes)) if label == "labels" else np.from_dlpack(_array(part, label)),
+            labels=_matrix(part, label, len(classes)) if label == "labels" else values_of(_array(part, label)),
             subjects=_texts(part, "subject") if "subject" in names else None,
             groups={name.removeprefix(_GROUP): _texts(part, name) for name in names if name.startswith(_GROUP)},
             classes=classes,
@@ -156,7 +156,7 @@ def _array(table, name: str):
 
 
 def _matrix(table, name: str, m: int) -> np.ndarray:
-    return np.from_dlpack(_array(table, name).flatten()).reshape(len(table), m)
+    return values_of(_array(table, name).flatten()).reshape(len(table), m)
 
 
 def _texts(table, name: str) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
 
-from dpstudy.core.columns import numbers, rows_of_numbers, strings
+from dpstudy.core.columns import numbers, rows_of_numbers, strings, values_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table, write_json, write_table
 from dpstudy.data.shards import COUNTS
@@ -157,7 +157,7 @@ def _described(shard: Path) -> tuple[dict, pa.Schema, list[str]]:
     table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
     names = table.column("subject").to_pylist() if "subject" in table.column_names else []
     digest = hashlib.sha256(content).hexdigest()
-    parts = [_values(chunk.flatten()) for chunk in table.column("features").chunks]
+    parts = [values_of(chunk.flatten()) for chunk in table.column("features").chunks]
     entry = {"file": shard.name, "rows": table.num_rows, "sha256": digest}
     return entry | {"runs": plain.locate(content, "features", parts)}, table.schema, names
 
@@ -257,12 +257,12 @@ def labels_of(table: pa.Table, manifest: dict) -> np.ndarray:
     """(rows,) int32 class indices or (rows, m) int8 zeros and ones of a shard's table."""
     if manifest["multi_label"]:
         return np.array(_flat(table, "labels"), np.int8).reshape(table.num_rows, len(manifest["classes"]))
-    return np.array(_values(table.column("label").combine_chunks()), np.int32)
+    return np.array(values_of(table.column("label").combine_chunks()), np.int32)
 
 
 def counts_of(table: pa.Table) -> np.ndarray:
     """(rows,) int32 numbers of records of a shard's subjects."""
-    return np.array(_values(table.column(COUNTS).combine_chunks()), np.int32)
+    return np.array(values_of(table.column(COUNTS).combine_chunks()), np.int32)
 
 
 def _read_shard(path: Path, entry: dict, manifest: dict) -> FeatureTable:
@@ -286,11 +286,7 @@ def _read_shard(path: Path, entry: dict, manifest: dict) -> FeatureTable:
 
 
 def _flat(table: pa.Table, column: str) -> np.ndarray:
-    return _values(table.column(column).combine_chunks().flatten())
-
-
-def _values(array: pa.Array) -> np.ndarray:
-    return np.from_dlpack(array)  # the same memory; `to_numpy` would import pandas, a quarter of a small job's time
+    return values_of(table.column(column).combine_chunks().flatten())
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -30,6 +30,11 @@ def gram(records: Records) -> np.ndarray:
             features = records.place.array(block.shared(0.5), dtype)
             total += features.T @ features
         return to_numpy(total).astype(dtype)
+    if records.rows <= _ROWS:  # a thread takes longer to start than it would save
+        found = np.zeros((records.dim, records.dim))
+        for block in records.blocks(_ROWS):
+            add_gram(found, to_numpy(block.shared(0.5)), dtype)
+        return _whole(found, dtype)
     threads = threads_of_products()
     sums = [np.zeros((records.dim, records.dim)) for _ in range(threads)]
     running: deque[Future] = deque()
@@ -40,6 +45,9 @@ def gram(records: Records) -> np.ndarray:
             running.append(pool.submit(add_gram, sums[number % threads], to_numpy(block.shared(0.5)), dtype))
         for last in running:
             last.result()
-    found = functools.reduce(operator.add, sums)
+    return _whole(functools.reduce(operator.add, sums), dtype)
+
+
+def _whole(found: np.ndarray, dtype: str) -> np.ndarray:
     mirror(found)
     return found.astype(dtype, copy=False)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from dpstudy.methods.optimisers import Adam
 from dpstudy.methods.records import Records
 from dpstudy.models.kernel_density import NOWHERE, Points, blocks, log_mean, members
 from dpstudy.privacy.secure_sampling import AnyGenerator
@@ -69,23 +70,19 @@ def train(
         smoothed: maps the (n, p) points to (n, p) what is added to them, and to the (n,) variances of their kernels;
             asked once an epoch.
     """
-    projection = projection.clone().requires_grad_()
-    rate = contrast.learning_rate * float(projection.detach().square().mean().sqrt())
-    optimiser = torch.optim.Adam([projection], lr=rate)
+    projection = projection.clone()
+    optimiser = Adam(contrast.learning_rate * float(projection.square().mean().sqrt()), projection)
     n = len(labels)
     for _ in range(contrast.epochs):
-        with torch.no_grad():
-            added, variances = smoothed(projected(records, projection))
+        added, variances = smoothed(projected(records, projection))
         order = torch.from_numpy(generator.permutation(n))
         for start in range(0, n, contrast.batch_size):
             batch = order[start : start + contrast.batch_size].to(records.place.device)
-            with torch.no_grad():
-                points = projected(records, projection) + added
+            points = projected(records, projection) + added
             chosen = _references(n, contrast.references, generator).to(records.place.device)
             gradient = point_gradients(points, variances, labels, batch, chosen, contrast, records.classes)
-            projection.grad = _pulled_back(records, gradient)
-            optimiser.step()
-        yield projection.detach().clone()
+            optimiser.step(projection, _pulled_back(records, gradient))
+        yield projection.clone()
 
 
 def _references(n: int, count: int | None, generator: AnyGenerator) -> torch.Tensor:

@@ -181,7 +181,7 @@ def accumulate(
                 tuple(None if each is None else each[start:stop] for each in (features, labels, weights))
                 for start, stop in itertools.pairwise(cuts)
             ]
-            list(pool.map(lambda own, part: own.add(*part), sums, parts))
+            list((map if threads == 1 else pool.map)(lambda own, part: own.add(*part), sums, parts))
             rows += len(labels)
             if exact:
                 check_capacity(rows, CAPACITY)

@@ -67,7 +67,7 @@ class Budget:
     @property
     def target(self) -> float:
         """The target epsilon as a number."""
-        return parse_epsilon(self.epsilon)
+        return float(self.epsilon)  # parsed already: learners ask in every step
 
     @property
     def private(self) -> bool:

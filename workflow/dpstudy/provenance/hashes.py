@@ -90,9 +90,12 @@ def listed_code(path: str) -> list[str]:
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that results depend on."""
     found = {"python": platform.python_version(), "dpstudy": __version__}  # not what an environment calls installed
-    for name in _PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+    return found | {name: version for name in _PACKAGES if (version := _version(name))}
+
+
+@functools.cache
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
