@@ -95,7 +95,10 @@ def sizes(dataset: str, options: dict, data_root: Path) -> Sizes:
         reader = _private(options, data_root, False)
         plain = open_reader(options["reader"], {key: options[key] for key in options if key != "extra"}, data_root)
         if not hasattr(plain, "known"):
-            raise StudyError(f"reader {options['reader']!r}: nothing is known of its records before they are read")
+            raise StudyError(
+                f"reader {options['reader']!r}: nothing is known of its records before they are read, so that there is no "
+                "plan; `release: {budget: ...}` holds a run to what you allow"
+            )
         splits = _splits(reader, options, "train", True)
         told = {pool: plain.known(pool).labels for pool in plain.pools}
         labels = np.concatenate([told[pool][indices] for pool, indices in splits["train"] if pool in told])

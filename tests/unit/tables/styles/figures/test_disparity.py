@@ -108,3 +108,14 @@ def test_what_cannot_be_drawn_is_named(grouped):
         build(grouped, metric="auc")
     with pytest.raises(StudyError, match="figure f: data set 'cifar' is not in the study"):
         build(grouped, dataset="cifar")
+
+
+def test_groups_that_hardly_differ_look_so(study):
+    for path in study.metrics.values():
+        content = read_json(path)
+        for row in content["seeds"]:
+            row["groups"] = {"age_band=<40": {"n": 60, "top1": 50.0}, "age_band=40+": {"n": 40, "top1": 50.01}}
+        write_json(path, content)
+    for panel in drawn(study)[1]:
+        low, high = panel.get_ylim()
+        assert high - low >= 10 and low < 50 < high, "ten points of a hundred at least"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.4, 3
 _GROUPS_ABREAST = 16  # groups side by side before a panel goes below the others
 _SPREAD = 0.6  # of the room between two groups, taken by the points of one
+_LEAST_SPAN = 0.1  # of a metric between 0 and 1, along the axis: groups that hardly differ shall look so
 _LETTER, _TURNED = 0.07, 0.6  # inches that a letter of a group's name takes, and that turned names need
 _OPEN: dict[str, Any] = {"color": "black", "marker": "o", "markerfacecolor": "white", "markeredgecolor": "black"}
 
@@ -80,6 +81,7 @@ def draw(
         letters = int(_WIDTH / columns / _LETTER)  # a longer title would run out of the figure
         panel.set_title(textwrap.fill(marked(line_label(row), row["entry"], axes), letters), loc="left")
     draw_chance(dict.fromkeys(panels[: len(drawn)], chance))
+    _widen(panels[0], _LEAST_SPAN * (100 if metric_of(metric).percent else 1))
     for panel in panels[len(drawn) :]:
         panel.set_axis_off()
     handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
@@ -88,6 +90,12 @@ def draw(
     if "title" in spec:
         figure.suptitle(spec["title"], fontsize=9)
     return figure
+
+
+def _widen(panel: Axes, least: float) -> None:
+    low, high = panel.get_ylim()
+    if high - low < least:
+        panel.set_ylim((low + high - least) / 2, (low + high + least) / 2)
 
 
 def _name(epsilon: str) -> str:
