@@ -178,10 +178,13 @@ def accumulate(
             sums = sums or _sums(features.shape[1], classes, clipping_norm, per_class, threads, large, exact)
             cuts = [len(labels) * part // len(sums) for part in range(len(sums) + 1)]
             parts = [
-                tuple(None if each is None else each[start:stop] for each in (features, labels, weights))
+                (features[start:stop], labels[start:stop], None if weights is None else weights[start:stop])
                 for start, stop in itertools.pairwise(cuts)
             ]
-            list((map if threads == 1 else pool.map)(lambda own, part: own.add(*part), sums, parts))
+            others = [pool.submit(own.add, *part) for own, part in zip(sums[1:], parts[1:], strict=True)]
+            sums[0].add(*parts[0])  # on this thread: where there is one part, no other is started
+            for added in others:
+                added.result()
             rows += len(labels)
             if exact:
                 check_capacity(rows, CAPACITY)
