@@ -96,7 +96,7 @@ def sizes(dataset: str, options: dict, data_root: Path) -> Sizes:
         plain = open_reader(options["reader"], {key: options[key] for key in options if key != "extra"}, data_root)
         if not hasattr(plain, "known"):
             raise StudyError(
-                f"reader {options['reader']!r}: nothing is known of its records before they are read, so that there is no "
+                f"reader {options['reader']!r}: nothing is known of its records before they are read, so there is no "
                 "plan; `release: {budget: ...}` holds a run to what you allow"
             )
         splits = _splits(reader, options, "train", True)
