@@ -16,6 +16,7 @@
 # make test-slurm  install Debian's SLURM (root) and run a study through it
 # make record STUDY=FILE KIND=full   take a study's finished cells into workflow/published/measured.csv, for evidence
 # make evidence  what became of each number that the papers print: docs/evidence.md, from what was recorded
+# make leaderboard  where recorded models stand on the public leaderboard: docs/leaderboard.md, and our lines in its form
 # make house  print how the library is laid out, and whether it is as it shall be
 # make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
 
@@ -34,7 +35,7 @@ YES ?=
 A ?=
 B ?=
 
-.PHONY: study demo status compare plan rehearse wipe release record evidence paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
+.PHONY: study demo status compare plan rehearse wipe release record evidence leaderboard paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --cores $(CORES)
@@ -70,6 +71,9 @@ record: $(VENV)/study.stamp
 
 evidence: $(VENV)/study.stamp  # docs/evidence.md and .csv, from workflow/published/measured.csv
 	@$(BIN)/dpstudy evidence
+
+leaderboard: $(VENV)/study.stamp  # docs/leaderboard.md and .yaml, from workflow/published/
+	@$(BIN)/dpstudy leaderboard
 
 paper: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --target results/tables/all.pdf --cores $(CORES)

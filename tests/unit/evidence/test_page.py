@@ -26,7 +26,7 @@ def test_the_page_counts_every_label_and_shows_our_numbers():
 
 
 def test_the_file_beside_it_has_each_number(tmp_path, monkeypatch):
-    monkeypatch.setattr(page, "_shipped", list)
+    monkeypatch.setattr(page, "shipped_studies", list)
     counts, verdicts = page.write([], [], tmp_path / "evidence.md")
     assert verdicts.total() == 150 and "## The claims" in (tmp_path / "evidence.md").read_text(encoding="utf-8")
     with open(tmp_path / "evidence.csv", encoding="utf-8", newline="") as file:

@@ -130,6 +130,9 @@ def _parser() -> argparse.ArgumentParser:
 
     command("evidence", _evidence, "Write docs/evidence.md: what became of each printed number", "evidence")
 
+    command("leaderboard", _leaderboard, "Write docs/leaderboard.md: where recorded models stand on the public one",
+            "leaderboard")  # fmt: skip
+
     asked = command("compare", _compare, "What changed between two results folders, cell by cell",
                     "compare results ../other/results")  # fmt: skip
     asked.add_argument("a", metavar="A")
@@ -248,6 +251,18 @@ def _evidence(_given: argparse.Namespace, _more: list[str]) -> int:
     clone()
     told = page.write(measured.read(), verdicts.read())
     print(f"{page.PAGE}: " + "; ".join(", ".join(f"{n} {name}" for name, n in of.most_common()) for of in told))
+    return 0
+
+
+def _leaderboard(_given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.command.workflow import clone
+    from dpstudy.evidence import leaderboard, measured
+    from dpstudy.evidence.record import shipped_studies
+
+    clone()
+    print(
+        f"{leaderboard.PAGE}: {leaderboard.write(measured.read(), list(shipped_studies()))} lines with a model of ours"
+    )
     return 0
 
 

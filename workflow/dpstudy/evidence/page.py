@@ -11,7 +11,7 @@ from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evidence.labels import CITED, LABELS, NEEDS, Label, labels
 from dpstudy.evidence.measured import Measured
 from dpstudy.evidence.printed import places
-from dpstudy.evidence.record import read_study
+from dpstudy.evidence.record import shipped_studies
 from dpstudy.evidence.verdicts import MIXED, Pooled, Verdict, pool
 from dpstudy.provenance.code import WORKFLOW
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
@@ -57,7 +57,7 @@ def write(
         how many numbers have which label, and how many claims which verdict.
     """
     lines = all_lines()
-    found = labels(lines, places(_shipped()), measured)
+    found = labels(lines, places(shipped_studies()), measured)
     pooled = pool(verdicts)
     with atomic(page) as temporary:
         temporary.write_text(text(lines, found) + _claims(pooled), encoding="utf-8")
@@ -111,10 +111,6 @@ def _claims(pooled: Sequence[Pooled]) -> str:
         "others;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or by "
         "computation.\n[claims.csv](claims.csv) has each with its numbers.\n\n" + _table(("paper", *_VERDICTS), counts)
     )
-
-
-def _shipped() -> Iterable[dict]:
-    return (read_study(path) for path in sorted((WORKFLOW.parent / "studies").glob("*.yaml")))
 
 
 def _beside(printed: Mapping[str, str], label: Label) -> tuple[str, ...]:

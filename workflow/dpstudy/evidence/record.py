@@ -3,7 +3,7 @@
 import datetime
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dpstudy.cell.bound import Binding, PaidHashes
@@ -19,6 +19,7 @@ from dpstudy.plan.targets import private_tests
 from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import Spending
+from dpstudy.provenance.code import WORKFLOW
 from dpstudy.provenance.commit import commit
 from dpstudy.tables.intervals import joined
 
@@ -45,6 +46,11 @@ def read_study(path: str | os.PathLike) -> dict:
         return load(raw)
     except StudyError as error:
         raise StudyError(f"{path}: {error}") from None
+
+
+def shipped_studies() -> Iterator[dict]:
+    """The checked configs in studies/."""
+    return (read_study(path) for path in sorted((WORKFLOW.parent / "studies").glob("*.yaml")))
 
 
 def record(study: dict, results: str | os.PathLike, kind: str, what: str = "", machine: str = "") -> list[Measured]:
