@@ -1,10 +1,12 @@
 """Labels of printed numbers, each by an example computed by hand."""
 
+import csv
 from dataclasses import replace
 
 import pytest
 
 from dpstudy.evidence.labels import LABELS, label, labels, reason
+from dpstudy.evidence.measured import MEASURED
 from dpstudy.evidence.printed import CERTIFIED, Place
 from dpstudy.evidence.printed import PRINTED as PRINTED_NOISE
 from dpstudy.tables.published import all_lines
@@ -12,6 +14,11 @@ from tests.unit.evidence.test_measured import ROW
 
 PRINTED = dict.fromkeys(("paper", "table", "dataset", "pretraining", "model", "method", "source", "std"), "")
 PRINTED |= {"value": "81.5", "epsilon": "0.1"}
+
+
+def lines_of(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize(
@@ -71,3 +78,27 @@ def test_every_printed_number_has_a_label_and_what_it_needs():
 def test_the_first_reason_that_fits_is_taken():
     jft = next(row for row in all_lines().values() if row["pretraining"] == "JFT-3B" and row["table"] == "2")
     assert reason(jft, "needs").startswith("JFT-3B") and reason(jft, "differs") == ""
+
+
+def test_the_committed_labels_are_what_one_reckons_from_the_committed_numbers():
+    """From the two files alone, with no code of the library's."""
+    folder, docs = MEASURED.parent, MEASURED.parents[2] / "docs"
+    key = ("study", "features", "entry", "epsilon", "metric")
+    measured = {tuple(row[name] for name in key): row for row in lines_of(folder / "measured.csv")}
+    printed = dict(enumerate(lines_of(folder / "results.csv"), start=2))
+    reckoned = 0
+    for row in lines_of(docs / "evidence.csv"):
+        if row["label"] not in ("reproduced", "consistent", "differs") or not row["printed"]:
+            continue
+        of_line = printed[int(row["line"])]
+        ours = measured[row["study"], row["features"], row["entry"], row["epsilon"], row["metric"]]
+        assert ours["kind"] == "full" and ours["seeds"] == row["seeds"] and not of_line["source"]
+        apart = abs(float(ours["mean"]) - float(of_line["value"]))
+        half = (float(ours["high"]) - float(ours["low"])) / 2
+        if of_line["std"]:
+            half = (half**2 + (1.96 * float(of_line["std"])) ** 2) ** 0.5
+        near, far = apart + half, apart - half
+        expected = "reproduced" if near <= 1 and int(ours["seeds"]) >= 3 else "consistent" if far <= 1 else "differs"
+        assert row["label"] == expected, row
+        reckoned += 1
+    assert reckoned >= 9
