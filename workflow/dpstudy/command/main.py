@@ -1,6 +1,7 @@
 """What the command `dpstudy` understands."""
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -218,6 +219,7 @@ def _curves(given: argparse.Namespace, _more: list[str]) -> int:
     from dpstudy.command.own_study import read_study
     from dpstudy.forecast.measure import write_curves
 
+    logging.basicConfig(level=logging.INFO, format="%(message)s")  # half an hour: how far it is
     write_curves(read_study(given.study)[1], given.folder)
     return 0
 

@@ -1,4 +1,4 @@
-"""docs/evidence.md, evidence.csv and claims.csv: labels and verdicts, written by `make evidence`."""
+"""docs/evidence.md, evidence.csv and claims.csv, and the measured tables of other pages, written by `make evidence`."""
 
 import os
 from collections import Counter
@@ -10,6 +10,7 @@ from dpstudy.core.files import atomic
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evidence.labels import CITED, LABELS, NEEDS, Label, labels
 from dpstudy.evidence.measured import Measured
+from dpstudy.evidence.page_tables import renew
 from dpstudy.evidence.printed import places
 from dpstudy.evidence.record import shipped_studies
 from dpstudy.evidence.verdicts import MIXED, Pooled, Verdict, pool
@@ -57,12 +58,14 @@ def write(
         how many numbers have which label, and how many claims which verdict.
     """
     lines = all_lines()
-    found = labels(lines, places(shipped_studies()), measured)
+    studies = {study["study"]: study for study in shipped_studies()}
+    found = labels(lines, places(studies.values()), measured)
     pooled = pool(verdicts)
     with atomic(page) as temporary:
         temporary.write_text(text(lines, found) + _claims(pooled), encoding="utf-8")
     numbers = (_fields(number, lines[number], label) for number, label in found.items())
     write_csv(Path(page).with_suffix(".csv"), (*_COLUMNS, *_OURS), numbers)
+    renew(Path(page).parent, studies, measured)
     write_csv(Path(page).with_name("claims.csv"), ("paper", "claim", "verdict", "by", "numbers"), map(astuple, pooled))
     return Counter(label.name for label in found.values()), Counter(one.verdict for one in pooled)
 
