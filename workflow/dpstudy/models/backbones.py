@@ -6,6 +6,7 @@ from torch import nn
 
 from dpstudy.core.errors import StudyError
 from dpstudy.models import networks
+from dpstudy.models.patches import Patches
 from dpstudy.models.small_cnn import SmallCNN
 
 POOLS = {"token": "token", "mean": "avg"}  # our name of what a network with tokens gives, and timm's
@@ -20,11 +21,15 @@ def build(options: Mapping, image_shape: tuple[int, int, int], classes: int) -> 
     height, width, channels = image_shape
     if options["architecture"] == "small_cnn":
         return SmallCNN(channels, classes, options["width"], options["embedding"])
+    if options["architecture"] == "patches":
+        return Patches.of(options, channels)
     return networks.build(options["architecture"], (channels, height, width), classes)
 
 
 def classifier(network: nn.Module) -> str:
-    """The name of the layer that gives the scores."""
+    """The name of the layer that gives the scores; "" where there is none."""
+    if isinstance(network, Patches):
+        return ""
     named = getattr(network, "pretrained_cfg", {}).get("classifier")  # timm's
     return named if isinstance(named, str) else networks.classifier(network)
 
@@ -42,6 +47,8 @@ def body(network: nn.Module, pool: str = "model") -> nn.Module:
         raise StudyError(f"pool: a {type(network).__name__} has no tokens to choose from; leave `pool` out")
     if isinstance(network, SmallCNN):
         network.classifier = nn.Identity()
+        return network
+    if isinstance(network, Patches):
         return network
     if isinstance(network, nn.Sequential):  # a Wide ResNet
         return network[:-1]

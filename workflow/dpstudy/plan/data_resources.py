@@ -172,7 +172,7 @@ def pretraining(study: dict, wildcards: Any, input: Any) -> int:
     shards = [path for path in input.public if path.endswith(".parquet")]
     held = min(sum(map(os.path.getsize, shards)) / 1e6 if all(map(os.path.exists, shards)) else 0, 2048)
     architecture = study["backbones"][wildcards.backbone]["architecture"]
-    least = 1150 if architecture == "small_cnn" else 2000 if architecture.startswith("wrn") else 6000
+    least = 1150 if architecture in ("small_cnn", "patches") else 2000 if architecture.startswith("wrn") else 6000
     on_gpus = devices_of_backbone(study, wildcards.backbone) * gpus()
     return int(threads_of_backbone(study, wildcards.backbone) * (least + 4 * held) + on_gpus * GPU_MB)
 

@@ -34,7 +34,7 @@ def validation(
     manifest = held_out.manifest if held_out else {}
     if not held_out or not len(held_out) or manifest["multi_label"] or len(manifest["classes"]) < 2:
         return {"validation_rows": 0, "validation_accuracy": None, "validation_by": None}
-    if options["objective"] == "labels":
+    if options.get("objective") == "labels":
         right = sum(
             int((scores.argmax(1) == labels).sum()) for scores, labels in _outputs(network, held_out, options, size)
         )

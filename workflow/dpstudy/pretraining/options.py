@@ -24,6 +24,10 @@ AUGREG = _EVERY | {
     "schedule": "linear", "warm_up": 10_000, "augmentation": "inception", "mixup": 0.2,
     "rand_augment": {"layers": 2, "magnitude": 15}, "clip_norm": 1.0, "scaling": "imagenet",
 }  # fmt: skip
+PATCHES = {  # nothing is trained
+    "scaling": "unit", "size": None, "sizes": [6], "filters": 512, "grid": 2, "threshold": 1.0, "patches": 50_000,
+    "floor": 0.01, "devices": 1, "seed": 0,
+}  # fmt: skip
 _NO_TRAINING = ("architecture", "public")  # what an entry has besides
 
 
@@ -41,6 +45,8 @@ def complete(options: dict) -> dict:
             f"backbone: unknown key {min(unknown)!r} of architecture {architecture!r}; it has {', '.join(defaults)}"
         )
     found = defaults | {"architecture": architecture} | options
+    if defaults is PATCHES:
+        return found
     if found["objective"] == "contrast" and "augmentation" not in options:
         found |= {"augmentation": "contrast"}
     if found["objective"] == "contrast" and "mixup" not in options:
@@ -54,13 +60,15 @@ def complete(options: dict) -> dict:
 def _defaults(architecture: str) -> dict:
     if architecture == "small_cnn":
         return SMALL
+    if architecture == "patches":
+        return PATCHES
     if names.is_wide_resnet(architecture):
         return WIDE
     if names.is_timm_network(architecture):
         return AUGREG
     raise StudyError(
-        f"backbone: architecture {architecture!r} does not exist; there are small_cnn, a Wide ResNet such as wrn-16-4, "
-        "nf-resnet-50, nfnet-f3, and timm:NAME"
+        f"backbone: architecture {architecture!r} does not exist; there are small_cnn, patches, a Wide ResNet such as "
+        "wrn-16-4, nf-resnet-50, nfnet-f3, and timm:NAME"
     )
 
 

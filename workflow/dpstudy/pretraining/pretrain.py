@@ -19,7 +19,7 @@ from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.ranks import Ranks
 from dpstudy.models import backbones
 from dpstudy.models.small_cnn import SmallCNN
-from dpstudy.pretraining import judged
+from dpstudy.pretraining import judged, patches
 from dpstudy.pretraining.options import complete
 from dpstudy.pretraining.recipe import Recipe
 from dpstudy.pretraining.rows import PublicRows, check_images
@@ -62,25 +62,27 @@ def pretrain(
     """
     ranks, given, options = ranks or Ranks(), options, complete(options)
     rows = PublicRows(Path(public_folder) / "train", kept)
-    check_images(rows, labelled=options["objective"] == "labels")
+    check_images(rows, labelled=options.get("objective") == "labels")
     *native, channels = rows.manifest["image_shape"]
     if channels == 1 and "scaling" not in given:
         options["scaling"] = "unit"  # the constants of others are those of colours
     check_scaling(options["scaling"], channels)
     size = tuple(options["size"] or native)
-    recipe = Recipe.of(options)
     trained = {key: value for key, value in options.items() if key != "public" and key not in _MACHINERY}
+    network: torch.nn.Module
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(options["seed"])
-        network = backbones.build(options, (*size, channels), len(rows.manifest["classes"]))
-        keeper = None
-        if checkpoint:
-            made_by = {"options": trained, "rows": rows.sha256, "shards": rows.manifest["shards"], "library": library}
-            keeper = Keeper(checkpoint, made_by, options["checkpoint_minutes"])
         try:
-            network = train(
-                network, rows, recipe, options["scaling"], size, ranks=ranks, keeper=keeper, workers=options["workers"]
-            )
+            if options["architecture"] == "patches":
+                network = patches.cut(rows, options, size, channels)
+            else:
+                torch.manual_seed(options["seed"])
+                network = backbones.build(options, (*size, channels), len(rows.manifest["classes"]))
+                keeper = None
+                if checkpoint:
+                    made_by = {"options": trained, "rows": rows.sha256, "shards": rows.manifest["shards"]}
+                    keeper = Keeper(checkpoint, made_by | {"library": library}, options["checkpoint_minutes"])
+                beside = {"ranks": ranks, "keeper": keeper, "workers": options["workers"]}
+                network = train(network, rows, Recipe.of(options), options["scaling"], size, **beside)
         except StudyError as error:
             sentence = str(error).rpartition("StudyError: ")[2].strip()  # a worker's comes with its traceback
             raise StudyError(f"backbone {name!r}: {sentence}") from None

@@ -1,0 +1,82 @@
+"""Whitened patches of public pictures as filters (Coates and Ng 2012): a network of one layer that nothing trains.
+
+Each patch of an image is brought to mean 0 and, nearly, variance 1, and whitened by what public patches have in common;
+its products with whitened public patches of norm 1 are rectified both ways, beyond a threshold, and averaged over the
+cells of a grid. Square roots of these are the features: a record's depend on that record alone.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from dpstudy.core.errors import StudyError
+
+CONTRAST = 1e-2  # added to the variance of a patch of an image in [0, 1]
+
+
+class Patches(nn.Module):
+    """Images (n, C, H, W) to (n, 2 F g^2 for each size), F filters and g x g cells.
+
+    Args:
+        channels: C of the images.
+        sizes: pixels a side of the patches.
+        filters: F, of each size.
+        grid: g.
+        threshold: subtracted before what is left is rectified; responses to whitened patches have variance 1.
+
+    The buffers of a size s are `filters_s` (F, C s s), the filters behind the whitening, and `offsets_s` (F,), what
+    they give for the mean of the public patches.
+    """
+
+    def __init__(self, channels: int, sizes: Sequence[int], filters: int, grid: int, threshold: float):
+        super().__init__()
+        self.channels, self.sizes, self.grid, self.threshold = channels, tuple(sizes), grid, threshold
+        for size in self.sizes:
+            self.register_buffer(f"filters_{size}", torch.zeros(filters, channels * size**2))
+            self.register_buffer(f"offsets_{size}", torch.zeros(filters))
+
+    @classmethod
+    def of(cls, options: Mapping, channels: int) -> "Patches":
+        """From a backbone's options."""
+        return cls(channels, options["sizes"], options["filters"], options["grid"], options["threshold"])
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """The features.
+
+        Raises:
+            StudyError: the images are smaller than a patch in each cell of the grid.
+        """
+        least = max(self.sizes) + self.grid - 1
+        if min(images.shape[2:]) < least:
+            raise StudyError(
+                f"patches: images of at least {least} pixels a side, not {'x'.join(map(str, images.shape[2:]))}"
+            )
+        found = [self._of_size(images, size) for size in self.sizes]
+        return torch.cat(found, 1) if len(found) > 1 else found[0]
+
+    def _of_size(self, images: torch.Tensor, size: int) -> torch.Tensor:
+        filters, offsets = self.get_buffer(f"filters_{size}"), self.get_buffer(f"offsets_{size}")
+        height, width = (side - size + 1 for side in images.shape[2:])
+        pooling = _pooling(height, width, self.grid, images)
+        together = len(images) if images.is_cuda else 1  # on a CPU what one image gives stays in the cache
+        found = []
+        for start in range(0, len(images), together):
+            patches = standardised(functional.unfold(images[start : start + together], size))
+            responses = filters @ patches - offsets[:, None]
+            both = (responses - self.threshold).relu_(), (-self.threshold - responses).relu_()
+            found.append(torch.stack([half @ pooling for half in both], 1).sqrt_().flatten(1))
+        return torch.cat(found)
+
+
+def standardised(patches: torch.Tensor) -> torch.Tensor:
+    """(..., values, patches) with mean 0 and nearly variance 1 for each patch."""
+    centred = patches - patches.mean(-2, keepdim=True)
+    return centred / (centred.square().mean(-2, keepdim=True) + CONTRAST).sqrt_()
+
+
+def _pooling(height: int, width: int, grid: int, like: torch.Tensor) -> torch.Tensor:
+    """(H W, g g): the mean over each cell, as torch pools adaptively: cells share the middle of an odd side."""
+    places = torch.eye(height * width, dtype=like.dtype, device=like.device).view(height * width, 1, height, width)
+    return functional.adaptive_avg_pool2d(places, grid).flatten(1)
