@@ -61,7 +61,7 @@ def test_what_shows_nothing_is_no_patch():
     planes = torch.zeros(3, 1, 9, 9)
     planes[2] = torch.rand(9, 9, generator=torch.Generator().manual_seed(1))
     found = patches._some(planes, 3, 50, np.random.default_rng(1))
-    assert len(found) == 50 and found.mean(1).abs().max() < 1e-5 and found.var(1, correction=0).min() > 0.7
+    assert len(found) == 50 and found.mean(1).abs().max() < 1e-5 and found.var(1, correction=0).min() > 0.5
 
 
 def test_the_files_make_an_extractor_whose_features_depend_on_a_record_alone(public, tmp_path):

@@ -14,6 +14,7 @@ from torch.nn import functional
 from dpstudy.core.errors import StudyError
 
 CONTRAST = 1e-2  # added to the variance of a patch of an image in [0, 1]
+_RESPONSES = 2**17  # at once
 
 
 class Patches(nn.Module):
@@ -59,15 +60,22 @@ class Patches(nn.Module):
     def _of_size(self, images: torch.Tensor, size: int) -> torch.Tensor:
         filters, offsets = self.get_buffer(f"filters_{size}"), self.get_buffer(f"offsets_{size}")
         height, width = (side - size + 1 for side in images.shape[2:])
+        moved = torch.cat([filters, -(offsets + self.threshold)[:, None]], 1)
         pooling = _pooling(height, width, self.grid, images)
-        together = len(images) if images.is_cuda else 1  # on a CPU what one image gives stays in the cache
-        found = []
+        # On a CPU a few filters of one image at a time, whose responses stay in the cache.
+        together, rows = (len(images), len(filters)) if images.is_cuda else (1, max(1, _RESPONSES // (height * width)))
+        found = images.new_empty(len(images), 2, len(filters), self.grid**2)
         for start in range(0, len(images), together):
             patches = standardised(functional.unfold(images[start : start + together], size))
-            responses = filters @ patches - offsets[:, None]
-            both = (responses - self.threshold).relu_(), (-self.threshold - responses).relu_()
-            found.append(torch.stack([half @ pooling for half in both], 1).sqrt_().flatten(1))
-        return torch.cat(found)
+            patches = functional.pad(patches, (0, 0, 0, 1), value=1.0)  # times what is subtracted
+            for first in range(0, len(filters), rows):
+                own, into = slice(first, first + rows), found[start : start + together, :, first : first + rows]
+                above = torch.matmul(moved[own], patches)
+                below = above.add(2 * self.threshold).clamp_(max=0)
+                for half, side in enumerate((above.relu_(), below)):
+                    into[:, half] = (pooling @ side.transpose(1, 2)).transpose(1, 2)
+        found[:, 1].neg_()
+        return found.sqrt_().flatten(1)
 
 
 def standardised(patches: torch.Tensor) -> torch.Tensor:
@@ -77,6 +85,6 @@ def standardised(patches: torch.Tensor) -> torch.Tensor:
 
 
 def _pooling(height: int, width: int, grid: int, like: torch.Tensor) -> torch.Tensor:
-    """(H W, g g): the mean over each cell, as torch pools adaptively: cells share the middle of an odd side."""
+    """(g g, H W): the mean over each cell, as torch pools adaptively: cells share the middle of an odd side."""
     places = torch.eye(height * width, dtype=like.dtype, device=like.device).view(height * width, 1, height, width)
-    return functional.adaptive_avg_pool2d(places, grid).flatten(1)
+    return functional.adaptive_avg_pool2d(places, grid).flatten(1).T.contiguous()
