@@ -17,6 +17,7 @@ from dpstudy.core.files import _read_safetensors, read_json, write_json, write_t
 from dpstudy.models import networks
 from dpstudy.models.linear import LinearModel
 from dpstudy.models.network import NetworkModel
+from dpstudy.models.patches import Patches
 from dpstudy.models.random_features import FeatureMap, Landmarks, RandomFeatureModel
 from dpstudy.models.small_cnn import SmallCNN
 from dpstudy.release.predictor import main
@@ -104,6 +105,18 @@ def public_parts(folder):
     return {"extractor": "backbone", "backbone": "cnn", "fit": "pca", "size": [SIDE, SIDE], "pool": "model"} | FEATURES
 
 
+def patches(folder):
+    (folder / "backbone").mkdir()
+    made, options = Patches(1, [3], 4, 2), {"sizes": [3], "filters": 4, "grid": 2}
+    state = {name: np.ones(value.shape, "f4") for name, value in made.state_dict().items()}
+    write_tensors(folder / "backbone/model.safetensors", state)
+    card = {"backbone": "p", "architecture": "patches", "classes": ["x"], "public": "drawn", "versions": {}}
+    card |= {"options": {"architecture": "patches"} | options, "image_shape": [SIDE, SIDE, 1]}
+    write_json(folder / "backbone/card.json", card)
+    linear(folder / "model.safetensors", 2 * 4 * 4)
+    return {"extractor": "backbone", "backbone": "p", "size": [SIDE, SIDE], "pool": "model"} | FEATURES
+
+
 def timm(folder):
     import timm
 
@@ -116,7 +129,7 @@ def timm(folder):
     return options | {"crop": [12, 12], "pool": "model", "seed": 0} | FEATURES | {"scaling": "model"}
 
 
-BUNDLES = [pixels, scatternet, random_patches, kernel_means, network, public_parts, timm]
+BUNDLES = [pixels, scatternet, random_patches, kernel_means, network, public_parts, patches, timm]
 
 
 def predicted(folder):
@@ -257,10 +270,10 @@ def test_tensors_of_any_shape_are_refused(bundle):
         facts = {name: value for name, value in metadata.items() if name != "crc32"} or None
         for name, tensor in tensors.items():
             others = {one: value for one, value in tensors.items() if one != name}
-            for other in (None, *reshaped(tensor)):
+            for other in (None, *map(np.ascontiguousarray, reshaped(tensor))):  # which makes of () a (1,)
                 if other is not None and (other.shape, other.dtype) == (tensor.shape, tensor.dtype):
                     continue
-                save_file(others if other is None else others | {name: np.ascontiguousarray(other)}, path, facts)
+                save_file(others if other is None else others | {name: other}, path, facts)
                 status, _, _ = predicted(bundle)
                 how = "missing" if other is None else f"{other.dtype} of {other.shape}"
                 right = other is None and name in MAY_MISS or how in ("float32 of (10, 6)", "float32 of (1, 6)")

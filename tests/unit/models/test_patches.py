@@ -12,9 +12,10 @@ SIZES, FILTERS, GRID, THRESHOLD = (3, 4), 5, 2, 0.4
 
 @pytest.fixture
 def network():
-    made, generator = Patches(3, SIZES, FILTERS, GRID, THRESHOLD), torch.Generator().manual_seed(1)
-    for buffer in made.buffers():
-        buffer.copy_(torch.randn(buffer.shape, generator=generator) / 4)
+    made, generator = Patches(3, SIZES, FILTERS, GRID), torch.Generator().manual_seed(1)
+    for values in made.parameters():
+        values.copy_(torch.randn(values.shape, generator=generator) / 4)
+    made.threshold.fill_(THRESHOLD)
     return made
 
 
@@ -22,7 +23,7 @@ def by_loops(network, image):
     """(2 F g^2 for each size,) of one image (C, H, W), in float64."""
     found = []
     for size in SIZES:
-        filters, offsets = (network.get_buffer(f"{name}_{size}").double().numpy() for name in ("filters", "offsets"))
+        filters, offsets = (values.double().numpy() for values in network.of_size(size))
         height, width = image.shape[1] - size + 1, image.shape[2] - size + 1
         responses = np.zeros((FILTERS, height, width))
         for row in range(height):

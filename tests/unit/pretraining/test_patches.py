@@ -36,7 +36,7 @@ def test_public_patches_have_unit_covariance_behind_the_whitening_and_filters_no
     behind = (found - mean) @ whitening
     values = torch.linalg.eigvalsh(behind.T @ behind / len(behind))
     assert values[1:] == pytest.approx(np.ones(8), abs=1e-3), "a patch's mean is gone: eight directions are left"
-    filters, offsets = network.get_buffer("filters_3").double(), network.get_buffer("offsets_3").double()
+    filters, offsets = (values.double() for values in network.of_size(3))
     responses = filters @ found.T - offsets[:, None]
     assert responses.var(1) == pytest.approx(np.ones(12), rel=0.25), "of public patches, each filter's vary by one"
     assert responses.mean(1).abs().max() < 0.2
@@ -49,7 +49,8 @@ def test_a_filter_answers_most_to_the_patch_that_it_was(public):
     drawn = np.random.default_rng([0, 0])
     found = torch.cat([patches._some(planes, 4, 1, drawn) for planes in patches._planes(rows, "unit", (8, 8))])
     own = found[torch.from_numpy(drawn.permutation(len(found))[:400])]
-    responses = network.get_buffer("filters_4") @ own.T - network.get_buffer("offsets_4")[:, None]
+    filters, offsets = network.of_size(4)
+    responses = filters @ own.T - offsets[:, None]
     mean, whitening = patches._whitening(own, options["floor"])
     lengths = ((own.double() - mean) @ whitening).norm(dim=1)
     for row, response in enumerate(responses[:, :400]):
@@ -75,7 +76,7 @@ def test_the_files_make_an_extractor_whose_features_depend_on_a_record_alone(pub
     images = open_reader("glyphs", {"count": 500}, ".").read("all", np.arange(100)).images
     assert extractor.shape((8, 8, 1)) == (2 * 2 * 12 * 4,)
     check_alone(extractor, images)
-    network = Patches(1, [3, 4], 12, 2, 1.0)
+    network = Patches(1, [3, 4], 12, 2)
     network.load_state_dict(
         {name: torch.from_numpy(value) for name, value in read_tensors(tmp_path / "one/model.safetensors").items()}
     )

@@ -25,23 +25,24 @@ class Patches(nn.Module):
         sizes: pixels a side of the patches.
         filters: F, of each size.
         grid: g.
-        threshold: subtracted before what is left is rectified; responses to whitened patches have variance 1.
 
-    The buffers of a size s are `filters_s` (F, C s s), the filters behind the whitening, and `offsets_s` (F,), what
-    they give for the mean of the public patches.
+    `threshold` (1,) is subtracted before what is left is rectified; responses to public patches have variance 1. Those
+    of a size s are `filters_s` (F, C s s), the filters behind the whitening, and `offsets_s` (F,), what they give for
+    the mean of the public patches.
     """
 
-    def __init__(self, channels: int, sizes: Sequence[int], filters: int, grid: int, threshold: float):
+    def __init__(self, channels: int, sizes: Sequence[int], filters: int, grid: int):
         super().__init__()
-        self.channels, self.sizes, self.grid, self.threshold = channels, tuple(sizes), grid, threshold
+        self.channels, self.sizes, self.grid = channels, tuple(sizes), grid
+        self.threshold = nn.Parameter(torch.zeros(1), requires_grad=False)
         for size in self.sizes:
-            self.register_buffer(f"filters_{size}", torch.zeros(filters, channels * size**2))
-            self.register_buffer(f"offsets_{size}", torch.zeros(filters))
+            for name, shape in (("filters", (filters, channels * size**2)), ("offsets", (filters,))):
+                self.register_parameter(f"{name}_{size}", nn.Parameter(torch.zeros(shape), requires_grad=False))
 
     @classmethod
     def of(cls, options: Mapping, channels: int) -> "Patches":
         """From a backbone's options."""
-        return cls(channels, options["sizes"], options["filters"], options["grid"], options["threshold"])
+        return cls(channels, options["sizes"], options["filters"], options["grid"])
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """The features.
@@ -57,8 +58,12 @@ class Patches(nn.Module):
         found = [self._of_size(images, size) for size in self.sizes]
         return torch.cat(found, 1) if len(found) > 1 else found[0]
 
+    def of_size(self, size: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """`filters_s` and `offsets_s` of a size s."""
+        return self.get_parameter(f"filters_{size}"), self.get_parameter(f"offsets_{size}")
+
     def _of_size(self, images: torch.Tensor, size: int) -> torch.Tensor:
-        filters, offsets = self.get_buffer(f"filters_{size}"), self.get_buffer(f"offsets_{size}")
+        filters, offsets = self.of_size(size)
         height, width = (side - size + 1 for side in images.shape[2:])
         moved = torch.cat([filters, -(offsets + self.threshold)[:, None]], 1)
         pooling = _pooling(height, width, self.grid, images)

@@ -27,6 +27,7 @@ def cut(rows: PublicRows, options: Mapping, size: tuple[int, int], channels: int
         StudyError: the pictures are smaller than a patch, or too few of their patches show anything.
     """
     network = Patches.of(options, channels)
+    network.threshold.fill_(options["threshold"])
     if max(options["sizes"]) > min(size):
         raise StudyError(
             f"sizes: patches of {max(options['sizes'])} pixels do not fit into pictures of {size[0]}x{size[1]}"
@@ -41,8 +42,8 @@ def cut(rows: PublicRows, options: Mapping, size: tuple[int, int], channels: int
         mean, whitening = _whitening(found, options["floor"])
         filters = (found[: options["filters"]].double() - mean) @ whitening
         filters = filters / filters.norm(dim=1, keepdim=True) @ whitening
-        network.get_buffer(f"filters_{side}").copy_(filters)
-        network.get_buffer(f"offsets_{side}").copy_(filters @ mean)
+        for own, values in zip(network.of_size(side), (filters, filters @ mean), strict=True):
+            own.copy_(values)
     return network
 
 
