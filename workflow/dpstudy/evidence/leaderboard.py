@@ -13,7 +13,7 @@ from pathlib import Path
 from dpstudy.config.cells import unfold
 from dpstudy.core.files import atomic
 from dpstudy.evidence.lines import damaged, read_lines
-from dpstudy.evidence.measured import FULL, Measured
+from dpstudy.evidence.measured import Measured
 from dpstudy.features import parts_of
 from dpstudy.plan.dedup import is_drawn
 from dpstudy.plan.publics import publics_of
@@ -97,7 +97,7 @@ def standing(measured: Iterable[Measured], seen: Mapping[tuple[str, ...], frozen
     """
     found: dict[str, list[Measured]] = {}
     for row in measured:
-        proved = row.kind == FULL and row.guarantee == "proved" and row.unit == "record" and row.certified
+        proved = row.guarantee == "proved" and row.unit == "record" and row.certified
         if not proved or row.metric != "top1" or row.key[:5] not in seen:
             continue
         for track, (_, dataset, size, allowed) in _TRACKS.items():
