@@ -281,7 +281,7 @@ def _table(expected: Sequence[Expected], useful: Useful) -> Iterator[str]:
         low, middle, high = one.verdict.value or one.verdict.share
         end = f", {one.verdict.verdict}" if not math.isnan(useful.at_least) else ""
         yield line + f"{middle:.2f} ({low:.2f} to {high:.2f}){end}"
-    yield "  units/noise: all of them pulling one way, beside the noise of the weakest release; below 10 little is learned"
+    yield "  units/noise: all of them pulling one way, beside the weakest release's noise; below 10 little is learned"
 
 
 def _decision(
