@@ -67,8 +67,9 @@ class Patches(nn.Module):
         height, width = (side - size + 1 for side in images.shape[2:])
         moved = torch.cat([filters, -(offsets + self.threshold)[:, None]], 1)
         pooling = _pooling(height, width, self.grid, images)
-        # On a CPU a few filters of one image at a time, whose responses stay in the cache.
-        together, rows = (len(images), len(filters)) if images.is_cuda else (1, max(1, _RESPONSES // (height * width)))
+        # On a CPU a few images, or a few filters of one, whose responses stay in the cache.
+        rows = len(filters) if images.is_cuda else min(len(filters), max(1, _RESPONSES // (height * width)))
+        together = len(images) if images.is_cuda else max(1, _RESPONSES // (rows * height * width))
         found = images.new_empty(len(images), 2, len(filters), self.grid**2)
         for start in range(0, len(images), together):
             patches = standardised(functional.unfold(images[start : start + together], size))
