@@ -80,7 +80,7 @@ def reading(study: dict, wildcards: Any, input: Any) -> int:
         packed = 2e-6 * size.file_bytes  # a row group of files with images in them, and the images taken out of it
         return int(150 + NAME_MB * size.records + 1.1 * images + 3 * min(images, ROW_GROUP_MB) + packed)
     if options["reader"] == "digits":
-        return 235  # scikit-learn, which has them
+        return 150
     if "count" not in options:
         return int(120 + 3e-6 * CIFAR_PIXELS / options["shards"])
     planted = "plant" in options and wildcards.split == "train" and int(wildcards.shard) == options["shards"] - 1
