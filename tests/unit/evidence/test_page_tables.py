@@ -39,14 +39,15 @@ def test_each_number_stands_at_its_epsilon_with_its_spread_and_what_is_printed()
         replace(ROW, epsilon="2.93", mean=98.72, std=0.08, certified="2.93"),
         replace(ROW, epsilon="inf", mean=99.2, std=0.0, seeds=1, certified="", guarantee="none"),
         replace(ROW, entry="sgd", epsilon="2.93", mean=97.9, std=0.11, certified="3.5"),
+        replace(ROW, entry="sgd", epsilon="2", mean=97.0, std=0.08, certified="", guarantee="claimed"),
         replace(ROW, entry="other", epsilon="0.1"),
     ]
     lines = list(markdown(STUDY, SPEC, {row.key: row for row in rows}))
     assert lines == [
-        "| ε | 2.93 | ∞ |\n",
-        "| --- | --- | --- |\n",
-        "| LS | 98.72 ± 0.08 (98.7) | 99.20 |\n",
-        "| sgd, pixels | 97.90 ± 0.11, ε = 3.5 |  |\n",
+        "| ε | 2 | 2.93 | ∞ |\n",
+        "| --- | --- | --- | --- |\n",
+        "| LS | (98.5) | 98.72 ± 0.08 (98.7) | 99.20 |\n",
+        "| sgd, pixels | 97.00 ± 0.08, no proved ε | 97.90 ± 0.11, ε = 3.5 |  |\n",
     ]
     reduced = [replace(row, kind="stand-in", what="ViT-B/16") for row in rows]
     assert list(markdown(STUDY, SPEC, {row.key: row for row in reduced}))[-1] == "\n(Stand-in: ViT-B/16.)\n"

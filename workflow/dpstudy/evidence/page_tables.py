@@ -105,6 +105,8 @@ def _cell(row: Measured | None, printed: Published | None, digits: int) -> str:
     if row is None:
         return beside.strip()
     text = f"{row.mean:.{digits}f}" + (f" ± {row.std:.{digits}f}" if row.seeds > 1 else "")
-    if row.certified and row.epsilon != "inf" and float(row.certified) != float(row.epsilon):
+    if row.epsilon != "inf" and not row.certified:
+        text += ", no proved ε"
+    elif row.epsilon != "inf" and float(row.certified) != float(row.epsilon):
         text += f", ε = {row.certified}"
     return text + beside
