@@ -1,15 +1,15 @@
 """Verdicts are added up: cells before what is printed, full size before reduced, and no quarrel is hidden."""
 
-import os
 from functools import cache
 
 import pytest
 
+from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.evidence.verdicts import MIXED, Verdict, merged, of_results, pool, read, write
 from dpstudy.report.claims import judge_paper
-from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN
+from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
 
 
 @cache  # seconds, for the tests alone that need it: every worker imports this file
@@ -40,11 +40,13 @@ def test_what_is_written_is_read_and_damage_is_told(tmp_path):
             read(tmp_path / "v.csv")
 
 
-def test_a_study_that_is_recorded_anew_replaces_all_its_verdicts():
+def test_a_whole_study_replaces_all_its_verdicts_and_a_part_those_that_it_decides():
     other = Verdict("de2022", "x", "b", FAILS, "", "full", "", "2026-11-27")
     later = Verdict("tramer2021", "y", "a", FAILS, "", "full", "", "2026-11-28")
-    assert merged([one(), other], [later], [("tramer2021", "a")]) == [other, later]
-    assert merged([one(), other], [], []) == [other, one()], "a part of it judged nothing"
+    assert merged([one(), other], [later], "a", whole=True) == [other, later]
+    assert merged([one(), other], [later], "a", whole=False) == [other, one(), later]
+    again = Verdict(*one().key[:2], "a", FAILS, "", "full", "", "2026-11-28")
+    assert merged([one(), other], [again], "a", whole=False) == [other, again]
 
 
 def test_every_claim_has_a_verdict_by_what_is_known():
@@ -57,21 +59,70 @@ def test_every_claim_has_a_verdict_by_what_is_known():
     assert verdict_on(full, again).verdict == MIXED and verdict_on(full, again).numbers.startswith("b: 97 and 98.")
 
 
-def test_what_cells_decide_is_taken_from_a_finished_study(tmp_path):
-    study = {"study": "s", "tables": {"claims": {"style": "claims", "paper": "tramer2021"}}}
-    rows = [
-        [HOLDS, "one", f"{HOLDS} ({CELLS})", "", "98."],
-        [FAILS, "two", f"{FAILS} (the printed numbers)", "1.", ""],
-        [OPEN, "three", OPEN, "", "No cells."],
-    ]
-    cell = tmp_path / "cells/a/b/c/eps=1/metrics.json"
-    write_json(cell, {})
-    write_json(tmp_path / "claims/tramer2021.json", {"rows": rows})
-    (found,), judged = of_results(study, tmp_path, "full", "", "2026-11-27")
-    assert (found.claim, found.verdict, found.numbers, found.study) == ("one", HOLDS, "98.", "s")
-    assert judged == [("tramer2021", "s")]
-    assert of_results(study | {"tables": {}}, tmp_path, "full", "", "2026-11-27") == ([], [])
-    later = os.stat(tmp_path / "claims/tramer2021.json").st_mtime + 10
-    os.utime(cell, (later, later))
-    with pytest.raises(StudyError, match="is older than a cell"):
-        of_results(study, tmp_path, "full", "", "2026-11-27")
+STUDY = {
+    "study": "s",
+    "datasets": {"mnist": {"reader": "idx", "location": "mnist", "delta": "1e-5"}},
+    "features": {"scatternet": {"extractor": "scatternet"}, "pixels": {"extractor": "pixels"}},
+    "methods": {
+        "linear": {
+            "method": "first_order",
+            "learning_rate": 1.0,
+            "clipping_norm": 1.0,
+            "steps": 10,
+            "tuned_on": "none",
+        },
+        "cnn": {"method": "network_dpsgd", "network": "tanh-28", "optimiser": "sgd", "learning_rate": 1.0}
+        | {"clipping_norm": 1.0, "batch_size": 100, "steps": 10},
+    },
+    "epsilons": ["2", "3"],
+    "seeds": [0, 1],
+    "cells": [
+        {"features": ["scatternet"], "entries": ["linear"]},
+        {"features": ["pixels"], "entries": ["cnn"], "epsilons": ["3"]},
+    ],
+    "tables": {
+        "claims": {
+            "style": "claims",
+            "paper": "tramer2021",
+            "caption": "c",
+            "counterparts": {"mnist": {"dataset": "MNIST"}},
+            "roles": {
+                "mnist": {
+                    "linear": {"features": "scatternet", "entry": "linear"},
+                    "cnn": {"features": "pixels", "entry": "cnn"},
+                }
+            },
+        }
+    },
+}
+PATE, OVER_CNNS = "MNIST: matches PATE", "Linear models on ScatterNet"
+
+
+def finish(results, features, entry, epsilon, mean):
+    cell = {"dataset": "mnist", "features": features, "entry": entry, "epsilon": epsilon}
+    seeds = [{"seed": seed, "split": "test", "top1": mean + 0.05 * seed} for seed in (0, 1)]
+    content = {"method": "m", "classes": 10, "seeds": seeds, "made_by": {}, "hyperparameters": {}}
+    folder = results / "cells/mnist" / features / entry / f"eps={epsilon}"
+    write_json(folder / "metrics.json", cell | content)
+    ledger = {"n": 60_000, "guarantee": "proved", "epsilon": float(epsilon), "delta": 1e-5}
+    write_json(folder / "ledger.json", ledger)
+
+
+def starts(found):
+    return {sentence for one in found for sentence in (PATE, OVER_CNNS) if one.claim.startswith(sentence)}
+
+
+def test_what_cells_decide_is_judged_as_far_as_a_study_is_finished(tmp_path):
+    study, results = load(STUDY), tmp_path / "results"
+    assert of_results(study | {"tables": {}}, results, "full", "", "2026-11-27") == ([], True)
+    finish(results, "scatternet", "linear", "2", 98.9)
+    found, whole = of_results(study, results, "reduced", "half", "2026-11-27")
+    assert not whole and starts(found) == {PATE}
+    (pate,) = (one for one in found if one.claim.startswith(PATE))
+    assert (pate.study, pate.verdict, pate.kind, pate.what) == ("s", HOLDS, "reduced", "half")
+    assert pate.numbers.endswith("By 1 of its 3 cells.")
+    finish(results, "scatternet", "linear", "3", 98.9)
+    finish(results, "pixels", "cnn", "3", 98.0)
+    found, whole = of_results(study, results, "full", "", "2026-11-27")
+    assert whole and starts(found) == {PATE, OVER_CNNS}
+    assert all(one.verdict == HOLDS and "cells." not in one.numbers for one in found if starts([one]))

@@ -239,9 +239,9 @@ def _record(given: argparse.Namespace, _more: list[str]) -> int:
     kind, _, what = given.kind.partition(":")
     study, results, what = read_study(given.study), Path(given.folder, "results"), what.strip()
     rows = record(study, results, kind, what, given.machine)
-    found, judged = verdicts.of_results(study, results, kind, what, max(row.date for row in rows))
+    found, whole = verdicts.of_results(study, results, kind, what, max(row.date for row in rows))
     measured.write(measured.merged(measured.read(), rows))
-    verdicts.write(verdicts.merged(verdicts.read(), found, judged))
+    verdicts.write(verdicts.merged(verdicts.read(), found, study["study"], whole))
     print(f"{measured.MEASURED}: {len(rows)} lines recorded; {verdicts.VERDICTS.name}: {len(found)}")
     return 0
 

@@ -1,17 +1,21 @@
 """Verdicts on the papers' claims, pooled over recorded studies: `workflow/published/verdicts.csv`."""
 
 import os
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_json
+from dpstudy.config.cells import Cell, unfold
 from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evaluation.summary import summarise
 from dpstudy.evidence.lines import damaged, read_lines
 from dpstudy.evidence.measured import FULL, KINDS, MEASURED
+from dpstudy.plan import paths
+from dpstudy.plan.documents import Names, claims_table, files_of, names_of_claims
+from dpstudy.plan.targets import axes
 from dpstudy.report.claims import REFERENCES, judge_paper
 from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN
+from dpstudy.tables.results import Results
 
 VERDICTS = MEASURED.with_name("verdicts.csv")
 MIXED = "holds in some studies alone"
@@ -82,36 +86,59 @@ def write(verdicts: Iterable[Verdict], path: str | os.PathLike = VERDICTS) -> No
     write_csv(path, _COLUMNS, map(astuple, verdicts))
 
 
-def merged(old: Iterable[Verdict], new: Sequence[Verdict], judged: Container[tuple[str, str]]) -> list[Verdict]:
-    """The lines of both, without old ones of a (paper, study) that was judged anew, in order of papers and studies."""
-    kept = [one for one in old if (one.paper, one.study) not in judged]
+def merged(old: Iterable[Verdict], new: Sequence[Verdict], study: str, whole: bool) -> list[Verdict]:
+    """The lines of both, in order of papers and studies. A study that was judged whole replaces all of its own; a part
+    those of the claims that it decides."""
+    anew = {one.key for one in new}
+    kept = [one for one in old if one.key not in anew and not (whole and one.study == study)]
     return sorted([*kept, *new], key=lambda one: (one.paper, one.study))
 
 
-def of_results(
-    study: dict, results: str | os.PathLike, kind: str, what: str, date: str
-) -> tuple[list[Verdict], list[tuple[str, str]]]:
-    """What the cells of a study decide, as its claims/PAPER.json say; and which (paper, study) are judged there: a part
-    of a study has no such file.
+def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, date: str) -> tuple[list[Verdict], bool]:
+    """What the finished cells of a study decide of the papers' claims that its tables judge, and whether these are all
+    of its cells. Each verdict of a part says of how many cells it is.
 
     Raises:
-        StudyError: a file was judged before a cell that it is about was made.
+        StudyError: as `summarise` and `judge_paper`.
     """
-    found, judged = [], []
+    decided, whole = [], True
+    cells = {cell.path: cell for cell in unfold(study)}
+    there = {name: cell for name, cell in cells.items() if _below(results, paths.METRICS, name).exists()}
     for paper in REFERENCES:
-        path = Path(results, "claims", f"{paper}.json")
-        named = [
-            name for name, spec in study["tables"].items() if spec.get("style") == "claims" and spec["paper"] == paper
-        ]
-        if not named or not path.exists():
+        table = claims_table(study, paper)
+        if not table:
             continue
-        if any(cell.stat().st_mtime > path.stat().st_mtime for cell in Path(results, "cells").rglob("metrics.json")):
-            raise StudyError(f"{path}: is older than a cell; run the study to its end, and record it then")
-        judged.append((paper, study["study"]))
-        for verdict, claim, told, _, here in read_json(path)["rows"]:
-            if verdict != OPEN and f"({CELLS})" in told:
-                found.append(Verdict(paper, claim, study["study"], verdict, here, kind, what, date))
-    return found, judged
+        names = names_of_claims(study, paper)
+        judged = [name for name in names["metrics"] if name in there]
+        part = len(judged) < len(names["metrics"])
+        whole = whole and not part
+        found = judge_paper(paper, table, study["tables"][table], _results(study, results, names, there))
+        for verdict, claim, by, _, here in found["rows"]:
+            if verdict != OPEN and f"({CELLS})" in by:
+                told = f"{here} By {len(judged)} of its {len(names['metrics'])} cells." if part else here
+                decided.append(Verdict(paper, claim, study["study"], verdict, told, kind, what, date))
+    return decided, whole
+
+
+def _below(results: str | os.PathLike, pattern: str, cell: str = "") -> Path:
+    """A path of `plan.paths`, which are relative to the folder that holds `results`."""
+    return Path(results).parent / pattern.replace(paths.CELL, cell)
+
+
+def _results(study: dict, results: str | os.PathLike, names: Names, there: Mapping[str, Cell]) -> Results:
+    """What is finished of the documents that claims are judged by."""
+    files: dict[str, list] = {}
+    found: Names = {}
+    for document, wanted in names.items():
+        pairs = [(name, _below(results, files_of(study, {document: [name]})[document][0])) for name in wanted]
+        pairs = [(name, path) for name, path in pairs if path.exists()]
+        found[document], files[document] = [name for name, _ in pairs], [path for _, path in pairs]
+    cells = [
+        {axis: getattr(cell, axis) for axis in ("dataset", "features", "entry", "epsilon")}
+        | {"metrics": str(_below(results, paths.METRICS, name))}
+        for name, cell in there.items()
+    ]
+    return Results.assemble(axes(study), summarise(cells).to_pylist(), found, files)
 
 
 def pool(verdicts: Sequence[Verdict]) -> list[Pooled]:

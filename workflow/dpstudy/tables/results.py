@@ -51,11 +51,19 @@ class Results:
     def open(
         cls, axes: Mapping[str, list[str]], summary_path: str, names: Mapping[str, list], files: Mapping
     ) -> "Results":
-        """The same with the documents that a rule has as inputs.
+        """The documents that a rule has as inputs, with the summary in a file (CSV or parquet); see `assemble`."""
+        return cls.assemble(axes, read_summary(summary_path), names, files)
+
+    @classmethod
+    def assemble(
+        cls, axes: Mapping[str, list[str]], summary: list[dict], names: Mapping[str, list], files: Mapping
+    ) -> "Results":
+        """The documents of a study, or of a part of it.
 
         Args:
+            summary: its rows.
             names: kind of document -> whose they are: cells, "DATASET/FEATURES", or [data set, split].
-            files: kind -> their files, in the same order; other inputs beside them (`plan.documents`).
+            files: kind -> their files, in the same order; others beside them (`plan.documents`).
         """
         documents: dict[str, dict] = {
             kind: dict(zip(whose, files.get(kind, []), strict=True))
@@ -65,7 +73,7 @@ class Results:
         splits: dict[str, dict] = {}
         for (dataset, split), path in zip(names.get("splits", []), files.get("splits", []), strict=True):
             splits.setdefault(dataset, {})[split] = path
-        return cls.read(axes, summary_path, **documents, splits=splits)
+        return cls(axes, summary, **documents, splits=splits)
 
     def ledger(self, cell: str) -> dict:
         """The ledger of a cell that has metrics.
