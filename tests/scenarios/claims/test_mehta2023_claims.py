@@ -293,3 +293,16 @@ def test_one_contradiction_in_ten_is_tolerated():
         HOLDS,
         OPEN,
     ]
+
+
+@pytest.mark.parametrize(("gain", "without", "verdict"), [(3.0, 3.0, HOLDS), (0.5, 3.0, FAILS), (3.0, 0.5, FAILS)])
+def test_resolution_makes_a_big_difference_with_privacy_and_without(gain, without, verdict):
+    def accuracy(method, epochs, epsilon, label):
+        return 50.0 + ORDER.index(label) * (without if math.isinf(epsilon) else gain)
+
+    sizes = [ours(accuracy)]
+    found = PRETRAINING.resolution(dataclasses.replace(evidence(), resolutions=sizes))
+    assert (found.verdict, found.decided_by) == (verdict, CELLS)
+    elsewhere = [ours(accuracy, datasets=("ImageNet-1k",))]
+    for others in ([], elsewhere):
+        assert PRETRAINING.resolution(dataclasses.replace(evidence(), resolutions=others)).verdict == OPEN

@@ -47,6 +47,7 @@ class Evidence:
         hyperparameters: every row of hyperparameters.csv that it has.
         cells: the study's cells.
         left_out: why others of its cells are no evidence, a sentence each.
+        resolutions: the accuracies of the study's cells at several sizes of the images; the order is one of sizes.
     """
 
     printed: Grid
@@ -55,6 +56,7 @@ class Evidence:
     hyperparameters: Sequence[Mapping[str, str]] = ()
     cells: Sequence[Cell] = ()
     left_out: Sequence[str] = ()
+    resolutions: Sequence[Grid] = ()
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
@@ -42,18 +42,49 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
 
     Args:
         name: of the table.
-        spec: paper, methods, pretraining, counterparts; see the config's schema.
+        spec: paper, methods, pretraining, resolutions, counterparts; see the config's schema.
 
     Raises:
         StudyError: a method that the paper does not have, or a name that the study does not have.
     """
     rows = published_rows(RESULTS, spec["paper"])
-    values: dict[tuple, Value] = {}
-    classes: dict[str, int] = {}
     cells: list[Cell] = []
     left_out: dict[str, None] = {}
+    ours = _grid(name, spec, results, spec.get("pretraining"), cells, left_out)
+    sizes = [
+        _grid(name, spec, results, {one: one for one in features}, [], left_out)
+        for features in spec.get("resolutions", ())
+    ]
+    return Evidence(
+        printed_grid(rows),
+        ours,
+        rows,
+        published_rows(HYPERPARAMETERS, spec["paper"]),
+        cells,
+        tuple(left_out),
+        sizes,
+    )
+
+
+def _grid(
+    name: str,
+    spec: Mapping,
+    results: Results,
+    places: Mapping[str, str | list[str]] | None,
+    cells: list[Cell],
+    left_out: MutableMapping[str, None],
+) -> Grid:
+    """The accuracies of the study's cells.
+
+    Args:
+        places: label of a place -> its features; None: each feature set is one.
+        cells: takes those that count.
+        left_out: takes why others are no evidence.
+    """
+    values: dict[tuple, Value] = {}
+    classes: dict[str, int] = {}
     runs = values_by_cell(results.summary, "top1")
-    for key, path in _wanted(name, spec, results.axes):
+    for key, path in _wanted(name, spec, results.axes, places):
         if path not in runs:
             continue
         place, method, epochs, epsilon = key
@@ -69,21 +100,20 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
         count = len(runs[path])
         if key not in values or values[key].number < mean:
             values[key] = Value(mean, std / math.sqrt(count) if count > 1 else None)
-    ours = Grid(values, tuple(spec.get("pretraining", ())), classes)
-    return Evidence(
-        printed_grid(rows), ours, rows, published_rows(HYPERPARAMETERS, spec["paper"]), cells, tuple(left_out)
-    )
+    return Grid(values, tuple(places or ()), classes)
 
 
 def _keeps(ledger: Mapping, epsilon: float) -> bool:
     return ledger["guarantee"] == "proved" and ledger["epsilon"] <= epsilon
 
 
-def _wanted(name: str, spec: Mapping, axes: Mapping[str, list[str]]) -> Iterator[tuple[tuple, str]]:
+def _wanted(
+    name: str, spec: Mapping, axes: Mapping[str, list[str]], places: Mapping[str, str | list[str]] | None
+) -> Iterator[tuple[tuple, str]]:
     """(place, method, epochs, epsilon) and cell name, for all that the spec names; not all need be cells."""
     where, rows = f"table {name}", entries_of(spec)
-    pretraining = spec.get("pretraining") or {features: features for features in axes["features"]}
-    pairs = [(label, features) for label, given in pretraining.items() for features in listed(given)]
+    places = places or {features: features for features in axes["features"]}
+    pairs = [(label, features) for label, given in places.items() for features in listed(given)]
     check_names(where, "features", [features for _, features in pairs], axes["features"])
     check_names(where, "method", [method for method, _, _ in rows], list(METHODS))
     check_names(where, "entry", [entry for _, _, entry in rows], axes["entries"])

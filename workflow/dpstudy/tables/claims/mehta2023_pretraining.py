@@ -1,11 +1,24 @@
 """Claims of mehta2023 about pre-training (sections 1 and 3.1, appendices C and D)."""
 
 import math
+from dataclasses import replace
 
-from dpstudy.tables.claims.finding import PRINTED, Evidence, Finding, Part, decided, number, on_both, undecided
+from dpstudy.tables.claims.finding import (
+    PRINTED,
+    Evidence,
+    Finding,
+    Part,
+    decided,
+    number,
+    on_both,
+    on_cells,
+    undecided,
+)
 from dpstudy.tables.claims.grid import Grid, Place, Value
 from dpstudy.tables.claims.mehta2023_methods import FC, gap
 
+_ENLARGED = ("CIFAR-10", "CIFAR-100")  # whose small images networks see enlarged
+_BIG = 1.0  # points from which on a difference reads as a big one
 _DECAY_IN_TEXT = 0.1  # appendix C.2, "which gets multiplied by the learning rate"
 
 
@@ -64,8 +77,32 @@ def off_the_shelf(evidence: Evidence) -> Finding:
 
 
 def resolution(evidence: Evidence) -> Finding:
-    """Higher input resolution helps."""
-    return undecided("The paper prints one resolution only; extracting at another would make another study.")
+    """Higher input resolution makes a big difference for CIFAR, with privacy and without."""
+
+    def part(text: str, private: bool) -> Part:
+        return Part.of(
+            text,
+            (
+                (
+                    f"{place.dataset} {method} {epochs} ep. {number(epsilon)}, {place.pretraining} over {less}",
+                    ours,
+                    replace(below, mean=below.number + _BIG),
+                )
+                for grid in evidence.resolutions
+                for less, more in zip(grid.order, grid.order[1:], strict=False)
+                for (place, method, epochs, epsilon), ours in grid.values.items()
+                if place.pretraining == more and place.dataset in _ENLARGED and math.isinf(epsilon) is not private
+                if (below := grid.get(Place(place.dataset, less), method, epochs, epsilon))
+            ),
+        )
+
+    return on_cells(
+        [
+            part(f"Larger images more than {_BIG:g} points over the next smaller, with privacy", True),
+            part("The same without privacy", False),
+        ],
+        "The study has no cells on CIFAR at several sizes of the images (resolutions)",
+    )
 
 
 def deduplicated(evidence: Evidence) -> Finding:

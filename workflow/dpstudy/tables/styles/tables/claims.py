@@ -1,5 +1,6 @@
 """A paper's claims, each with a verdict and the numbers that it rests on."""
 
+import itertools
 from collections.abc import Mapping
 
 from dpstudy.core.errors import StudyError
@@ -21,6 +22,7 @@ _PAPERS_OF = {  # key -> the papers that have such a thing
     "searches": ("tramer2021",),
     "methods": ("mehta2023",),
     "pretraining": ("mehta2023",),
+    "resolutions": ("mehta2023",),
 }
 _ANY_METRIC = ("anon_smoothing",)
 _PLACE = mapping(("features", "entry"), features=TEXT, entry=TEXT)
@@ -52,6 +54,13 @@ _PRETRAINING = {
     "type": "object",
     "minProperties": 1,
     "additionalProperties": ONE_OR_MORE,
+}
+_RESOLUTIONS = {
+    "description": "Feature sets that differ in the size of the images alone, from the smallest to the largest; a list "
+    "for each network.",
+    "type": "array",
+    "minItems": 1,
+    "items": NAMES | {"minItems": 2},
 }
 
 
@@ -97,6 +106,8 @@ def _check(place: str, spec: dict, study: Study) -> None:
     for label, features in spec.get("pretraining", {}).items():
         for name in listed(features):
             check_known(f"{place}.pretraining.{label}", name, config["features"], "feature set")
+    for name in itertools.chain(*spec.get("resolutions", [])):
+        check_known(f"{place}.resolutions", name, config["features"], "feature set")
     for number, row in enumerate(spec.get("searches", [])):
         check_known(f"{place}.searches[{number}].label", row["label"], MODELS, "model of tramer2021")
     check_searches(place, spec, study)
@@ -110,6 +121,7 @@ def _cells(spec: Mapping, study: Study) -> list[str]:
     patterns = _in_roles(spec) + [named(row) | named(part) for row in spec.get("searches", []) for part in row["cells"]]
     if "methods" in spec:
         features = [name for given in spec.get("pretraining", {}).values() for name in listed(given)]
+        features += itertools.chain(*spec.get("resolutions", [])) if features else []
         entries = [entry for _, _, entry in entries_of(spec)]
         patterns.append({"entry": entries} | ({"features": features} if features else {}))
     return like(study.cells, spec, patterns or [{}])
@@ -130,6 +142,7 @@ STYLE = TableStyle(
         "sections": NAMES | {"description": "Sections, as claims.csv has them: only these claims; all where absent."},
         "methods": _METHODS,
         "pretraining": _PRETRAINING,
+        "resolutions": _RESOLUTIONS,
         "counterparts": COUNTERPARTS,
         "roles": _ROLES,
         "searches": SEARCHES,
