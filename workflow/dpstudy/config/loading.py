@@ -17,6 +17,7 @@ from dpstudy.config.shapes import check_shapes
 from dpstudy.config.size import check_size
 from dpstudy.config.source_options import check_features, check_fit, check_made_alike, check_sources
 from dpstudy.config.space import check_grid, check_space, corners
+from dpstudy.config.sweeps import expand
 from dpstudy.config.tuned import check_calibration, check_tuned
 from dpstudy.core.errors import Mistakes, StudyError
 from dpstudy.core.suggest import suggestion
@@ -37,7 +38,7 @@ def load(raw: dict) -> dict:
         StudyError: the mistakes: of each the key, what is wrong with it, what is allowed.
     """
     check_size(raw)
-    config = as_numbers(_text_keys(raw), schema("config"))
+    config = as_numbers(expand(_text_keys(raw)), schema("config"))
     mistakes = Mistakes()
     with mistakes.kept():
         validate(config, schema("config"))
