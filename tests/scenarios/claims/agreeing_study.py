@@ -8,7 +8,7 @@ from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
-from dpstudy.tables.claims.tramer2021_printed import PAPER, PRIOR, printed_scores
+from dpstudy.tables.claims.tramer2021_printed import PAPER, PRIOR, RECORDS, printed_scores
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 
 PRINTED_SCORES = printed_scores(published_rows(RESULTS, PAPER))
@@ -46,13 +46,14 @@ PARAMETERS = {"linear": (39_700, 39_700, 155_530), "cnn": (26_010, 26_010, 550_5
 COMMON = {"clipping_norm": 0.1, "momentum": 0.9, "optimiser": "momentum"}
 
 
-def run(role, dataset, epsilon, mean, error=0.05, n=50_000, entry="", curve=True, **metrics):
+def run(role, dataset, epsilon, mean, error=0.05, n=None, entry="", curve=True, **metrics):
     """One cell; its curve rises by 4 points a quarter of training (by 8 for CNNs) and spends epsilon evenly."""
     spent = [None if math.isinf(epsilon) else epsilon * part / 4 for part in (1, 2, 3, 4)]
     rise = 8 if role.startswith("cnn") else 4
     points = [Point(10.0 * (i + 1), spent[i], Value(mean - rise * (3 - i), error)) for i in range(4)] if curve else ()
     ledger = {"epsilon": None if math.isinf(epsilon) else 0.8 * epsilon, "delta": 1e-5}
     metrics = {"classes": 10, "hyperparameters": COMMON} | metrics
+    n = n or RECORDS[dataset]
     return Run(dataset, role, entry or role, epsilon, n, Value(mean, error), metrics, ledger, tuple(points))
 
 
@@ -74,9 +75,9 @@ def as_the_paper_says(datasets=SETS, error=0.05):
         runs.append(run("random-patches", datasets[0], 3.0, private, error, entry=entry))
         runs.append(run("random-patches", datasets[0], math.inf, free, error, entry=entry))
     runs += [run("cnn-batches", datasets[0], 3.0, 98.0 + d, error, entry=str(d)) for d in (0.0, 0.3, -0.2)]
-    values = {(r.dataset, r.role, r.epsilon): r.accuracy for r in runs if r.n == 50_000}
+    values = {(r.dataset, r.role, r.epsilon): r.accuracy for r in runs if r.n == RECORDS[r.dataset]}
     values |= {key: value for key, value in PRINTED_SCORES.values.items() if key[1] == PRIOR and key[0] in datasets}
-    whole, resized = ([r for r in runs if (r.n == 50_000) == same] for same in (True, False))
+    whole, resized = ([r for r in runs if (r.n == RECORDS[r.dataset]) == same] for same in (True, False))
     return Scores(values, whole, resized=resized)
 
 

@@ -64,7 +64,8 @@ def test_no_claim_lacks_a_part(name):
             runs += [as_run(called, role, cell, config, says.records) for cell in found]
         printed = says.scores(rows)
         values = {(run.dataset, run.role, run.epsilon): run.accuracy for run in runs}
-        sets = {run.dataset for run in runs}
+        reduced = any(one["splits"].get("records", 50_000) < 50_000 for one in config["datasets"].values())
+        sets = set() if reduced else {run.dataset for run in runs}
         values |= {key: value for key, value in printed.values.items() if key[1] in says.cited and key[0] in sets}
         evidence = Evidence(printed, Scores(values, runs), settings, rows)
         lacking = {

@@ -65,11 +65,8 @@ def _swept(section: str, entries: dict) -> tuple[dict, dict[str, dict[str, Any]]
     values: dict[str, dict[str, Any]] = {}
     for name, entry in entries.items():
         place = f"{section}.{name}"
-        if not (isinstance(entry, dict) and "sweep" in entry):
-            made = [(name, entry, None)]
-        else:
-            made = list(_combinations(place, name, entry))
-        for one, settings, filled in made:
+        sweeps = isinstance(entry, dict) and "sweep" in entry
+        for one, settings, filled in _combinations(place, name, entry) if sweeps else [(name, entry, None)]:
             if one in found:
                 raise StudyError(
                     f"{place}: gives the name {one!r} twice; a field of each axis in the name tells them apart"

@@ -72,10 +72,5 @@ def _role(row: Mapping[str, str]) -> str | None:
     return _ONE_ROLE.get(table) or _BY_METHOD.get((table, row["method"]))
 
 
-def level(scores: Scores, dataset: str, value: Value | None) -> Value | None:
-    """A number of the paper's, to compare accuracies with; None where they are of cells on fewer records."""
-    few = any(run.n < FEWEST[dataset] for run in scores.runs if run.dataset == dataset)
-    return None if few else value
-
-
 PRINTED = Printed(PAPER, printed_scores, RECORDS, CITED, FEWEST)
+level = PRINTED.level

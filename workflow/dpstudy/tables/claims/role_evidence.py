@@ -76,7 +76,7 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
         key = (run.dataset, run.role, run.epsilon)
         if key not in values or values[key].number < run.accuracy.number:
             values[key] = run.accuracy
-    beside = {dataset for dataset, found in sizes.items() if min(found) >= paper.fewest.get(dataset, 0)}
+    beside = {dataset for dataset, found in sizes.items() if min(found) >= paper.least(dataset)}
     values |= {key: value for key, value in printed.values.items() if key[1] in paper.cited and key[0] in beside}
     resized = [run for run in runs if run.n not in sizes[run.dataset]]
     ours = Scores(values, whole, _searches(name, spec, results, left_out), resized)

@@ -124,6 +124,9 @@ class Scores:
         return list(groups.values())
 
 
+_LEFT_OUT = 0.99  # of the records: what is left when matches of public images are left out
+
+
 @dataclass(frozen=True)
 class Printed:
     """What a paper with roles prints.
@@ -142,3 +145,12 @@ class Printed:
     cited: tuple[str, ...]
     fewest: Mapping[str, int] = field(default_factory=dict)
     by_backbone: bool = False
+
+    def level(self, scores: Scores, dataset: str, value: Value | None) -> Value | None:
+        """A number of the paper's, to compare accuracies with; None where they are of cells on fewer records."""
+        few = any(run.n < self.least(dataset) for run in scores.runs if run.dataset == dataset)
+        return None if few else value
+
+    def least(self, dataset: str) -> float:
+        """The fewest records beside whose cells numbers stand: those that matched a public image may be left out."""
+        return _LEFT_OUT * self.fewest.get(dataset, 0)

@@ -9,7 +9,7 @@ from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Scores
 from dpstudy.tables.claims.tramer2021_accuracy import CIFAR
-from dpstudy.tables.claims.tramer2021_printed import RECORDS
+from dpstudy.tables.claims.tramer2021_printed import RECORDS, level
 
 _CIFAR_RECORDS = RECORDS[CIFAR]
 _MORE = 10 * _CIFAR_RECORDS  # an order of magnitude
@@ -85,7 +85,10 @@ def pseudo_labels(evidence: Evidence) -> Finding:
 
 def transfer_reaches(evidence: Evidence) -> Finding:
     """Figure 5's contents: what is printed at epsilon 2 is reached."""
-    triples = [(role, evidence.ours.get(CIFAR, role, 2.0), evidence.printed.get(CIFAR, role, 2.0)) for role in _ROLES]
+    triples = [
+        (role, evidence.ours.get(CIFAR, role, 2.0), level(evidence.ours, CIFAR, evidence.printed.get(CIFAR, role, 2.0)))
+        for role in _ROLES
+    ]
     return on_cells([Part.not_below("At ε = 2 not below what section 5.2 prints", triples)], _SOURCES)
 
 
@@ -94,7 +97,12 @@ def transfer_from_cifar100(evidence: Evidence) -> Finding:
 
     def parts(scores: Scores) -> list[Part]:
         found = scores.get(CIFAR, "transfer-cifar100", 2.0)
-        return [Part.of("Over earlier work", [(name, found, Value(value)) for name, value in _EARLIER.items()])]
+        return [
+            Part.of(
+                "Over earlier work",
+                [(name, found, level(scores, CIFAR, Value(value))) for name, value in _EARLIER.items()],
+            )
+        ]
 
     return on_both(evidence, parts, missing=_SOURCES)
 

@@ -54,4 +54,5 @@ def _printed_roles(row: Mapping[str, str]) -> tuple[str, ...]:
     return ()
 
 
-PRINTED = Printed(PAPER, printed_scores, {name: (size,) for name, size in RECORDS.items()}, (PRIOR,))
+PRINTED = Printed(PAPER, printed_scores, {name: (size,) for name, size in RECORDS.items()}, (PRIOR,), RECORDS)
+level = PRINTED.level
