@@ -107,7 +107,7 @@ def load() -> list[Mutant]:
 
 
 def page(text: str, mutants: Sequence[Mutant]) -> str:
-    """The page with the table of mutants between its markers.
+    """The page with the counts of mutants between its markers.
 
     Raises:
         ZooError: it has no place for one.
@@ -115,15 +115,8 @@ def page(text: str, mutants: Sequence[Mutant]) -> str:
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
-        raise ZooError(f"{PAGE}: the lines {BEGIN} and {END} are gone, between which the mutants' table stands")
-    rows: list[str] = []
-    for kind, own in itertools.groupby(mutants, lambda mutant: mutant.kind):
-        rows.append(f"| **{kind.replace('-', ' ')}** | |")
-        rows += [f"| {mutant.fault} | {'; '.join(map(_cited, mutant.tests))} |" for mutant in own]
-    table = "\n".join(["| fault | caught by |", "| --- | --- |", *rows])
-    return f"{before}{begin}\n\n{table}\n\n{end}{after}"
-
-
-def _cited(test: str) -> str:
-    file, _, name = test.partition("::")
-    return f"`{Path(file).name}::{name.partition('[')[0]}`"
+        raise ZooError(f"{PAGE}: the lines {BEGIN} and {END} are gone, between which the mutants are counted")
+    kinds = [(kind, len(list(own))) for kind, own in itertools.groupby(mutants, lambda mutant: mutant.kind)]
+    counts = ", ".join(f"{kind.replace('-', ' ')} {count}" for kind, count in kinds)
+    told = f"{len(mutants)} faults (tests/mutants/zoo has each, with the tests that catch it): {counts}."
+    return f"{before}{begin}\n\n{told}\n\n{end}{after}"

@@ -21,7 +21,7 @@ def test_a_mutant_can_be_applied_and_its_tests_are_there(mutant):
 def test_the_page_has_what_the_zoo_says():
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     same = page(text, MUTANTS) == text
-    assert same, f"{PAGE} has another table than tests/mutants/zoo: run make mutants"
+    assert same, f"{PAGE} counts others than tests/mutants/zoo has: run make mutants"
 
 
 def test_a_text_that_is_gone_or_not_alone_is_named():

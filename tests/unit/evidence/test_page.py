@@ -9,20 +9,22 @@ from dpstudy.tables.published import all_lines
 from tests.unit.evidence.test_measured import ROW
 
 
-def test_the_page_counts_every_label_and_shows_our_numbers():
+def test_the_page_counts_every_label_and_shows_what_differs():
     lines = {n: row for n, row in all_lines().items() if row["paper"] == "tramer2021" and row["table"] == "1"}
     linear = next(
         n for n, row in lines.items() if (row["model"], row["epsilon"], row["source"]) == ("linear", "2.93", "")
     )
     ours = replace(ROW, mean=98.72, low=98.5, high=98.9, std=0.03)
-    found = {n: label(row, [ours] if n == linear else []) for n, row in lines.items()}
-    text = page.text(lines, found)
+
+    def told(row):
+        return page.text(lines, {n: label(line, [row] if n == linear else []) for n, line in lines.items()})
+
+    text = told(ours)
     assert "| tramer2021 | 1 | 1 |  |  |  | 15 | 13 | 29 |\n| all |  | 1 |  |  |  | 15 | 13 | 29 |\n" in text
-    assert "| tramer2021 | 1 | MNIST, scatternet, linear, DP-SGD" in text
-    assert (
-        "| 2.93 | 98.7 | 98.7 ± 0.0 | reproduced, +0.0 ± 0.2 at the same certified ε, 3 seeds | s: pixels/ls |" in text
-    )
-    assert "None yet." in page.text(lines, {n: label(row, []) for n, row in lines.items()})
+    assert "## What differs\n\nNothing." in text
+    text = told(replace(ours, mean=90.0, low=89.8, high=90.2))
+    assert "| all |  |  |  | 1 |  | 15 | 13 | 29 |\n" in text
+    assert "| tramer2021 | 1 | MNIST, scatternet, linear, DP-SGD | 2.93 | 98.7 | 90.0 ± 0.0 | differs, -8.7 ± 0.2" in text
 
 
 def test_the_file_beside_it_has_each_number(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpstudy.core.files import atomic
 from dpstudy.evaluation.csv_file import write_csv
-from dpstudy.evidence.labels import CITED, LABELS, NEEDS, NOT_COMPARABLE, Label, labels
+from dpstudy.evidence.labels import DIFFERS, LABELS, NEEDS, NOT_COMPARABLE, Label, labels
 from dpstudy.evidence.measured import Measured
 from dpstudy.evidence.page_tables import renew
 from dpstudy.evidence.printed import places
@@ -18,7 +18,6 @@ from dpstudy.provenance.code import WORKFLOW
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
 from dpstudy.tables.published import all_lines
 
-_COUNTED = (NEEDS, NOT_COMPARABLE)  # of which the page has counts alone
 _VERDICTS = (HOLDS, FAILS, MIXED, OPEN)
 PAGE = WORKFLOW.parent / "docs" / "evidence.md"
 _HEAD = """\
@@ -87,15 +86,15 @@ def text(lines: Mapping[int, Mapping[str, str]], found: Mapping[int, Label]) -> 
     counts.append(("all", "", *(str(whole[name] or "") for name in LABELS), str(whole.total())))
     needs = Counter((lines[number]["paper"], label.text) for number, label in found.items() if label.name == NEEDS)
     apart = Counter((lines[n]["paper"], label.text) for n, label in found.items() if label.name == NOT_COMPARABLE)
-    beside = [_beside(lines[n], label) for n, label in found.items() if label.name not in (*_COUNTED, CITED)]
+    beside = [_beside(lines[n], label) for n, label in found.items() if label.name == DIFFERS]
     return (
         _HEAD
         + _table(("paper", "table", *LABELS, "printed"), counts)
-        + "\n## Where we have a number\n\n"
+        + "\n## What differs\n\n"
         + (
             _table(("paper", "table", "of", "ε", "printed", "ours", "label", "study"), beside)
             if beside
-            else "None yet.\n"
+            else "Nothing.\n"
         )
         + "\n## What is not comparable\n\n"
         + (
