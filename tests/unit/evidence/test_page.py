@@ -24,7 +24,9 @@ def test_the_page_counts_every_label_and_shows_what_differs():
     assert "## What differs\n\nNothing." in text
     text = told(replace(ours, mean=90.0, low=89.8, high=90.2))
     assert "| all |  |  |  | 1 |  | 15 | 13 | 29 |\n" in text
-    assert "| tramer2021 | 1 | MNIST, scatternet, linear, DP-SGD | 2.93 | 98.7 | 90.0 ± 0.0 | differs, -8.7 ± 0.2" in text
+    assert (
+        "| tramer2021 | 1 | MNIST, scatternet, linear, DP-SGD | 2.93 | 98.7 | 90.0 ± 0.0 | differs, -8.7 ± 0.2" in text
+    )
 
 
 def test_the_file_beside_it_has_each_number(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import timm
 import torch
 
 from dpstudy.core.errors import StudyError
@@ -11,8 +12,10 @@ from dpstudy.core.files import sha256, write_tensors
 from dpstudy.features.weights import read_shapes
 from dpstudy.methods import network_dpsgd, schedule
 from dpstudy.methods.network_dpsgd import Parameters
+from dpstudy.methods.network_run import NetworkRun
 from dpstudy.methods.network_start import begin, check_start, read_start
 from dpstudy.methods.problem import Problem
+from dpstudy.methods.ranks import current
 from dpstudy.models import networks
 from dpstudy.models.network import NetworkModel
 from dpstudy.privacy.budget import Budget
@@ -116,8 +119,112 @@ def test_files_that_do_not_fit_are_refused(rows, public, tmp_path):
     trained(rows, path, start={"weights": "public.safetensors", "sha256": sha256(path)}, steps=1)
     with pytest.raises(StudyError, match="go together"):
         trained(rows, None)
-    with pytest.raises(StudyError, match="needs `start` and `augmentation`"):
+    with pytest.raises(StudyError, match="'classifier' needs `augmentation`"):
         Parameters(**FINE | {"trained": "classifier"})
+    with pytest.raises(StudyError, match="`trained` goes with `start`"):
+        Parameters(**FINE | {"trained": "biases", "start": None})
+    for wrong, sentence in (
+        ("bias", "trained 'bias'"),
+        ({"last": 0}, "trained.last"),
+        ({"lora": 2, "last": 1}, "must be {last: layers} or {lora: rank}"),
+    ):
+        with pytest.raises(StudyError, match=sentence):
+            Parameters(**FINE | {"trained": wrong})
+
+
+@pytest.mark.parametrize(
+    ("part", "moved"),
+    [
+        ("biases", lambda name: name.endswith(".bias")),
+        ({"last": 1}, lambda name: name.startswith("5.")),
+        ({"last": 3}, lambda name: name.startswith(("5.", "4.0.branch"))),
+    ],
+)
+def test_a_part_is_trained_and_the_rest_stays(rows, public, part, moved):
+    path, state = public
+    model, plan = trained(rows, path, trained=part)
+    assert [(event.name, event.sensitivity, event.count) for event in plan.events] == [("gradient", 0.3, 2)]
+    changed = {
+        name
+        for name, value in model.state.items()
+        if not name.startswith("8.") and not np.array_equal(value, state[name].numpy())
+    }
+    body = [name for name in model.state if not name.startswith("8.")]
+    assert changed and (not isinstance(part, str) or changed == set(filter(moved, body)))
+    if isinstance(part, dict):
+        layers = list(dict.fromkeys(name.rpartition(".")[0] for name in body))
+        assert {name.rpartition(".")[0] for name in changed} == set(layers[-part["last"] :])
+    with pytest.raises(StudyError, match="the network has nothing for 'lora' to train"):
+        trained(rows, path, trained={"lora": 2})
+    with pytest.raises(StudyError, match="trained.last: 99: the network has"):
+        trained(rows, path, trained={"last": 99})
+
+
+@pytest.fixture
+def transformer(tmp_path):
+    torch.manual_seed(8)
+    state = networks.build("timm:test_vit", (3, 32, 32), 5).state_dict()
+    write_tensors(tmp_path / "vit.safetensors", {name: value.numpy() for name, value in state.items()})
+    return tmp_path / "vit.safetensors", state
+
+
+def test_low_rank_layers_are_merged_into_the_model(transformer):
+    path, state = transformer
+    parameters = Parameters(**FINE | {"network": "timm:test_vit", "trained": {"lora": 2}, "learning_rate": 5.0})
+    problem = Problem(N, (3, 32, 32), CLASSES, Budget("2", 1e-5))
+    rng = np.random.default_rng(2)
+    rows = rng.standard_normal((N, 3 * 32 * 32)).astype(np.float32), rng.integers(CLASSES, size=N)
+    plan = network_dpsgd.plan(parameters, problem)
+    runs = []
+    for seed in (0, 0, 1):
+        noise = NoiseSource("seeded", "cell", "train", 0, seed)
+        run = NetworkRun(
+            network_dpsgd.prepare([rows], parameters, problem, path), parameters, problem, noise, current()
+        )
+        for _ in range(2):
+            run.step(None, plan, noise)
+        runs.append((run, run.model()))
+    run, model = runs[0]
+    assert model.state.keys() == networks.build("timm:test_vit", (3, 32, 32), CLASSES).state_dict().keys()
+    with torch.no_grad():
+        expected = run._network(torch.from_numpy(rows[0]).reshape(-1, 3, 32, 32)).numpy()
+    np.testing.assert_allclose(model.scores(rows[0]), expected, atol=1e-4)
+    changes = {name: value - state[name].numpy() for name, value in model.state.items() if not name.startswith("head.")}
+    moved = {name for name, change in changes.items() if np.abs(change).max() > 0}
+    linear = {name for name in changes if name.endswith((".qkv.weight", ".proj.weight", ".fc1.weight", ".fc2.weight"))}
+    assert moved == {name for name in linear if "patch_embed" not in name} and moved
+    assert all(np.linalg.matrix_rank(changes[name], tol=1e-4) <= 2 for name in moved)
+    trained_count = sum(value.numel() for value in run._weights.values())
+    assert trained_count < sum(value.size for value in model.state.values()) / 4
+    assert all(np.array_equal(runs[1][1].state[name], value) for name, value in model.state.items()), "a seed"
+    assert not np.array_equal(runs[2][1].state["head.weight"], model.state["head.weight"])
+
+
+def test_a_frozen_batch_normalisation_starts_from_public_statistics(tmp_path):
+    torch.manual_seed(8)
+    theirs = timm.create_model("test_resnet", num_classes=5)
+    for name, value in theirs.named_buffers():
+        if "running" in name:
+            value.uniform_(0.5, 1.5)
+    write_tensors(tmp_path / "bn.safetensors", {name: value.numpy() for name, value in theirs.state_dict().items()})
+    rng = np.random.default_rng(2)
+    rows = rng.standard_normal((N, 3 * 32 * 32)).astype(np.float32), rng.integers(CLASSES, size=N)
+    parameters = Parameters(**FINE | {"network": "timm:test_resnet+frozen", "learning_rate": 1e-9})
+    problem = Problem(N, (3, 32, 32), CLASSES, Budget("2", 1e-5))
+    data = network_dpsgd.prepare([rows], parameters, problem, tmp_path / "bn.safetensors")
+    noise = NoiseSource("seeded", "cell", "train", 0, 0)
+    model = network_dpsgd.fit(data, parameters, problem, network_dpsgd.plan(parameters, problem), noise).model
+    images = torch.from_numpy(rows[0]).reshape(-1, 3, 32, 32)
+    ours = networks.build("timm:test_resnet+frozen", (3, 32, 32), CLASSES)
+    ours.load_state_dict({name: torch.from_numpy(value) for name, value in model.state.items()})
+    with torch.no_grad():
+        expected = theirs.eval().forward_features(images)
+        np.testing.assert_allclose(ours.eval().forward_features(images), expected, rtol=1e-3, atol=1e-4)
+    model.save(tmp_path / "model.safetensors")
+    read = NetworkModel.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(read.scores(rows[0]), model.scores(rows[0]))
+    moved = {name for name, value in model.state.items() if name.endswith("running_var")}
+    assert moved and all(np.array_equal(model.state[name], theirs.state_dict()[name]) for name in moved)
 
 
 def state_of(name, shape, classes=2, prefix=""):

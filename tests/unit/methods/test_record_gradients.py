@@ -13,6 +13,7 @@ from dpstudy.methods import layer_rules, tapped_pass
 from dpstudy.methods.record_gradients import RecordGradients, record_losses
 from dpstudy.models import networks, tanh_cnn, wide_resnet
 from dpstudy.models.equivariant_conv import EquivariantConv2d
+from dpstudy.models.frozen_norm import FrozenBatchNorm2d
 from dpstudy.models.standardised_conv import ScaledConv2d, StandardisedConv2d
 
 CLASSES = 4
@@ -430,9 +431,72 @@ def test_frozen_layers_have_no_part():
     alone = RecordGradients(head).clipped_sum(network[:-1](records).detach(), labels, "softmax", 0.3)
     for key, value in alone.items():
         assert torch.allclose(found[f"5.{key}"], value, rtol=1e-5, atol=1e-7)
-    network[0].bias.requires_grad_()
-    with pytest.raises(StudyError, match="'0': some of its parameters are frozen, but not all"):
-        RecordGradients(network)
+
+
+def by_loop(network, records, labels, norm):
+    """The clipped sum, a backward pass a record."""
+    trained = {name: value for name, value in network.named_parameters() if value.requires_grad}
+    total = {name: torch.zeros_like(value, dtype=torch.float64) for name, value in trained.items()}
+    for record, label in zip(records, labels, strict=True):
+        loss = record_losses(network(record[None]), label[None], "softmax").sum()
+        found = torch.autograd.grad(loss, list(trained.values()))
+        length = torch.sqrt(sum(value.double().square().sum() for value in found))
+        for name, value in zip(trained, found, strict=True):
+            total[name] += value.double() * min(1.0, norm / float(length))
+    return total
+
+
+class Frozen(nn.Module):
+    """Batch normalisations with public statistics, one with an activation behind it."""
+
+    def __init__(self):
+        super().__init__()
+        first, second = nn.BatchNorm2d(6), nn.BatchNorm2d(4)
+        second.drop, second.act = nn.Identity(), nn.ReLU(inplace=True)
+        self.conv, self.norm = nn.Conv2d(2, 6, 3), FrozenBatchNorm2d(first)
+        self.other, self.normed = nn.Conv2d(6, 4, 3), FrozenBatchNorm2d(second)
+        self.head = nn.Linear(4, CLASSES)
+        with torch.no_grad():
+            for norm in (self.norm, self.normed):
+                for value in norm.parameters():
+                    value.copy_(0.5 + torch.rand(len(value)))
+
+    def forward(self, x):
+        return self.head(self.normed(self.other(torch.tanh(self.norm(self.conv(x))))).mean((2, 3)))
+
+
+@pytest.mark.parametrize("trained", ["all", "biases", "weights"])
+@pytest.mark.parametrize("kind", ["group norm", "positions", "scaled", "frozen", "layer norm"])
+def test_parts_of_layers_have_the_gradients_of_a_loop(kind, trained):
+    torch.manual_seed(3)
+    if kind == "frozen":
+        network, records = Frozen(), torch.randn(5, 2, 8, 8)
+    elif kind == "layer norm":
+        network = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.Flatten(), nn.Linear(24, CLASSES))
+        records = torch.randn(5, 3, 6)
+    else:
+        network, records, _ = made(kind)
+    labels = torch.arange(len(records)) % CLASSES
+    for name, value in network.named_parameters():
+        end = name.rpartition(".")[2]
+        if "running" not in name and trained != "all":
+            value.requires_grad_((end == "bias") == (trained == "biases"))
+    expected = by_loop(network, records, labels, 0.3)
+    found = RecordGradients(network).clipped_sum(records, labels, "softmax", 0.3)
+    assert expected.keys() == found.keys() and not any("running" in name for name in found)
+    for name, value in expected.items():
+        assert torch.allclose(found[name], value, rtol=1e-4, atol=1e-6), name
+
+
+def test_a_frozen_normalisation_is_batch_normalisation_in_use():
+    norm = nn.BatchNorm2d(3)
+    for value in (norm.weight, norm.bias, norm.running_mean, norm.running_var):
+        value.data.uniform_(0.5, 1.5)
+    frozen = FrozenBatchNorm2d(norm)
+    frozen.load_state_dict({name: value for name, value in norm.state_dict().items() if "num" not in name})
+    images = torch.randn(4, 3, 5, 5)
+    assert torch.allclose(frozen(images), norm.eval()(images), atol=1e-6)
+    assert not frozen.running_mean.requires_grad and not frozen.running_var.requires_grad
 
 
 @pytest.mark.parametrize("name", ["wrn-10-1", "scaled", "no rule", "tanh-28"])

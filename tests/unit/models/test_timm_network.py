@@ -69,7 +69,9 @@ def test_branches_of_normaliser_free_networks_start_open(name):
     "name",
     ["nf-resnet-26", "nfnet-f0", "timm:vit_tiny_patch16_224", "timm:resnet10t+gn"]
     # of scales of shape (1,), of a gain for each channel, and of tables of attention within windows
-    + ["timm:poolformerv2_s12+gn", "timm:test_convnext", "timm:test_maxvit+gn"],
+    + ["timm:poolformerv2_s12+gn", "timm:test_convnext", "timm:test_maxvit+gn"]
+    # batch normalisation with public statistics, with an activation behind it and without
+    + ["timm:resnet10t+frozen", "timm:test_efficientnet+frozen"],
 )
 def test_sums_equal_a_loop(name):
     network = small(name).double()
@@ -77,11 +79,12 @@ def test_sums_equal_a_loop(name):
     with torch.no_grad():
         for value in network.parameters():
             value += 0.05 * torch.randn_like(value)  # gains that start at 0 would hide their branches
+    trained = {key: value for key, value in network.named_parameters() if value.requires_grad}
     found = RecordGradients(network).clipped_sum(records, labels, "softmax", 0.3, copies=2)
-    total = {key: torch.zeros_like(value) for key, value in network.named_parameters()}
+    total = {key: torch.zeros_like(value) for key, value in trained.items()}
     for index in range(3):
         loss = record_losses(network(records[2 * index : 2 * index + 2]), labels[[index, index]], "softmax").mean()
-        gradients = torch.autograd.grad(loss, list(network.parameters()))
+        gradients = torch.autograd.grad(loss, list(trained.values()))
         length = math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients))
         assert length > 0.3
         for key, gradient in zip(total, gradients, strict=True):

@@ -42,7 +42,7 @@ class Recomputed(Formed):
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> Recomputed:
         """The rule with this pass's tensors: inputs and gradients of the outputs, (n copies, ...) both."""
-        values = {name: value.detach() for name, value in self.layer.named_parameters()}
+        values = {name: value.detach() for name, value in self.layer.named_parameters() if value.requires_grad}
 
         def product(values, x, gradient):
             return (torch.func.functional_call(self.layer, values, (x,)) * gradient).sum()

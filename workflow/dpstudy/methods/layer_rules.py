@@ -18,8 +18,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from dpstudy.methods.layer_fallback import Recomputed
 from dpstudy.methods.record_sums import finite_rows, squared_lengths, weighted_sum
 from dpstudy.models.equivariant_conv import EquivariantConv2d
+from dpstudy.models.frozen_norm import FrozenBatchNorm2d
 from dpstudy.models.standardised_conv import ScaledConv2d, StandardisedConv2d
 
 # A convolution a record is quicker than products of patches where these have many numbers, and many times as many as
@@ -290,8 +292,56 @@ class Elementwise:
         return {name: weighted_sum(factors, value) for name, value in each.items()}
 
 
+@dataclass(frozen=True)
+class Affine(Elementwise):
+    """The same of a batch normalisation with public statistics."""
+
+    layer: FrozenBatchNorm2d
+
+    def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> Affine:
+        products = (self.layer.standardised(inputs) * gradients, gradients)
+        each = (x.flatten(2).sum(2).unflatten(0, (-1, copies)).sum(1) for x in products)
+        return Affine(self.layer, *each)
+
+
+@dataclass(frozen=True)
+class BiasAlone:
+    """Gradients of the bias of a layer whose other parameters are frozen: sums over positions of g.
+
+    Attributes:
+        axis: of the outputs, along which the bias lies.
+        bias: (n, outputs).
+    """
+
+    axis: int
+    bias: torch.Tensor | None = None
+
+    def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> BiasAlone:
+        g = gradients.movedim(self.axis, -1)
+        records = len(inputs) // copies
+        g = g.reshape(records, -1, g.shape[-1])
+        return BiasAlone(self.axis, g.sum(1, dtype=torch.promote_types(g.dtype, torch.float32)))
+
+    def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
+        return outputs.numel()
+
+    def squared_norms(self) -> torch.Tensor:
+        return squared_lengths(_taken(self.bias))
+
+    def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"bias": weighted_sum(factors, _taken(self.bias))}
+
+
+_CHANNELS_FIRST = (nn.Conv2d, StandardisedConv2d, ScaledConv2d, nn.GroupNorm)
+
+
 def rule_of(layer: nn.Module) -> Rule | None:
     """The rule of a layer with parameters, or None: a class of its own may compute something else than its parent."""
+    trained = {name for name, value in layer.named_parameters(recurse=False) if value.requires_grad}
+    if isinstance(layer, FrozenBatchNorm2d):
+        return Affine(layer) if layer.plain and trained == {"weight", "bias"} else Recomputed(layer=layer)
+    if trained != {name for name, _ in layer.named_parameters(recurse=False)}:
+        return _bias_alone(layer) if trained == {"bias"} else None
     if type(layer) is nn.Linear:
         return OuterProducts(layer)
     if type(layer) is nn.GroupNorm:
@@ -303,3 +353,10 @@ def rule_of(layer: nn.Module) -> Rule | None:
     if type(layer) is EquivariantConv2d:
         return SharedProducts(layer)
     return OuterProducts(layer) if type(layer) is nn.Conv2d else None
+
+
+def _bias_alone(layer: nn.Module) -> Rule | None:
+    if type(layer) in _CHANNELS_FIRST:
+        return BiasAlone(1)
+    last = type(layer) is nn.LayerNorm and len(layer.normalized_shape) == 1
+    return BiasAlone(-1) if last or type(layer) is nn.Linear else None

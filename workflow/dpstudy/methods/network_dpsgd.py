@@ -28,7 +28,7 @@ from dpstudy.methods.augmentation import Augmentation
 from dpstudy.methods.checks import count, finite, one_of
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.network_run import NetworkRun
-from dpstudy.methods.network_start import TRAINED, read_start
+from dpstudy.methods.network_start import check_trained, read_start
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.ranks import Dealt, current
@@ -81,7 +81,8 @@ class Parameters(Schedule):
         augmentation: how each record's copies are made, or None: the record itself.
         start: public weights to start from, all but the classifier's: the name of a backbone of the study, or a file
             (a mapping with `weights`, and `sha256` if it is to be checked); or None: a random start.
-        trained: "all" layers, or the "classifier" alone.
+        trained: "all" layers; or the "classifier" and, of the others, nothing ("classifier"), "biases", the last k
+            layers ({"last": k}) or low-rank layers of rank r beside the linear ones ({"lora": r}).
         devices: processes that share the training of a cell, each with a GPU of its own where there are enough.
     """
 
@@ -99,7 +100,7 @@ class Parameters(Schedule):
     learning_rate_decay: str = "none"
     augmentation: Augmentation | None = None
     start: str | dict | None = field(default=None, hash=False)
-    trained: str = "all"
+    trained: str | dict[str, int] = field(default="all", hash=False)
     devices: int = field(default=1, repr=False)
 
     METHOD: ClassVar[str] = "network_dpsgd"
@@ -109,10 +110,12 @@ class Parameters(Schedule):
             object.__setattr__(self, "augmentation", Augmentation(**self.augmentation))
         super().__post_init__()
         networks.check(self.network)
-        one_of("network_dpsgd", "trained", self.trained, TRAINED)
-        if self.trained == "classifier" and (self.start is None or self.augmentation is None):
+        check_trained(self.trained)
+        if self.trained != "all" and self.start is None:
+            raise StudyError("network_dpsgd: `trained` goes with `start`: what is not trained must come from somewhere")
+        if self.trained == "classifier" and self.augmentation is None:
             raise StudyError(
-                "network_dpsgd: trained 'classifier' needs `start` and `augmentation`; without augmentation a record's "
+                "network_dpsgd: trained 'classifier' needs `augmentation`; without augmentation a record's "
                 "features never change: extract them once (extractor backbone or timm), and train first_order on them"
             )
         one_of("network_dpsgd", "loss", self.loss, LOSSES)

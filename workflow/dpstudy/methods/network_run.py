@@ -10,7 +10,7 @@ import torch
 from dpstudy.methods import private_normalisation
 from dpstudy.methods.moving_average import MovingAverage
 from dpstudy.methods.network_check import check_network
-from dpstudy.methods.network_start import begin, freeze_body
+from dpstudy.methods.network_start import begin, choose_trained
 from dpstudy.methods.one_by_one import OneByOne
 from dpstudy.methods.optimisers import make_optimiser
 from dpstudy.methods.problem import Plan, Problem
@@ -20,6 +20,7 @@ from dpstudy.methods.record_sums import clipped_for
 from dpstudy.methods.releases import released_array
 from dpstudy.methods.schedule import GRADIENT
 from dpstudy.models import networks
+from dpstudy.models.lora import merged
 from dpstudy.models.network import NetworkModel
 from dpstudy.privacy.noise import NoiseSource
 
@@ -50,8 +51,7 @@ class NetworkRun:
         self._network = initialised(parameters.network, replace(problem, shape=shape), source)
         if data.start is not None:
             begin(self._network, data.start, parameters.network, shape)
-        if parameters.trained == "classifier":
-            freeze_body(self._network)
+        choose_trained(self._network, parameters.trained, int(source.sampling("low-rank layers").integers(1 << 62)))
         self._network.to(records.place.device)
         self._copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
         self._engine, self._micro_batch = self._made_engine(shape, records.place.device, ranks)
@@ -170,7 +170,7 @@ class NetworkRun:
     def model(self) -> NetworkModel:
         """What this training releases: the average where there is one, otherwise the last iterate."""
         values = dict(self._network.named_parameters()) | (self._average.mean if self._average else {})
-        state = {name: _array(value) for name, value in values.items()}
+        state = {name: _array(value) for name, value in merged(values).items()}
         crop = self._parameters.augmentation and self._parameters.augmentation.crop
         facts = self._problem.shape, self._problem.classes, state, self._center, self._scale
         return NetworkModel(self._parameters.network, *facts, input_size=crop)

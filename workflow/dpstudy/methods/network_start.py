@@ -9,10 +9,15 @@ from torch import nn
 
 from dpstudy.core.errors import StudyError
 from dpstudy.features.weights import check_file, read_shapes, read_weights
+from dpstudy.methods.checks import count, one_of
 from dpstudy.models import networks
+from dpstudy.models.lora import adapt
 from dpstudy.models.names import relatives
 
-TRAINED = ("all", "classifier")
+TRAINED = ("all", "classifier", "biases")
+_STATISTICS = (".running_mean", ".running_var")  # of public images: never trained (models/frozen_norm.py)
+_RANK = "lora"  # {lora: r}: a low-rank layer beside each linear one
+_LAST = "last"  # {last: k}: the last k layers before the classifier
 
 
 def read_start(path: str | os.PathLike, start: str | dict) -> dict[str, torch.Tensor]:
@@ -97,7 +102,57 @@ def _outline(name: str, shape: tuple[int, ...]) -> nn.Module:
         return networks.build(name, shape, 2)
 
 
-def freeze_body(network: nn.Module) -> None:
-    """Leave the classifier alone to be trained."""
+def check_trained(trained: str | Mapping[str, int]) -> None:
+    """
+    Raises:
+        StudyError: no such part of a network.
+    """
+    if isinstance(trained, str):
+        one_of("network_dpsgd", "trained", trained, TRAINED)
+        return
+    if set(trained) not in ({_RANK}, {_LAST}):
+        raise StudyError(f"network_dpsgd: trained {dict(trained)!r}: must be {{last: layers}} or {{lora: rank}}")
+    count("network_dpsgd", **{f"trained.{key}": value for key, value in trained.items()})
+
+
+def choose_trained(network: nn.Module, trained: str | Mapping[str, int], seed: int = 0) -> None:
+    """Leave a part of a network to be trained: its classifier, and what `trained` names.
+
+    Args:
+        trained: "all"; "classifier"; "biases", each layer's (Zaken et al. 2022); {"last": k}, the last k layers with
+            parameters before the classifier, in the order in which the network lists them; {"lora": r}, low-rank layers
+            beside its linear ones (models/lora.py), which this puts there.
+        seed: of the low-rank layers.
+
+    Raises:
+        StudyError: the network has no such part.
+    """
+    if trained == "all":
+        return
+    head = networks.classifier(network)
     network.requires_grad_(False)
-    network.get_submodule(networks.classifier(network)).requires_grad_(True)
+    network.get_submodule(head).requires_grad_(True)
+    body = [name for name, _ in _body(network)]
+    if trained == "biases":
+        chosen = [name for name in body if name.rpartition(".")[2] == "bias"]
+    elif isinstance(trained, str):
+        return
+    elif _LAST in trained:
+        layers = list(dict.fromkeys(name.rpartition(".")[0] for name in body))
+        if trained[_LAST] > len(layers):
+            raise StudyError(
+                f"trained.last: {trained[_LAST]}: the network has {len(layers)} layers before its classifier"
+            )
+        last = layers[-trained[_LAST] :]
+        chosen = [name for name in body if name.rpartition(".")[0] in last]
+    else:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            adapted = adapt(network, trained[_RANK], head)
+        chosen = [f"{name}.{part}.weight" for name in adapted for part in ("down", "up")]
+    if not chosen:
+        what = trained if isinstance(trained, str) else next(iter(trained))
+        raise StudyError(f"trained: the network has nothing for {what!r} to train; choose another part")
+    for name, value in network.named_parameters():
+        if name in chosen and not name.endswith(_STATISTICS):
+            value.requires_grad_(True)

@@ -83,10 +83,8 @@ class RecordGradients:
                 continue
             if any(True for _ in layer.children()) and rule_of(layer) is None:
                 direct |= {f"{name}.{key}".removeprefix("."): value for key, value in own.items()}
-            elif len(own) == len(list(layer.parameters(recurse=False))):
-                self._rules[name] = rule_of(layer) or Recomputed(layer=layer)
             else:
-                raise StudyError(f"network layer {name!r}: some of its parameters are frozen, but not all")
+                self._rules[name] = rule_of(layer) or Recomputed(layer=layer)
         check_ties(network)
         self._layers = {name: layers[name] for name in self._rules}
         if compile and direct:
@@ -120,7 +118,7 @@ class RecordGradients:
             raise StudyError(f"network layer {min(names)!r}: its parameters are not used in a pass of its own; {ALONE}")
         for name in names:
             own = self._layers.pop(name).named_parameters(name, recurse=False)
-            self._direct |= dict(own)
+            self._direct |= {key: value for key, value in own if value.requires_grad}
             del self._rules[name]
         self._tapped = TappedPass(self._network, self._layers, self._direct, False)
 

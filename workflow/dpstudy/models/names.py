@@ -5,7 +5,7 @@ import re
 EQUIVARIANT = "equivariant-resnet-9"
 WIDE_RESNET = re.compile(r"wrn-(\d+)-(\d+)(?:-(gn|plain))?")
 NF_RESNET, NFNET = re.compile(r"nf-resnet-(\d+)"), re.compile(r"nfnet-f([0-6])")
-TIMM = re.compile(r"timm:([A-Za-z0-9_.]+)(\+gn)?")
+TIMM = re.compile(r"timm:([A-Za-z0-9_.]+)(\+gn|\+frozen)?")
 
 
 def is_wide_resnet(architecture: str) -> bool:
@@ -34,6 +34,6 @@ def relatives(architecture: str) -> list[str]:
         return [other for other in (name, f"{name}-gn", f"{name}-plain") if other != architecture]
     if found := TIMM.fullmatch(architecture):
         ours = re.sub(r"^(?:dm_)?nfnet_f", "nfnet-f", found[1]).replace("nf_resnet", "nf-resnet-")
-        near = [f"timm:{found[1]}"] if found[2] else [f"timm:{found[1]}+gn"]
+        near = [f"timm:{found[1]}{end}" for end in ("", "+gn", "+frozen") if end != (found[2] or "")]
         return near if ours == found[1] else [ours, *near]
     return []

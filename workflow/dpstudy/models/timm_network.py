@@ -2,9 +2,10 @@
 
 "nf-resnet-D" (Brock et al. 2021, D of 26, 50, 101, 152, 200) and "nfnet-f0" to "nfnet-f6", timm's dm_nfnet, start from
 scratch with SkipInit gains of 1 (de2022 C.1 says it of the first, and fine-tunes the second alone). "timm:NAME" is a
-network of timm as it is; "timm:NAME+gn" has group normalisation in place of every batch normalisation, which private
-training cannot have. Dropout and stochastic depth are off, and weight-standardised convolutions are this library's,
-which have a rule for their per-record gradients. Weights start at random; timm fetches nothing.
+network of timm as it is. Private training cannot have batch normalisation: "timm:NAME+gn" has group normalisation in
+its place, "timm:NAME+frozen" the affine map that it is with the statistics of the public weights to start from. Dropout
+and stochastic depth are off, and weight-standardised convolutions are this library's, which have a rule for their
+per-record gradients. Weights start at random; timm fetches nothing.
 """
 
 import logging
@@ -15,6 +16,7 @@ import torch
 from torch import nn
 
 from dpstudy.core.errors import StudyError
+from dpstudy.models.frozen_norm import FrozenBatchNorm2d
 from dpstudy.models.names import NF_RESNET, NFNET, TIMM
 from dpstudy.models.standardised_conv import ScaledConv2d
 
@@ -46,8 +48,10 @@ def build(architecture: str, shape: tuple[int, ...], classes: int, **overlay) ->
     elif found := TIMM.fullmatch(architecture):
         name, converted = found.groups()
         network = _create(name, shape, classes, **overlay)
-        if converted:
+        if converted == "+gn":
             _without_batch_normalisation(architecture, network)
+        elif converted:
+            _replace(network, _frozen)
     else:
         raise StudyError(f"network {architecture!r}: there is none of that name")
     _standardise_ourselves(network)
@@ -104,6 +108,10 @@ def _without_batch_normalisation(architecture: str, network: nn.Module) -> None:
 
     names = _replace(network, make)
     _log.info("network %s: batch became group normalisation in %s", architecture, ", ".join(names) or "no layer")
+
+
+def _frozen(layer: nn.Module) -> nn.Module | None:
+    return FrozenBatchNorm2d(layer) if isinstance(layer, nn.BatchNorm2d) else None
 
 
 def _standardise_ourselves(network: nn.Module) -> None:
