@@ -32,6 +32,7 @@ BENCHMARKS = {
     "persons": "persons",
     "draws": "draws",
     "classes": "rare_classes",
+    "families": "families",
 }
 LONG = {  # only when named
     *(
@@ -54,6 +55,7 @@ LONG = {  # only when named
         "persons",
         "draws",
         "classes",
+        "families",
     )
 }
 ROWS = ("intervals", "stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 
 from dpstudy.core.errors import StudyError
@@ -14,6 +15,7 @@ from dpstudy.methods.problem import Problem
 from dpstudy.models.network import NetworkModel
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.secure_sampling import SecureGenerator
 
 N, SHAPE, CLASSES, STD = 12, (2, 28, 28), 3, 2.0
 
@@ -45,6 +47,38 @@ def test_copies_are_windows_of_the_mirrored_picture(rule):
             window = wide[:, down : down + height, across : across + width]
             expected = window[:, :, ::-1] if flipped else window
             assert np.array_equal(copies[record * rule.multiplicity + copy].numpy(), expected)
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_mixtures_are_of_two_copies_of_one_record(secure):
+    rule = Augmentation(3, pad=2, mixed=4, alpha=0.5)
+    images = pictures(shape=(2, 9, 7))
+    choices = rule.choose(5, (2, 9, 7), SecureGenerator() if secure else np.random.default_rng(2))
+    found = rule(images, choices).unflatten(0, (5, 7))
+    plain = Augmentation(3, pad=2)(images, choices[:, :3]).unflatten(0, (5, 3))
+    assert rule.copies == 7 and torch.equal(found[:, :3], plain)
+    weights = choices[:, 3:, 2]
+    assert ((weights >= 0) & (weights <= 1)).all() and len(weights.unique()) == 20
+    for record in range(5):
+        for place, (first, second, weight) in enumerate(choices[record, 3:].tolist()):
+            assert first != second
+            expected = plain[record, int(first)] * weight + plain[record, int(second)] * (1 - weight)
+            assert torch.allclose(found[record, 3 + place], expected, atol=1e-6)
+    images[1:] = 1e6  # another record's pictures have no part in a mixture
+    assert torch.equal(rule(images, choices).unflatten(0, (5, 7))[0], found[0])
+
+
+def test_weights_of_mixtures_follow_the_beta_distribution():
+    drawn = Augmentation(2, mixed=50, alpha=0.2)._mixtures(400, np.random.default_rng(0))[..., 2].ravel()
+    assert scipy.stats.kstest(drawn, scipy.stats.beta(0.2, 0.2).cdf).pvalue > 1e-3
+
+
+def test_what_keys_noise_says_mixtures_where_there_are_some():
+    assert repr(Augmentation(4)) == "Augmentation(multiplicity=4, pad=4, flip=True, crop=None)"
+    assert repr(Augmentation(4, mixed=2)).endswith("crop=None, mixed=2, alpha=0.2)")
+    for wrong in ({"multiplicity": 1, "mixed": 2}, {"mixed": -1}, {"alpha": 0.0}):
+        with pytest.raises(StudyError, match="augmentation: "):
+            Augmentation(**wrong)
 
 
 def test_places_and_flips_are_uniform_and_no_flip_is_none():
@@ -92,10 +126,11 @@ def trained(problem, noise=None, shards=None, **options):
     return rows, network_dpsgd.fit(data, parameters, problem, plan, noise).model
 
 
+@pytest.mark.parametrize("mixed", [0, 2])
 @pytest.mark.parametrize("clip", [0.3, 20.0])  # the second clips nothing: a sum instead of a mean would show
-def test_a_records_copies_are_averaged_before_it_is_clipped(problem, quick_plan, clip):
+def test_a_records_copies_are_averaged_before_it_is_clipped(problem, quick_plan, clip, mixed):
     """Two steps in float64 over a loop of copies and records (de2022, Eq. 4), with the noise of the same source."""
-    rule = {"multiplicity": 3, "pad": 2}
+    rule = {"multiplicity": 3, "pad": 2, "mixed": mixed}
     (features, labels), model = trained(problem, augmentation=rule, normalised=True, clipping_norm=clip)
     noise = NoiseSource("seeded", "cell", "train", 0, 0)
     parameters = network_dpsgd.Parameters(network="tanh-28", learning_rate=0.5, clipping_norm=clip, steps=2)
@@ -109,7 +144,7 @@ def test_a_records_copies_are_averaged_before_it_is_clipped(problem, quick_plan,
             for copy in Augmentation(**rule)(image, choices[record : record + 1]).double():
                 loss = torch.nn.functional.cross_entropy(network(copy[None]), torch.tensor([labels[record]]))
                 for name, gradient in zip(mean, torch.autograd.grad(loss, list(network.parameters())), strict=True):
-                    mean[name] += gradient / 3
+                    mean[name] += gradient / (3 + mixed)
             length = math.sqrt(sum(float(gradient.square().sum()) for gradient in mean.values()))
             for name, gradient in mean.items():
                 total[name] += gradient * min(1.0, clip / length)
@@ -137,7 +172,8 @@ def test_full_batches_of_records_that_memory_does_not_hold_are_augmented_alike(p
         np.testing.assert_array_equal(filed.state[name], value, err_msg=name)
 
 
-def test_a_record_with_many_copies_moves_a_step_by_at_most_the_clipping_norm(quick_plan):
+@pytest.mark.parametrize("mixed", [0, 3])
+def test_a_record_with_many_copies_moves_a_step_by_at_most_the_clipping_norm(quick_plan, mixed):
     """Neighbouring data sets under full batches: the last record has no weight where its pixels are not numbers."""
     problem = Problem(N, SHAPE, CLASSES, Budget("inf", 1e-5), sanitise="clip")
     random = np.random.default_rng(5)
@@ -148,7 +184,7 @@ def test_a_record_with_many_copies_moves_a_step_by_at_most_the_clipping_norm(qui
         clipping_norm=0.01,
         steps=1,
         optimiser="sgd",
-        augmentation={"multiplicity": 5},
+        augmentation={"multiplicity": 5, "mixed": mixed},
     )
     models = []
     for last in (1.0, math.nan):

@@ -158,9 +158,9 @@ def shortened(options: Mapping[str, Any], per_subject: int = 1) -> dict[str, Any
     if "curve_points" in rules:
         found["curve_points"] = min(STEPS - 1, found.get("curve_points", STEPS))
     if found.get("augmentation"):
-        found["augmentation"] = found["augmentation"] | {
-            "multiplicity": min(COPIES, found["augmentation"]["multiplicity"])
-        }
+        rule, mixed = found["augmentation"], min(1, found["augmentation"].get("mixed", 0))
+        found["augmentation"] = rule | {"multiplicity": min(max(COPIES, 2 * mixed), rule["multiplicity"])}
+        found["augmentation"] |= {"mixed": mixed} if mixed else {}
     short = {"micro_batch": DEEP_ROWS, "devices": 1, "compile": False}
     return found | {name: value for name, value in short.items() if name in found}
 

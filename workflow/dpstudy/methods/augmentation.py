@@ -3,20 +3,21 @@
 Each picture is a function of its own record and of randomness that is drawn alike and independently for each, and as
 secret as that of the batches: it goes by a record's place in its batch, so that whoever knew it would see one record
 more change the others' copies. A record's copies stand together, so that their gradients can be averaged before the
-record is clipped.
+record is clipped. Mixtures of two copies of one record (Bao et al. 2023, DP-MixSelf) are such pictures too.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.special import betaincinv
 
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.checks import count
 from dpstudy.privacy.secure_sampling import AnyGenerator
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Augmentation:
     """How copies are made.
 
@@ -27,12 +28,16 @@ class Augmentation:
         crop: (height, width) of the window; None: the images' own. Where nothing is augmented (evaluation), images are
             resized to it: de2022 brings them at 1.2 times the size that the network takes.
         flip: mirror half of the copies from left to right.
+        mixed: mixtures of two of a record's copies, beside the copies.
+        alpha: of the symmetric beta distribution of the weight of the first in a mixture.
     """
 
     multiplicity: int = 16
     pad: int = 4
     flip: bool = True
     crop: tuple[int, int] | None = None
+    mixed: int = 0
+    alpha: float = 0.2
 
     def __post_init__(self):
         if self.crop is not None:
@@ -41,6 +46,22 @@ class Augmentation:
         count("augmentation", multiplicity=self.multiplicity)
         if self.pad < 0:
             raise StudyError(f"augmentation: pad {self.pad}: must be at least 0")
+        if self.mixed and (self.mixed < 0 or self.multiplicity < 2):
+            raise StudyError(
+                f"augmentation: mixed {self.mixed}: mixtures need a multiplicity of 2, and 0 of them or more"
+            )
+        if not self.alpha > 0:
+            raise StudyError(f"augmentation: alpha {self.alpha}: must be more than 0")
+
+    def __repr__(self) -> str:
+        """What keys the noise of `fit`: without mixtures as before there were any."""
+        told = ["multiplicity", "pad", "flip", "crop", *(["mixed", "alpha"] if self.mixed else [])]
+        return f"Augmentation({', '.join(f'{name}={getattr(self, name)!r}' for name in told)})"
+
+    @property
+    def copies(self) -> int:
+        """Pictures of each record, of which the gradients are averaged."""
+        return self.multiplicity + self.mixed
 
     def check(self, shape: tuple[int, ...]) -> None:
         """Check that records of this layout can be augmented.
@@ -67,16 +88,37 @@ class Augmentation:
 
     def choose(self, records: int, shape: tuple[int, ...], generator: AnyGenerator) -> torch.Tensor:
         """(records, K, 3), for images (C, H, W): how far down and across each copy's window lies, and whether it is
-        flipped."""
+        flipped; with mixtures (records, K + mixed, 3), whose last have which two copies and the weight of the first."""
         room = np.array(self._room(shape)) + 1
         places = generator.integers(room, size=(records, self.multiplicity, 2))
         flips = generator.integers(1 + self.flip, size=(records, self.multiplicity, 1))
-        return torch.from_numpy(np.concatenate([places, flips], 2))
+        copies = np.concatenate([places, flips], 2)
+        return torch.from_numpy(
+            np.concatenate([copies, self._mixtures(records, generator)], 1) if self.mixed else copies
+        )
+
+    def _mixtures(self, records: int, generator: AnyGenerator) -> np.ndarray:
+        first = generator.integers(self.multiplicity, size=(records, self.mixed))
+        apart = generator.integers(1, self.multiplicity, size=(records, self.mixed))
+        weights = betaincinv(self.alpha, self.alpha, generator.random((records, self.mixed)))
+        return np.stack([first, (first + apart) % self.multiplicity, weights], 2)
 
     def __call__(self, images: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
-        """(n K, C, h, w), channels last in memory, of images (n, C, H, W) and the choices (n, K, 3) for them."""
+        """(n copies, C, h, w), channels last in memory, of images (n, C, H, W) and what was chosen for them."""
+        choices = choices.to(images.device)
+        found = self._cut(images, choices[:, : self.multiplicity].long())
+        if not self.mixed:
+            return found.flatten(0, 1).permute(0, 3, 1, 2)
+        first, second, weights = choices[:, self.multiplicity :].unbind(2)
+        record = torch.arange(len(images), device=images.device)[:, None]
+        weights = weights.to(found.dtype)[:, :, None, None, None]
+        both = found[record, first.long()] * weights + found[record, second.long()] * (1 - weights)
+        return torch.cat([found, both], 1).flatten(0, 1).permute(0, 3, 1, 2)
+
+    def _cut(self, images: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
+        """(n, K, h, w, C), the windows."""
         _, *window = self.window(images.shape[1:])
-        down, across, flipped = choices.to(images.device).flatten(0, 1).unbind(1)
+        down, across, flipped = choices.flatten(0, 1).unbind(1)
         rows, columns = (
             _mirrored(torch.arange(own, device=images.device) + first[:, None] - self.pad, side)
             for own, first, side in zip(window, (down, across), images.shape[2:], strict=True)
@@ -84,7 +126,7 @@ class Augmentation:
         columns = torch.where(flipped[:, None] > 0, columns.flip(1), columns)
         record = torch.arange(len(images), device=images.device).repeat_interleave(self.multiplicity)
         pictures = images.permute(0, 2, 3, 1)[record[:, None, None], rows[:, :, None], columns[:, None, :]]
-        return pictures.permute(0, 3, 1, 2)
+        return pictures.unflatten(0, (len(images), self.multiplicity))
 
 
 def _mirrored(places: torch.Tensor, size: int) -> torch.Tensor:

@@ -243,7 +243,7 @@ def fit(
     steps, rate = parameters.total_steps(problem), parameters.rate(problem)
     stops, taken = parameters.stops(steps), run.done
     sampler = units_of_steps(parameters, problem, data.units, source)
-    copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
+    copies = parameters.augmentation.copies if parameters.augmentation else 1
     note = _note(plan, problem, rate * problem.n * copies, taken, bool(plan.events) and not source.shared)
     for step, index in enumerate(progress(sampler, source.title, steps, note, taken), start=1):
         if step <= taken:

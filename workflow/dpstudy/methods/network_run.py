@@ -53,7 +53,7 @@ class NetworkRun:
             begin(self._network, data.start, parameters.network, shape)
         choose_trained(self._network, parameters.trained, int(source.sampling("low-rank layers").integers(1 << 62)))
         self._network.to(records.place.device)
-        self._copies = parameters.augmentation.multiplicity if parameters.augmentation else 1
+        self._copies = parameters.augmentation.copies if parameters.augmentation else 1
         self._engine, self._micro_batch = self._made_engine(shape, records.place.device, ranks)
         self._weights = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
         self._ranks, self._rows, self._dealt = ranks, data.rows, data.dealt

@@ -196,7 +196,8 @@ def engine(options: Mapping, input: Any) -> float:
     if options["method"] != "network_dpsgd" or gpus():
         return 0
     shape = (content_of(input.train[0]) or {}).get("image_shape") or [32, 32, 3]
-    copies = options.get("augmentation", {}).get("multiplicity", 1)
+    rule = options.get("augmentation", {})
+    copies = rule.get("multiplicity", 1) + rule.get("mixed", 0)
     of = functools.partial(micro_batch_mb, options["network"], copies, math.prod(shape[:2]))
     size, batch = options.get("micro_batch", "auto"), options.get("batch_size", "full")
     taken = of() if size == "auto" else of(size)
