@@ -126,7 +126,8 @@ def test_files_that_do_not_fit_are_refused(rows, public, tmp_path):
     for wrong, sentence in (
         ("bias", "trained 'bias'"),
         ({"last": 0}, "trained.last"),
-        ({"lora": 2, "last": 1}, "must be {last: layers} or {lora: rank}"),
+        ({"lora": 2, "last": 1}, "must be {last: layers}, {lora: rank}"),
+        ({"head_first": 2}, "trained.head_first 2: must be less than the steps"),
     ):
         with pytest.raises(StudyError, match=sentence):
             Parameters(**FINE | {"trained": wrong})
@@ -158,6 +159,48 @@ def test_a_part_is_trained_and_the_rest_stays(rows, public, part, moved):
         trained(rows, path, trained={"lora": 2})
     with pytest.raises(StudyError, match="trained.last: 99: the network has"):
         trained(rows, path, trained={"last": 99})
+
+
+@pytest.mark.parametrize("options", [{}, {"moving_average": 0.9}, {"record_by_record": True}])
+def test_the_classifier_first_and_then_all_layers_under_one_ledger(rows, public, options):
+    path, state = public
+    parameters, problem = (
+        Parameters(**FINE | {"trained": {"head_first": 2}, "steps": 3} | options),
+        Problem(N, SHAPE, CLASSES, Budget("2", 1e-5)),
+    )
+    plan, noise = network_dpsgd.plan(parameters, problem), NoiseSource("seeded", "cell", "train", 0, 0)
+    assert [(event.sensitivity, event.count) for event in plan.events] == [(0.3, 3)]
+    run = NetworkRun(network_dpsgd.prepare([rows], parameters, problem, path), parameters, problem, noise, current())
+    kept = None
+    for step in (1, 2, 3):
+        run.step(None, plan, noise)
+        body = {name for name, value in run._network.named_parameters() if not name.startswith("8.")}
+        stays = {name for name in body if torch.equal(run._network.get_parameter(name), state[name])}
+        assert stays == (body if step < 3 else set())
+        kept = kept or run.state(noise)
+    check_releases(plan.events, noise.drawn)
+    model = run.model()
+    other = NoiseSource("seeded", "cell", "train", 0, 0)
+    again = NetworkRun(network_dpsgd.prepare([rows], parameters, problem, path), parameters, problem, other, current())
+    again.restore(*kept, other)
+    for _ in (2, 3):
+        again.step(None, plan, other)
+    for name, value in again.model().state.items():
+        np.testing.assert_array_equal(value, model.state[name], err_msg=name)
+
+
+def test_steps_of_the_classifier_alone_are_those_of_a_training_of_it(rows, public):
+    path, _ = public
+    alone, _ = trained(rows, path, **HEAD, steps=1)
+    both, _ = trained(rows, path, trained={"head_first": 1}, augmentation=HEAD["augmentation"], learning_rate=0.5)
+    parameters = Parameters(**FINE | {"trained": {"head_first": 1}, "augmentation": HEAD["augmentation"]})
+    problem = Problem(N, SHAPE, CLASSES, Budget("2", 1e-5))
+    noise = NoiseSource("seeded", "cell", "train", 0, 0)
+    run = NetworkRun(network_dpsgd.prepare([rows], parameters, problem, path), parameters, problem, noise, current())
+    run.step(None, network_dpsgd.plan(parameters, problem), noise)
+    for name in ("8.weight", "8.bias"):
+        np.testing.assert_allclose(run.model().state[name], alone.state[name], atol=1e-6)
+        assert not np.allclose(both.state[name], alone.state[name])
 
 
 @pytest.fixture

@@ -148,6 +148,8 @@ def shortened(options: Mapping[str, Any], per_subject: int = 1) -> dict[str, Any
         found["largest_batch"] = found["batch_size"]  # where a sample is not cut, what is done to one is not seen
     if isinstance(found.get("start"), dict):
         found["start"] = {key: value for key, value in found["start"].items() if key != "sha256"}
+    if isinstance(found.get("trained"), dict) and "head_first" in found["trained"]:
+        found["trained"] = {"head_first": 1}
     if found.get("calibration") == PUBLIC:  # reads the model and public records, of which there are too few here
         del found["calibration"]
         found.pop("thresholds", None)

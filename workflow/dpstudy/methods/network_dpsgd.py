@@ -28,7 +28,7 @@ from dpstudy.methods.augmentation import Augmentation
 from dpstudy.methods.checks import count, finite, one_of
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.network_run import NetworkRun
-from dpstudy.methods.network_start import check_trained, read_start
+from dpstudy.methods.network_start import HEAD_FIRST, check_trained, read_start
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.ranks import Dealt, current
@@ -82,7 +82,9 @@ class Parameters(Schedule):
         start: public weights to start from, all but the classifier's: the name of a backbone of the study, or a file
             (a mapping with `weights`, and `sha256` if it is to be checked); or None: a random start.
         trained: "all" layers; or the "classifier" and, of the others, nothing ("classifier"), "biases", the last k
-            layers ({"last": k}) or low-rank layers of rank r beside the linear ones ({"lora": r}).
+            layers ({"last": k}) or low-rank layers of rank r beside the linear ones ({"lora": r}); or all layers after
+            k steps of the classifier alone ({"head_first": k}; Tang et al. 2023, DP-RandP), each of which is one of the
+            ledger's gradients, clipped and noised as the others.
         devices: processes that share the training of a cell, each with a GPU of its own where there are enough.
     """
 
@@ -118,6 +120,8 @@ class Parameters(Schedule):
                 "network_dpsgd: trained 'classifier' needs `augmentation`; without augmentation a record's "
                 "features never change: extract them once (extractor backbone or timm), and train first_order on them"
             )
+        if self.steps and self.head_steps >= self.steps:
+            raise StudyError(f"network_dpsgd: trained.head_first {self.head_steps}: must be less than the steps")
         one_of("network_dpsgd", "loss", self.loss, LOSSES)
         count("network_dpsgd", devices=self.devices)
         one_of("network_dpsgd", "precision", self.precision, PRECISIONS)
@@ -134,6 +138,11 @@ class Parameters(Schedule):
         if self.weight_decay < 0:
             raise StudyError(f"network_dpsgd: weight_decay {self.weight_decay!r}: must be at least 0")
         one_of("network_dpsgd", "learning_rate_decay", self.learning_rate_decay, DECAYS)
+
+    @property
+    def head_steps(self) -> int:
+        """How many steps train the classifier alone before others train more."""
+        return self.trained.get(HEAD_FIRST, 0) if isinstance(self.trained, dict) else 0
 
     def rate_at(self, step: int, steps: int) -> float:
         """What the learning rate is multiplied by in a step, the first being 1."""

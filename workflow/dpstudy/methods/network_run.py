@@ -1,7 +1,7 @@
 """A network's training in progress: what one noisy step does to it, and what a checkpoint of it holds."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -56,6 +56,10 @@ class NetworkRun:
         self._copies = parameters.augmentation.copies if parameters.augmentation else 1
         self._engine, self._micro_batch = self._made_engine(shape, records.place.device, ranks)
         self._weights = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
+        self._whole = self._engine
+        if parameters.head_steps:  # of their own: what an engine trains it asks the network when it is made
+            self._train(self._head())
+            self._first, _ = self._made_engine(shape, records.place.device, ranks)
         self._ranks, self._rows, self._dealt = ranks, data.rows, data.dealt
         ranks.same(self._weights)
         self._optimisers = {
@@ -95,6 +99,16 @@ class NetworkRun:
             engine = RecordGradients(self._network, compile=True, channels_last=laid, **options)
         return engine, size
 
+    def _head(self) -> list[str]:
+        """What is trained in the first `head_steps`."""
+        head = networks.classifier(self._network)
+        return [name for name in self._weights if name.startswith(f"{head}.")]
+
+    def _train(self, names: Iterable[str]) -> None:
+        chosen = set(names)
+        for name, value in self._weights.items():
+            value.requires_grad_(name in chosen)
+
     def normalise(self, center: np.ndarray, scale: np.ndarray) -> None:
         """Train on (x - center) * scale, which were released or are public."""
         self._center, self._scale = center, scale
@@ -103,6 +117,10 @@ class NetworkRun:
     def step(self, index: np.ndarray | None, plan: Plan, source: NoiseSource) -> None:
         """One noisy step on the records `index` (None: all), which may be none."""
         self.done += 1
+        if self._parameters.head_steps:
+            first = self.done <= self._parameters.head_steps
+            self._train(self._head() if first else self._weights)
+            self._engine = self._first if first else self._whole
         gradients = self._clipped_sums(index, source)
         self._ranks.summed(gradients)
         if source.mode != "secure":

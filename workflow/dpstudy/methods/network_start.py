@@ -17,6 +17,7 @@ from dpstudy.models.names import relatives
 TRAINED = ("all", "classifier", "biases")
 _STATISTICS = (".running_mean", ".running_var")  # of public images: never trained (models/frozen_norm.py)
 _RANK = "lora"  # {lora: r}: a low-rank layer beside each linear one
+HEAD_FIRST = "head_first"  # {head_first: k}: all layers, after k steps of the classifier alone
 _LAST = "last"  # {last: k}: the last k layers before the classifier
 
 
@@ -110,8 +111,11 @@ def check_trained(trained: str | Mapping[str, int]) -> None:
     if isinstance(trained, str):
         one_of("network_dpsgd", "trained", trained, TRAINED)
         return
-    if set(trained) not in ({_RANK}, {_LAST}):
-        raise StudyError(f"network_dpsgd: trained {dict(trained)!r}: must be {{last: layers}} or {{lora: rank}}")
+    if set(trained) not in ({_RANK}, {_LAST}, {HEAD_FIRST}):
+        raise StudyError(
+            f"network_dpsgd: trained {dict(trained)!r}: must be {{last: layers}}, {{lora: rank}} or "
+            "{head_first: steps}"
+        )
     count("network_dpsgd", **{f"trained.{key}": value for key, value in trained.items()})
 
 
@@ -121,13 +125,13 @@ def choose_trained(network: nn.Module, trained: str | Mapping[str, int], seed: i
     Args:
         trained: "all"; "classifier"; "biases", each layer's (Zaken et al. 2022); {"last": k}, the last k layers with
             parameters before the classifier, in the order in which the network lists them; {"lora": r}, low-rank layers
-            beside its linear ones (models/lora.py), which this puts there.
+            beside its linear ones (models/lora.py), which this puts there; {"head_first": k}, all.
         seed: of the low-rank layers.
 
     Raises:
         StudyError: the network has no such part.
     """
-    if trained == "all":
+    if trained == "all" or HEAD_FIRST in trained:
         return
     head = networks.classifier(network)
     network.requires_grad_(False)
