@@ -1,5 +1,8 @@
 """Which of timm's families of networks can be trained privately: the smallest network of each is tried."""
 
+import concurrent.futures
+import multiprocessing
+import resource
 import time
 
 import torch
@@ -10,7 +13,8 @@ from dpstudy.methods.one_by_one import OneByOne
 from dpstudy.methods.record_gradients import RecordGradients
 from dpstudy.models import networks
 
-_SIDES = (32, 64, 96, 128, 160, 192, 224, 256)  # of the images, the first that a network takes
+_SIDES = (32, 64, 96, 128, 160, 192, 224, 240, 256)  # of the images, the first that a network takes
+_MEMORY = 12 << 30  # bytes of address space of each trial
 _CLASSES, _STEPS, _NORM, _RATE = 4, 3, 1.0, 0.1
 
 
@@ -69,15 +73,23 @@ def _train(name: str, network: torch.nn.Module, side: int, alone: bool) -> None:
         raise StudyError(f"network {name!r}: weights are not finite after {_STEPS} steps")
 
 
+def _alone(name: str, threads: int) -> tuple[str, int, str, float]:
+    """`tried`, and its CPU seconds, in a process that may not take all of the memory."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    torch.set_num_threads(threads)
+    started = time.process_time()
+    return *tried(name), time.process_time() - started
+
+
 def run(threads: int, repeats: int) -> None:
     """Print a line for each family, and how many are accepted."""
-    torch.set_num_threads(threads)
-    rows, counts = [], {"by layers": 0, "record by record": 0}
-    for family, name in smallest().items():
-        started = time.process_time()
-        how, side, whole = tried(name)
-        if how in counts:
-            counts[how] += 1
-        rows.append((family, whole, side, how[:100], f"{time.process_time() - started:.0f}"))
-        print(*rows[-1], sep=" | ", flush=True)
-    print(f"{sum(counts.values())} of {len(rows)} families: {counts}")
+    counts = {"by layers": 0, "record by record": 0}
+    families = smallest()
+    spawned = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, spawned, max_tasks_per_child=1) as processes:
+        for family, name in families.items():
+            how, side, whole, seconds = processes.submit(_alone, name, threads).result()
+            if how in counts:
+                counts[how] += 1
+            print(family, whole, side, how[:100], f"{seconds:.0f}", sep=" | ", flush=True)
+    print(f"{sum(counts.values())} of {len(families)} families: {counts}")

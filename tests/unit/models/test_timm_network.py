@@ -115,6 +115,12 @@ def test_networks_that_do_not_exist_or_fit_are_refused():
         networks.build("timm:vit_tiny_patch16_224", (3, 9, 9), 4)
 
 
+def test_dropout_that_no_argument_turns_off_is_off():
+    network = small("timm:cpubone_nano+frozen")
+    assert any(isinstance(layer, nn.Dropout) for layer in network.modules())
+    assert all(layer.p == 0 for layer in network.modules() if isinstance(layer, nn.Dropout))
+
+
 def test_a_network_that_mixes_records_is_found():
     """Nothing of it is a layer that could be refused by its kind."""
 

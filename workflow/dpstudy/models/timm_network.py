@@ -54,6 +54,7 @@ def build(architecture: str, shape: tuple[int, ...], classes: int, **overlay) ->
             _replace(network, _frozen)
     else:
         raise StudyError(f"network {architecture!r}: there is none of that name")
+    _without_chance(network)
     _standardise_ourselves(network)
     _check_images(architecture, network, shape)
     return network
@@ -76,6 +77,15 @@ def _create(name: str, shape: tuple[int, ...], classes: int, **options) -> nn.Mo
         return timm.create_model(name, pretrained=False, **options)
     except TypeError:
         raise StudyError(f"network {name!r}: timm cannot make it for this task ({reason})") from None
+
+
+def _without_chance(network: nn.Module) -> None:
+    """No unit and no path is dropped: some networks have rates of their own, which no argument of timm's reaches."""
+    for layer in network.modules():
+        if isinstance(layer, nn.modules.dropout._DropoutNd):
+            layer.p = 0.0
+        elif getattr(layer, "drop_prob", 0):
+            layer.drop_prob = 0.0
 
 
 def _open_branches(network: nn.Module) -> None:
