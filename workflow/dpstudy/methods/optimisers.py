@@ -54,7 +54,7 @@ class Adam:
 
 
 class TailAverage:
-    """The mean of the iterates of the last half of training (de2022 section 3.4 averages too): post-processing."""
+    """The mean of the iterates of the last half of training: post-processing (de2022 averages too: 3.1, C.3)."""
 
     def __init__(self, steps: int):
         self.first = steps // 2 + 1
