@@ -45,7 +45,7 @@ def test_each_number_stands_at_its_epsilon_with_its_spread_and_what_is_printed()
     lines = list(markdown(STUDY, SPEC, {row.key: row for row in rows}))
     assert lines == [
         "| ε | 2 | 2.93 | ∞ |\n",
-        "| --- | --- | --- | --- |\n",
+        "|---|---|---|---|\n",
         "| LS | (98.5) | 98.72 ± 0.08 (98.7) | 99.20 |\n",
         "| sgd, pixels | 97.00 ± 0.08, no proved ε | 97.90 ± 0.11, ε = 3.5 |  |\n",
     ]

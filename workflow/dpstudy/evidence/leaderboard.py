@@ -126,7 +126,7 @@ def write(measured: Sequence[Measured], studies: Sequence[dict], page: str | os.
     ours, lines, ends = standing(measured, public_data(studies)), listed(), []
     text = [_HEAD]
     for track, (said, *_) in _TRACKS.items():
-        text.append(f"\n## {said}\n\n| ε | listed | | ours | | difference |\n| --- | --- | --- | --- | --- | --- |\n")
+        text.append(f"\n## {said}\n\n| ε | listed | | ours | | difference |\n|---|---|---|---|---|---|\n")
         of_track = [line for line in lines if (line.track, line.metric) == (track, "top1")]
         for epsilon, delta in sorted({(line.epsilon, line.delta) for line in of_track}):
             best = max((line for line in of_track if line.epsilon == epsilon), key=lambda line: line.value)

@@ -2,13 +2,15 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
 from dpstudy.core.files import atomic
 from dpstudy.evaluation.csv_file import write_csv
+from dpstudy.evidence import goals
 from dpstudy.evidence.labels import DIFFERS, LABELS, NEEDS, NOT_COMPARABLE, Label, labels
+from dpstudy.evidence.markdown import table
 from dpstudy.evidence.measured import Measured
 from dpstudy.evidence.page_tables import renew
 from dpstudy.evidence.printed import places
@@ -66,44 +68,41 @@ def write(
     numbers = (_fields(number, lines[number], label) for number, label in found.items())
     write_csv(Path(page).with_suffix(".csv"), (*_COLUMNS, *_OURS), numbers)
     renew(Path(page).parent, studies, measured)
+    goals.write(measured, Path(page).with_name("goals.md"))
     write_csv(Path(page).with_name("claims.csv"), ("paper", "claim", "verdict", "by", "numbers"), map(astuple, pooled))
     return Counter(label.name for label in found.values()), Counter(one.verdict for one in pooled)
 
 
 def text(lines: Mapping[int, Mapping[str, str]], found: Mapping[int, Label]) -> str:
     """The page."""
-    by_table: dict[tuple[str, str], Counter] = {}
+    by_paper: dict[str, Counter] = {}
     for number, label in found.items():
-        paper, table = lines[number]["paper"], lines[number]["table"]
-        by_table.setdefault((paper, table), Counter())[label.name] += 1
+        by_paper.setdefault(lines[number]["paper"], Counter())[label.name] += 1
+    by_paper["all"] = sum(by_paper.values(), Counter())
     counts = [
-        (paper, table, *(str(of_table[name] or "") for name in LABELS), str(of_table.total()))
-        for (paper, table), of_table in by_table.items()
+        (paper, *(str(of_paper[name] or "") for name in LABELS), str(of_paper.total()))
+        for paper, of_paper in by_paper.items()
     ]
-    whole: Counter = Counter()
-    for of_table in by_table.values():
-        whole.update(of_table)
-    counts.append(("all", "", *(str(whole[name] or "") for name in LABELS), str(whole.total())))
     needs = Counter((lines[number]["paper"], label.text) for number, label in found.items() if label.name == NEEDS)
     apart = Counter((lines[n]["paper"], label.text) for n, label in found.items() if label.name == NOT_COMPARABLE)
     beside = [_beside(lines[n], label) for n, label in found.items() if label.name == DIFFERS]
     return (
         _HEAD
-        + _table(("paper", "table", *LABELS, "printed"), counts)
+        + table(("paper", *LABELS, "printed"), counts)
         + "\n## What differs\n\n"
         + (
-            _table(("paper", "table", "of", "ε", "printed", "ours", "label", "study"), beside)
+            table(("paper", "table", "of", "ε", "printed", "ours", "label", "study"), beside)
             if beside
             else "Nothing.\n"
         )
         + "\n## What is not comparable\n\n"
         + (
-            _table(("paper", "numbers", "ours"), [(paper, str(n), what) for (paper, what), n in apart.items()])
+            table(("paper", "numbers", "ours"), [(paper, str(n), what) for (paper, what), n in apart.items()])
             if apart
             else "Nothing yet.\n"
         )
         + "\n## What the others need\n\n"
-        + _table(("paper", "numbers", "needs"), [(paper, str(count), what) for (paper, what), count in needs.items()])
+        + table(("paper", "numbers", "needs"), [(paper, str(count), what) for (paper, what), count in needs.items()])
     )
 
 
@@ -119,7 +118,7 @@ def _claims(pooled: Sequence[Pooled]) -> str:
     return (
         "\n## The claims\n\nBy the cells of recorded studies where some decide a claim, those at full size before "
         "others;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or by "
-        "computation.\n[claims.csv](claims.csv) has each with its numbers.\n\n" + _table(("paper", *_VERDICTS), counts)
+        "computation.\n[claims.csv](claims.csv) has each with its numbers.\n\n" + table(("paper", *_VERDICTS), counts)
     )
 
 
@@ -140,8 +139,3 @@ def _fields(number: int, printed: Mapping[str, str], label: Label) -> list:
         return told + [""] * (len(_OURS) - 3)
     ends = ["" if end is None else f"{end:.2f}" for end in (row.low, row.high)]
     return [*told, row.study, row.features, row.entry, f"{row.mean:.2f}", *ends, row.seeds, row.date, row.machine]
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)

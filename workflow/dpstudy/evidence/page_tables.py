@@ -86,7 +86,7 @@ def markdown(study: dict, spec: dict, known: Mapping[tuple[str, ...], Measured])
     shown = [e for e in epsilons if any(e in ours for _, ours, _ in lines)]
     digits = usual_decimals((row.std for _, ours, _ in lines for row in ours.values()), metric)
     yield f"| ε | {' | '.join('∞' if e == 'inf' else e for e in shown)} |\n"
-    yield "|" + " --- |" * (len(shown) + 1) + "\n"
+    yield "|" + "---|" * (len(shown) + 1) + "\n"
     for label, ours, printed in lines:
         yield f"| {label} | {' | '.join(_cell(ours.get(e), printed[e], digits) for e in shown)} |\n"
     for kind in dict.fromkeys(f"{row.kind}: {row.what}" for _, ours, _ in lines for row in ours.values() if row.what):

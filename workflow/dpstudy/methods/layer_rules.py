@@ -269,17 +269,22 @@ def patches(inputs: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Elementwise:
-    """Gradients of the gain and bias of a group normalisation: sums over positions of g x^ and of g."""
+    """Gradients of the gain and bias of a group normalisation, or of a batch normalisation with public statistics: sums
+    over positions of g x^ and of g."""
 
-    layer: nn.GroupNorm
+    layer: nn.GroupNorm | FrozenBatchNorm2d
     gain: torch.Tensor | None = None
     bias: torch.Tensor | None = None
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> Elementwise:
-        standardised = functional.group_norm(inputs, self.layer.num_groups, eps=self.layer.eps)
-        products = (standardised * gradients, gradients)
+        products = (self._standardised(inputs) * gradients, gradients)
         each = (x.flatten(2).sum(2).unflatten(0, (-1, copies)).sum(1) for x in products)
         return Elementwise(self.layer, *each)
+
+    def _standardised(self, inputs: torch.Tensor) -> torch.Tensor:
+        if isinstance(self.layer, FrozenBatchNorm2d):
+            return self.layer.standardised(inputs)
+        return functional.group_norm(inputs, self.layer.num_groups, eps=self.layer.eps)
 
     def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
         return inputs.numel()
@@ -290,18 +295,6 @@ class Elementwise:
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
         each = {"weight": _taken(self.gain), "bias": _taken(self.bias)}
         return {name: weighted_sum(factors, value) for name, value in each.items()}
-
-
-@dataclass(frozen=True)
-class Affine(Elementwise):
-    """The same of a batch normalisation with public statistics."""
-
-    layer: FrozenBatchNorm2d
-
-    def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> Affine:
-        products = (self.layer.standardised(inputs) * gradients, gradients)
-        each = (x.flatten(2).sum(2).unflatten(0, (-1, copies)).sum(1) for x in products)
-        return Affine(self.layer, *each)
 
 
 @dataclass(frozen=True)
@@ -339,7 +332,7 @@ def rule_of(layer: nn.Module) -> Rule | None:
     """The rule of a layer with parameters, or None: a class of its own may compute something else than its parent."""
     trained = {name for name, value in layer.named_parameters(recurse=False) if value.requires_grad}
     if isinstance(layer, FrozenBatchNorm2d):
-        return Affine(layer) if layer.plain and trained == {"weight", "bias"} else Recomputed(layer=layer)
+        return Elementwise(layer) if layer.plain and trained == {"weight", "bias"} else Recomputed(layer=layer)
     if trained != {name for name, _ in layer.named_parameters(recurse=False)}:
         return _bias_alone(layer) if trained == {"bias"} else None
     if type(layer) is nn.Linear:

@@ -19,8 +19,8 @@ class FrozenBatchNorm2d(nn.Module):
         channels = like.num_features
         self.eps = like.eps
         self.weight, self.bias = nn.Parameter(torch.ones(channels)), nn.Parameter(torch.zeros(channels))
-        for name, value in (("running_mean", torch.zeros(channels)), ("running_var", torch.ones(channels))):
-            self.register_parameter(name, nn.Parameter(value, requires_grad=False))
+        self.running_mean = nn.Parameter(torch.zeros(channels), requires_grad=False)
+        self.running_var = nn.Parameter(torch.ones(channels), requires_grad=False)
         self.drop, self.act = getattr(like, "drop", None), getattr(like, "act", None)
 
     @property

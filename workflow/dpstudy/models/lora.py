@@ -41,15 +41,15 @@ class LowRank(nn.Module):
 
 def adapt(network: nn.Module, rank: int, but: str) -> list[str]:
     """Put low-rank layers in the place of a network's linear ones, but for those of the module `but`; their names."""
-    found = [
-        name
+    found = {
+        name: layer
         for name, layer in network.named_modules()
         if type(layer) is nn.Linear and not f"{name}.".startswith(f"{but}.")
-    ]
-    for name in found:
+    }
+    for name, layer in found.items():
         parent, _, own = name.rpartition(".")
-        setattr(network.get_submodule(parent), own, LowRank(network.get_submodule(name), rank))
-    return found
+        setattr(network.get_submodule(parent), own, LowRank(layer, rank))
+    return list(found)
 
 
 def merged(values: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

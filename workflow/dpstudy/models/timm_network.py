@@ -84,8 +84,8 @@ def _without_chance(network: nn.Module) -> None:
     for layer in network.modules():
         if isinstance(layer, nn.modules.dropout._DropoutNd):
             layer.p = 0.0
-        elif getattr(layer, "drop_prob", 0):
-            layer.drop_prob = 0.0
+        elif "drop_prob" in vars(layer):
+            vars(layer)["drop_prob"] = 0.0
 
 
 def _open_branches(network: nn.Module) -> None:

@@ -1,0 +1,72 @@
+"""docs/goals.md: each promise with its goal, what was recorded, and the command that measures it."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from dpstudy.core.errors import StudyError
+from dpstudy.core.files import atomic
+from dpstudy.evidence.markdown import table
+from dpstudy.evidence.measured import Measured
+from dpstudy.provenance.code import WORKFLOW
+
+GOALS = WORKFLOW / "published" / "goals.yaml"
+PAGE = WORKFLOW.parent / "docs" / "goals.md"
+_HEAD = """\
+# Goals
+
+What dpstudy promises, and what became of it. `make evidence` writes this page from `workflow/published/goals.yaml` and
+the recorded cells: accuracy in percent at a certified ε, mean over seeds, of the best entry. The others have the
+command that measures them.
+
+"""
+_CELL = {"promise", "at_least", "study", "dataset", "epsilon"}
+_COMMAND = {"promise", "command", "goal"}
+
+
+def read(path: Path = GOALS) -> list[dict]:
+    """The promises.
+
+    Raises:
+        StudyError: one has other keys than a cell's or a command's.
+    """
+    import yaml
+
+    found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for number, goal in enumerate(found, start=1):
+        if set(goal) not in (_CELL, _COMMAND):
+            raise StudyError(f"{path}: promise {number}: must have {sorted(_CELL)} or {sorted(_COMMAND)}")
+    return found
+
+
+def text(goals: Iterable[dict], measured: Sequence[Measured]) -> str:
+    """The page."""
+    return _HEAD + table(("promise", "goal", "recorded", "measured by"), (_row(goal, measured) for goal in goals))
+
+
+def write(measured: Sequence[Measured], page: Path = PAGE) -> None:
+    """Write the page.
+
+    Raises:
+        StudyError: as `read`.
+    """
+    with atomic(page) as temporary:
+        Path(temporary).write_text(text(read(), measured), encoding="utf-8")
+
+
+def _row(goal: dict, measured: Sequence[Measured]) -> tuple[str, ...]:
+    if "command" in goal:
+        return goal["promise"], goal["goal"], "", f"`{goal['command']}`"
+    rows = [
+        row
+        for row in measured
+        if (row.study, row.dataset, row.epsilon, row.metric)
+        == (goal["study"], goal["dataset"], goal["epsilon"], "top1")
+        and row.certified
+        and float(row.certified) <= float(row.epsilon)
+    ]
+    best = max(rows, key=lambda row: row.mean, default=None)
+    told = "not yet" if best is None else f"{best.mean:.1f} ± {best.std:.1f}, {best.entry}"
+    if best is not None and best.mean < goal["at_least"]:
+        told += ", missed"
+    asked = f"{goal['at_least']} at ε = {goal['epsilon']}"
+    return goal["promise"], asked, told, f"`studies/{goal['study']}.yaml`"

@@ -1,0 +1,15 @@
+"""Tables of Markdown."""
+
+from collections.abc import Iterable, Sequence
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Its lines.
+
+    >>> print(table(("a", "b"), [("1", "x|y")]), end="")
+    | a | b |
+    |---|---|
+    | 1 | x\\|y |
+    """
+    body = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n" for row in rows)
+    return f"| {' | '.join(header)} |\n|{'---|' * len(header)}\n{body}"
