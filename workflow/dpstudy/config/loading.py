@@ -16,7 +16,7 @@ from dpstudy.config.secure import check_budget, check_secure
 from dpstudy.config.shapes import check_shapes
 from dpstudy.config.size import check_size
 from dpstudy.config.source_options import check_features, check_fit, check_made_alike, check_sources
-from dpstudy.config.space import check_grid, check_space, corners
+from dpstudy.config.space import check_grid, check_space, corners, default_space
 from dpstudy.config.sweeps import expand
 from dpstudy.config.tuned import check_calibration, check_tuned
 from dpstudy.core.errors import Mistakes, StudyError
@@ -93,7 +93,7 @@ def _filled(entry: dict, place: str) -> dict:
         raise StudyError(f"{place}.method: unknown method {entry['method']!r}{close}; there are {', '.join(known)}")
     check_method(entry["method"])
     rules = method_schema(entry["method"])
-    entry = _numbers(entry, rules)
+    entry = _numbers(default_space(entry, rules["properties"], place), rules)
     fill_defaults(entry, rules, rules)
     _validate_entry(entry, place)
     return entry

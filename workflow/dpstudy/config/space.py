@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dpstudy.core.errors import StudyError
 from dpstudy.privacy.secure_sampling import AnyGenerator
 
+DEFAULT = "default"
 Value = str | int | float | bool
 
 
@@ -35,6 +36,33 @@ def check_space(space: Mapping[str, Mapping], place: str) -> None:
             raise StudyError(f"{where}.low: {low!r} must be more than 0, or `log: false`")
         if axis["integer"] and not (float(low).is_integer() and float(high).is_integer()):
             raise StudyError(f"{where}: low {low!r} and high {high!r} must be integers, as `integer: true` has it")
+
+
+def default_space(entry: dict, rules: Mapping[str, Mapping], place: str) -> dict:
+    """An entry whose `tuning.space` is "default" with the ranges of its method's schema (`x-search`) in its place.
+
+    What the entry gives itself is not searched, and what a range says of other options (`where`) must hold.
+
+    Raises:
+        StudyError: nothing is left to search.
+    """
+    tuning = entry.get("tuning")
+    if not isinstance(tuning, dict) or tuning.get("space") != DEFAULT:
+        return entry
+    space = {}
+    for name, rule in rules.items():
+        asked = rule.get("x-search")
+        if (
+            asked
+            and name not in entry
+            and all(entry.get(key) == value for key, value in asked.get("where", {}).items())
+        ):
+            space[name] = {"low": asked["low"], "high": asked["high"], "log": True, "integer": False}
+    if not space:
+        raise StudyError(
+            f"{place}.tuning.space: the entry gives all that its method has a usual range for; name a space"
+        )
+    return entry | {"tuning": tuning | {"space": space}}
 
 
 def bounds(axis: Mapping) -> tuple[float, float] | tuple[int, int]:
