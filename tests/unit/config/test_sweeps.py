@@ -139,3 +139,19 @@ def test_a_mistake_is_told_in_a_sentence(changes, sentence):
 @pytest.mark.parametrize("odd", [None, 3, [], {"methods": 3}, {"methods": {"a": 3}, "cells": 4, "tables": [1, None]}])
 def test_what_is_no_config_is_left_to_the_checks(odd):
     assert expand(odd) == odd
+
+
+def test_what_published_numbers_have_in_common_is_said_once():
+    rows = [
+        {"entry": "plain", "published": {"model": "linear", "table": "2"}},
+        {"entry": "plain", "published": {"model": "CNN"}},
+        {"entry": "plain"},
+    ]
+    table = {"dataset": "mnist", "published": {"paper": "p", "table": "1"}, "rows": rows}
+    found = expand(changed(tables={"t": table, "g": table | {"style": "grouped"}, "odd": 3}))["tables"]
+    assert "published" not in found["t"] and [row.get("published") for row in found["t"]["rows"]] == [
+        {"paper": "p", "table": "2", "model": "linear"},
+        {"paper": "p", "table": "1", "model": "CNN"},
+        None,
+    ]
+    assert found["g"] == table | {"style": "grouped"} and found["odd"] == 3

@@ -42,6 +42,8 @@ def expand(config: Any) -> Any:
     which is repeated for each. Fields in its `label` take the values of the sweep, formatted as Python formats: "B =
     {batch_size:,}".
 
+    Of a plain table `published` says what the published numbers of its rows have in common.
+
     Raises:
         StudyError: a sweep that is none, names that it gives twice, or a glob that fits nothing.
     """
@@ -56,7 +58,25 @@ def expand(config: Any) -> Any:
     for part in ("cells", "overrides", "audit", "tables", "figures"):
         if part in config:
             config[part] = reader.read(config[part], part)
+    if isinstance(config.get("tables"), dict):
+        config["tables"] = {name: _with_published(table) for name, table in config["tables"].items()}
     return config
+
+
+def _with_published(table: Any) -> Any:
+    """A plain table with what it says of its rows' published numbers in those rows that have one."""
+    if not isinstance(table, dict) or table.get("style", "plain") != "plain":
+        return table
+    common, rows = table.get("published"), table.get("rows")
+    if not isinstance(common, dict) or not isinstance(rows, list):
+        return table
+    found = [
+        row | {"published": common | row["published"]}
+        if isinstance(row, dict) and isinstance(row.get("published"), dict)
+        else row
+        for row in rows
+    ]
+    return {key: value for key, value in table.items() if key != "published"} | {"rows": found}
 
 
 def _swept(section: str, entries: dict) -> tuple[dict, dict[str, dict[str, Any]]]:
