@@ -240,7 +240,7 @@ def begin(request: CellRequest, ledger: Mapping, training: str) -> None:
                 f"cell {cell.path}: its training was begun by another version of the program, which planned other "
                 "noise, and its steps so far are not what this one would count; let that version finish it, or write "
                 "release: {spend_again: true} and remove its checkpoint, "
-                f"{checkpoint_of(request)} (docs/own-data.md)"
+                f"{checkpoint_of(request)} (docs/own-data-reference.md)"
             )
         return
     told = functools.partial(book.record, config=request.fingerprint, training=training)

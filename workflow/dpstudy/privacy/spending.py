@@ -40,7 +40,7 @@ _COUNTED = {"unit": str, "guarantee": str, "delta": float, "events": list}  # of
 # What else there is for who wants another model; both count.
 ANOTHER = (
     "To have another model beside it, give the entry or the data set another name; to have one in its place, write "
-    "release: {spend_again: true}: either spends privacy once more (docs/own-data.md)"
+    "release: {spend_again: true}: either spends privacy once more (docs/own-data-reference.md)"
 )
 
 
