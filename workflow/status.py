@@ -105,7 +105,8 @@ def show(arguments: list[str]) -> int:
         more = f" and {len(concerned) - 1} more" if len(concerned) > 1 else ""
         print(f"by an earlier version (docs/errata.md): {concerned[0]}{more}: {sentence}")
     if refused := len(paid_for(due, seeds, spent)):
-        print(f"{refused} of the cells were trained with secure noise, and will not be again: see docs/own-data-reference.md")
+        told = "trained with secure noise, and will not be again: see docs/own-data-reference.md"
+        print(f"{refused} of the cells were {told}")
     elif stops:
         pass  # said last
     elif due and (who := at_work()):
