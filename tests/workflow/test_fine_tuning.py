@@ -30,9 +30,14 @@ FINE = {
     "methods": {
         "tuned": TUNED,
         "pair": TUNED | {"devices": 2},
+        "parts": TUNED | {"trained": {"last": 1}},
+        "first": TUNED | {"trained": {"head_first": 1}, "augmentation": {"multiplicity": 2, "mixed": 1}},
         "head": {"method": "first_order", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 2},
     },
-    "cells": [{"features": ["pixels"], "entries": ["tuned", "pair"]}, {"features": ["wrn"], "entries": ["head"]}],
+    "cells": [
+        {"features": ["pixels"], "entries": ["tuned", "pair", "parts", "first"]},
+        {"features": ["wrn"], "entries": ["head"]},
+    ],
     "epsilons": ["2"],
     "seeds": [0],
 }
@@ -54,6 +59,18 @@ def test_the_cell_starts_from_the_backbone(finished):
     np.testing.assert_allclose(tuned["network.0.weight"], public["0.weight"], atol=1e-4)
     ledger = json.loads(finished.read(f"cells/{CELL}/ledger.json"))
     assert ledger["guarantee"] == "proved" and not any("glyphs" in sentence for sentence in ledger["not_accounted"])
+
+
+def test_a_part_is_trained_and_the_replay_vouches_for_it(finished):
+    """The certificate replays each entry on other records, too."""
+    public = read_tensors(finished.path / "results/backbones/wrn/model.safetensors")
+    for name, same in (("parts", True), ("first", False)):
+        model = read_tensors(finished.path / f"results/cells/digits/pixels/{name}/eps=2/model.safetensors")
+        assert np.array_equal(model["network.0.weight"], public["0.weight"]) is same
+        ledger = json.loads(finished.read(f"cells/digits/pixels/{name}/eps=2/ledger.json"))
+        assert [event["count"] for event in ledger["events"]] == [2] and ledger["guarantee"] == "proved"
+    certificate = finished.read("privacy/certificates/digits.json")
+    assert all(f"digits/pixels/{name}/eps=2" in certificate for name in ("parts", "first"))
 
 
 def test_two_processes_train_a_cell_and_one_writes_it(finished):

@@ -380,3 +380,17 @@ def test_a_start_is_a_file_and_no_word_that_features_know(weights, monkeypatch, 
     config = {"datasets": {}, "public": {}, "features": {}, "methods": {"tuned": {"network": "cnn", "start": start}}}
     with pytest.raises(StudyError, match=f"methods.tuned.start.weights: '{weights}' names no file; give a safetensors"):
         check_locations(config)
+
+
+@pytest.mark.parametrize("part", ["all", "classifier", "biases", {"last": 2}, {"lora": 4}, {"head_first": 3}])
+def test_parts_of_a_network_and_frozen_normalisation_are_options(part):
+    entry = {"method": "network_dpsgd", "network": "timm:resnet10t+frozen", "learning_rate": 1.0, "clipping_norm": 1.0}
+    entry |= {"steps": 10, "start": {"weights": "w.safetensors", "trained_on": "unmatched"}, "trained": part}
+    entry |= {"augmentation": {"multiplicity": 4, "mixed": 2}, "optimiser": "sgd", "batch_size": 100}
+    entry |= {"loss": "sigmoid"}
+    config = copy.deepcopy(BASE) | {"methods": {"tuned": entry}, "features": {"images": {"extractor": "images"}}}
+    config = {key: value for key, value in config.items() if key in ("study", "datasets", "features", "methods")}
+    found = load(config | {"epsilons": ["1"], "seeds": [0]})["methods"]["tuned"]
+    assert found["trained"] == part and found["augmentation"]["mixed"] == 2
+    with pytest.raises(StudyError, match="methods.tuned"):
+        load(config | {"methods": {"tuned": entry | {"trained": {"layers": 2}}}, "epsilons": ["1"], "seeds": [0]})

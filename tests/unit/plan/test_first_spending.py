@@ -50,7 +50,9 @@ def test_a_yes_is_asked_for_what_all_models_spend_together():
         f"datasets.own: this run spends about epsilon {upper_bound(together)} of its records at delta 1e-5, by 4 models"
         in told
     )
-    assert "(epsilon 1, 8); 2 without noise protect nobody. What is spent stays spent" in told
+    assert (
+        "(epsilon 1, 8); 2 without noise protect nobody; nothing was spent of them before. What is spent stays" in told
+    )
     assert question == f"{told}. Go on? [y/N] "
     for answer in ("n\n", "\n", ""):
         with pytest.raises(StudyError, match=r"^datasets\.own: not confirmed, and nothing was spent$"):
@@ -126,10 +128,42 @@ def test_where_batches_are_samples_more_is_reckoned_with():
         refuse_together(study, "own", [Cell("own", "images", "net", "3")] * 2, book)
 
 
-def test_whoever_has_spent_before_is_not_asked_again(monkeypatch):
+def spent(study, epsilon, seed=0, entry="other", **more):
+    """A book in which a model of these records stands."""
     book = Spending(BOOK)
-    monkeypatch.setattr(book, "everywhere", lambda: [{"dataset": "own", "cell": "x", "ledger": {}}])
-    assert first_spending(study_with(**OWN), [of_epsilon("1")], book, lambda text: pytest.fail(text)) == []
+    events = [Event("x", "gaussian", 1 / mu_of(epsilon, 1e-5), 1.0)]
+    ledger = build_ledger(events, Budget(str(epsilon), 1e-5), n=1000, unit="record", noise="secure")
+    cell = Cell("own", "pixels", entry, f"{epsilon:g}")
+    book.record("own", cell.path, [seed], ledger, record_names(study, "own"), **more)
+    return book
+
+
+def test_whoever_has_spent_before_is_asked_again_and_told_what_it_comes_to():
+    study = study_with(**OWN)
+    book = spent(study, 2)
+    with pytest.raises(StudyError, match="nobody is here to say yes"):
+        first_spending(study, [of_epsilon("1")], book, lambda question: None)
+    (told,) = first_spending(study, [of_epsilon("1")], book, lambda question: "y")
+    together = epsilon_of((mu_of(1, 1e-5) ** 2 + mu_of(2, 1e-5) ** 2) ** 0.5, 1e-5)
+    assert f"; with epsilon 2 that was spent before about {upper_bound(together)}. What is spent stays" in told
+    (told,) = first_spending(study_with(**OWN, release={"budget": "9"}), [of_epsilon("1")], book, pytest.fail)
+    assert "with epsilon 2 that was spent before" in told, "said, and not asked: the budget is the answer"
+
+
+def test_where_nothing_was_spent_it_is_said_and_where_it_will_be_written_down(tmp_path):
+    (told,) = first_spending(study_with(**OWN), [of_epsilon("1")], Spending(BOOK), lambda question: "y")
+    assert "; nothing was spent of them before. What" in told
+    book = Spending(BOOK, shared=[tmp_path / "x.jsonl"])
+    (told,) = first_spending(study_with(**OWN), [of_epsilon("1")], book, lambda question: "y")
+    assert f"; nothing was spent of them before ({tmp_path / 'x.jsonl'}). What" in told
+
+
+def test_what_was_begun_and_goes_on_is_not_asked_for_again():
+    study = study_with(**OWN)
+    book = spent(study, 1, entry=TRAIN.wildcards["entry"], training="a")
+    assert first_spending(study, [of_epsilon("1")], book, pytest.fail) == []
+    (told,) = first_spending(study, [of_epsilon("1", (0, 1))], book, lambda question: "y")
+    assert "by 1 model (epsilon 1)" in told
 
 
 def test_a_folder_that_was_moved_is_told(monkeypatch):

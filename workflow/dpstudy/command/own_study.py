@@ -51,4 +51,7 @@ def in_the_book(study: dict, name: str) -> tuple[float | None, str]:
     spent = book.before(name, float(study["datasets"][name]["delta"]), records_of(study, name))
     budget = study["release"].get("budget")
     told = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"
-    return spent, f"of {name} {told} in the book already" + (f", and the budget is {budget}" if budget else "")
+    where = ", ".join(str(one.path) for one in book.shared)
+    return spent, f"of {name} {told} in the book already" + (f", and the budget is {budget}" if budget else "") + (
+        f" ({where})" if where else ""
+    )

@@ -25,13 +25,14 @@ from dpstudy.forecast.skill import value_of
 from dpstudy.methods import operating_points
 from dpstudy.methods.calibrated import needed_share, share_of
 from dpstudy.methods.problem import Problem
+from dpstudy.plan.first_spending import ENOUGH
+from dpstudy.plan.resources import is_sampled
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.schema.methods import hyperparameters
 
 _EPSILON = " epsilon"  # as wide as its column
-_BEYOND = 1.25  # times a budget: certainly too much, however epsilons of sampled batches add up
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def planned(
     expected = [_expected(study, cell, known, forecasts, useful, what, most) for cell in finite]
     lines = [
         *_sizes(name, known, entry, delta, most),
-        *_budget(study, name, mu, delta),
+        *_budget(study, name, mu, delta, any(is_sampled(cell.options(study)) for cell in cells)),
         f"  {_models(len(finite) * len(study['seeds']))} about epsilon {upper_bound(together)} together, at delta "
         f"{upper_bound(delta)}",
         *feature_costs(study, name, known, cells),
@@ -148,7 +149,7 @@ def _sizes(name: str, known: Sizes, entry: Mapping, delta: float, most: int) -> 
     )
 
 
-def _budget(study: dict, name: str, mu: float, delta: float) -> Iterator[str]:
+def _budget(study: dict, name: str, mu: float, delta: float, sampled: bool) -> Iterator[str]:
     """What stands in the book, and whether the models of the study fit beside it."""
     if study["noise"] != "secure":
         return
@@ -156,7 +157,7 @@ def _budget(study: dict, name: str, mu: float, delta: float) -> Iterator[str]:
     yield f"  {told}"
     if spent is not None and "budget" in study["release"]:
         whole = gaussian.epsilon_of(math.hypot(mu, gaussian.mu_of(spent, delta) if spent else 0.0), delta)
-        if whole > _BEYOND * float(study["release"]["budget"]):
+        if whole > ENOUGH[sampled] * float(study["release"]["budget"]):
             yield f"  with these models it would be about {upper_bound(whole)}, which a run refuses"
 
 

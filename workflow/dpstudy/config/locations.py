@@ -1,9 +1,12 @@
 """Where a study's data and weights lie, and whether they are there; no file is opened."""
 
 import contextlib
+import functools
 import hashlib
 import os
+import time
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
@@ -53,7 +56,7 @@ def records_of(config: dict, dataset: str, links: bool = True) -> str:
     around: list[str] = []
     for source in sources:
         folder = Path(root, source["location"]).resolve() if "location" in source else None
-        folders = [folder, *(_linked(folder) if links else ())] if folder else []
+        folders = [folder, *(_looked_through(folder).linked if links else ())] if folder else []
         found += [f"{source['reader']} {folder or ''}", *map(str, folders)]
         around += dict.fromkeys(str(parent) for one in folders for parent in one.parents)
     own, outer = (
@@ -65,8 +68,9 @@ def records_of(config: dict, dataset: str, links: bool = True) -> str:
 def books_of(config: dict, datasets: Collection[str]) -> list[str]:
     """The books beside the data (privacy/data_book.py) of some private data sets.
 
-    They lie in `data_root`, or beside a folder that lies elsewhere; a study may name one. Records that come with the
-    program, which are public, have none.
+    They lie in `data_root`, or beside a folder that lies elsewhere, and beside what its links lead to where one may
+    write; a study may name one. Whoever reads the same folder, or one around it or inside it, by another `data_root`
+    has a book there: that is found and counts, too. Records that come with the program, which are public, have none.
     """
     root, found = Path(data_root({"data_root": "data"} | config)).resolve(), set()
     for name in datasets:
@@ -75,13 +79,39 @@ def books_of(config: dict, datasets: Collection[str]) -> list[str]:
         if named := config["release"].get("book"):
             found |= {Path(root, named)} if folders else set()
             continue
-        found |= {(root if folder.resolve().is_relative_to(root) else folder.parent) / NAME for folder in folders}
+        for folder in folders:
+            real = folder.resolve()
+            found.add((root if real.is_relative_to(root) else folder.parent) / NAME)
+            below = _looked_through(real)
+            for one in (real, *below.linked):
+                beside = one.parent / NAME
+                found |= {parent / NAME for parent in (one, *one.parents) if (parent / NAME).exists()}
+                found |= set(_looked_through(one).books)
+                if not one.is_relative_to(root) and os.access(one.parent, os.W_OK):
+                    found.add(beside)
     return sorted(map(str, found))
 
 
-def _linked(folder: Path) -> list[Path]:
-    """The folders outside of it that links below a folder lead to; where they are many, the one around them all."""
-    found, due = set(), [folder]
+@dataclass(frozen=True)
+class _Below:
+    """What lies below a folder: the folders outside of it that links lead to, and books of what was spent."""
+
+    linked: tuple[Path, ...]
+    books: tuple[Path, ...]
+
+
+_FRESH_SECONDS = 10
+
+
+def _looked_through(folder: Path) -> _Below:
+    """What lies below a folder, as of a moment ago: a walk takes a second a million files, and every job asks."""
+    return _walked(folder, int(time.monotonic() / _FRESH_SECONDS))
+
+
+@functools.lru_cache
+def _walked(folder: Path, _moment: int) -> _Below:
+    """Where links lead to many folders, the one around them all stands for them."""
+    found, books, due = set(), [], [folder]
     while due:
         with contextlib.suppress(OSError), os.scandir(due.pop()) as entries:  # what cannot be read is read by nobody
             for entry in entries:
@@ -92,9 +122,10 @@ def _linked(folder: Path) -> list[Path]:
                         found.add(target)
                 elif entry.is_dir():
                     due.append(Path(entry.path))
-    if len(found) > _MOST_FOLDERS:
-        return [Path(os.path.commonpath(found))]
-    return sorted(found)
+                elif entry.name == NAME:
+                    books.append(Path(entry.path))
+    linked = [Path(os.path.commonpath(found))] if len(found) > _MOST_FOLDERS else sorted(found)
+    return _Below(tuple(linked), tuple(sorted(books)))
 
 
 def weights_file(config: dict, features: dict) -> Path | None:

@@ -1,4 +1,4 @@
-"""Before secure noise is drawn for the first time on somebody's own records: what it will spend, and a yes to that."""
+"""Before secure noise is drawn on somebody's own records: what a run will spend, and a yes to that."""
 
 import math
 import os
@@ -19,13 +19,13 @@ from dpstudy.plan.sources import record_names
 from dpstudy.plan.wildcards import cell_of
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.privacy.spending import Spending, about, fitting
+from dpstudy.privacy.spending import Spending, about, fitting, is_begun
 from dpstudy.schema.methods import method_schema
 
 DRAWN = "DPSTUDY_DRAWN"  # set by a rehearsal, whose records are drawn ones
 # Of an epsilon that is reckoned as of Gaussian releases, where batches are samples (True: see `fitting`) or not: what
 # is enough for a budget, and beyond what it is certainly too much.
-_ENOUGH = {False: 1.02, True: 1.25}
+ENOUGH = {False: 1.02, True: 1.25}
 _LEAVING_SECONDS = 1.0  # four times as long as a view takes to hear of it
 _YES = ("y", "yes")
 
@@ -33,9 +33,10 @@ _YES = ("y", "yes")
 def first_spending(
     study: dict, due: Sequence[Job], book: Spending, ask: Callable[[str], str | None] | None
 ) -> list[str]:
-    """State what a run will spend of data sets of one's own on which nothing was spent before, and have it confirmed.
+    """State what a run will spend of data sets of one's own, beside what was spent before, and have it confirmed.
 
-    Where the config has a budget, nothing is asked: its owner has said how much may be spent.
+    Where the config has a budget, nothing is asked: its owner has said how much may be spent. Of trainings that were
+    begun, and go on, the book has all that they spend: they are not asked for again.
 
     Args:
         ask: puts a question to whoever started the run, None where nobody is there; None: nothing is asked, nor
@@ -48,15 +49,15 @@ def first_spending(
         StudyError: the answer was no, or nobody was there to give one.
     """
     spent, paid, told = book.everywhere(), PaidModels(book), []
-    for name, cells in _due(study, due, paid).items():
-        if DRAWN in os.environ or any(about(entry, name, record_names(study, name)) for entry in spent):
+    for name, cells in _due(study, due, paid, spent).items():
+        if DRAWN in os.environ:
             continue
-        delta = float(study["datasets"][name]["delta"])
+        delta, records = float(study["datasets"][name]["delta"]), record_names(study, name)
         finite = [cell for cell in cells if cell.epsilon != "inf"]
         sampled = any(is_sampled(cell.options(study)) for cell in finite)
         mu = math.sqrt(sum(gaussian.mu_of(float(cell.epsilon), delta) ** 2 for cell in finite))
         reckoned = gaussian.epsilon_of(mu, delta) if finite else 0.0
-        together = upper_bound(reckoned * (_ENOUGH[True] if sampled else 1))
+        together = upper_bound(reckoned * (ENOUGH[True] if sampled else 1))
         models = f"{len(finite)} model{'s' if len(finite) != 1 else ''}"
         several = f" (epsilon {', '.join(dict.fromkeys(cell.epsilon for cell in finite))})"
         bare = f"; {len(cells) - len(finite)} without noise protect nobody" if len(finite) < len(cells) else ""
@@ -65,7 +66,8 @@ def first_spending(
         most = "at most about" if sampled and not claimed else "about"
         said = (
             f"datasets.{name}: this run spends {most} epsilon {together} of its records at delta {upper_bound(delta)}, "
-            f"by {models}{several}{bare}. What is spent stays spent{_elsewhere(spent, name)}"
+            f"by {models}{several}{bare}{_with_earlier(spent, book, name, delta, records, mu, sampled)}. "
+            f"What is spent stays spent{_elsewhere(spent, name, records)}"
         )
         told.append(said)
         if ask is None or "budget" in study["release"]:
@@ -74,11 +76,26 @@ def first_spending(
         if answer is None:
             raise StudyError(
                 f"{said}, and nobody is here to say yes: write into the config how much may be spent, such as "
-                f"`{_budget(reckoned * _ENOUGH[sampled])}`, or start it in a terminal; `make rehearse` spends nothing"
+                f"`{_budget(reckoned * ENOUGH[sampled])}`, or start it in a terminal; `make rehearse` spends nothing"
             )
         if answer.strip().casefold() not in _YES:
             raise StudyError(f"datasets.{name}: not confirmed, and nothing was spent")
     return told
+
+
+def _with_earlier(
+    spent: Sequence[Mapping], book: Spending, name: str, delta: float, records: str, mu: float, sampled: bool
+) -> str:
+    """What it comes to with what was spent before, and where that stands."""
+    where = f" ({', '.join(str(one.path) for one in book.shared)})" if book.shared else ""
+    if not any(about(entry, name, records) for entry in spent):
+        return f"; nothing was spent of them before{where}"
+    before = book.before(name, delta, records)
+    if before is None:
+        return f"; trainings without a guarantee stand in the book of them{where}, so that nobody can tell the sum"
+    together = gaussian.epsilon_of(math.hypot(gaussian.mu_of(before, delta), mu), delta)
+    together *= ENOUGH[True] if sampled else 1
+    return f"; with epsilon {upper_bound(before)} that was spent before{where} about {upper_bound(together)}"
 
 
 def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: Spending) -> None:
@@ -97,7 +114,7 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
     squares = [gaussian.mu_of(epsilon, delta) ** 2 for epsilon in (before, *(float(cell.epsilon) for cell in cells))]
     together = gaussian.epsilon_of(math.sqrt(sum(squares)), delta)
     sampled = any(is_sampled(cell.options(study)) for cell in cells)
-    if together <= _ENOUGH[sampled] * ceiling:  # near it the accountants of the trainings decide
+    if together <= ENOUGH[sampled] * ceiling:  # near it the accountants of the trainings decide
         return
     largest, count = fitting(ceiling, before, len(cells), delta, sampled), len(cells)
     one = "with ε" if count == 1 else "each with ε"
@@ -108,9 +125,9 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
     )
 
 
-def _elsewhere(spent: Sequence[Mapping], name: str) -> str:
+def _elsewhere(spent: Sequence[Mapping], name: str, records: str) -> str:
     """What to know of trainings on a folder that a data set of this name was read from before: moved, perhaps."""
-    others = sum(entry["dataset"] == name for entry in spent)
+    others = sum(entry["dataset"] == name and not about(entry, name, records) for entry in spent)
     if not others:
         return ""
     return (
@@ -123,17 +140,19 @@ def _budget(epsilon: float) -> str:
     return f'release: {{budget: "{upper_bound(epsilon)}"}}'
 
 
-def _due(study: dict, due: Sequence[Job], paid: PaidModels) -> dict[str, list[Cell]]:
-    """data set of one's own -> the cell of each model that is to be trained, seed by seed."""
+def _due(study: dict, due: Sequence[Job], paid: PaidModels, spent: Sequence[Mapping]) -> dict[str, list[Cell]]:
+    """data set of one's own -> the cell of each model that is to be trained, seed by seed, and was not begun."""
     found: dict[str, list[Cell]] = defaultdict(list)
+    begun = {(entry["cell"], entry["seed"]) for entry in spent if is_begun(entry)}
     for job in due:
         if not job.script.endswith("train_cell.py"):
             continue
         cell = cell_of(job.wildcards)
         training = due_training(study, cell, job.seeds, dict(job.outputs), job.wildcards.get("seed"))
         if own_reader(study["datasets"][cell.dataset]) and paid.config_of(training) != training.fingerprint:
-            found[cell.dataset] += [cell] * len(job.seeds)
-    return found
+            new = [seed for seed in job.seeds if (cell.path, int(seed)) not in begun]
+            found[cell.dataset] += [cell] * len(new)
+    return {name: cells for name, cells in found.items() if cells}
 
 
 def ask_on_terminal(question: str) -> str | None:

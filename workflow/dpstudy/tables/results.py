@@ -51,8 +51,8 @@ class Results:
     def open(
         cls, axes: Mapping[str, list[str]], summary_path: str, names: Mapping[str, list], files: Mapping
     ) -> "Results":
-        """The documents that a rule has as inputs, with the summary in a file (CSV or parquet); see `assemble`."""
-        return cls.assemble(axes, read_summary(summary_path), names, files)
+        """The documents that a rule has as inputs, with the summary in a file; see `assemble`."""
+        return cls.read(axes, summary_path, **_documents(names, files))
 
     @classmethod
     def assemble(
@@ -65,15 +65,7 @@ class Results:
             names: kind of document -> whose they are: cells, "DATASET/FEATURES", or [data set, split].
             files: kind -> their files, in the same order; others beside them (`plan.documents`).
         """
-        documents: dict[str, dict] = {
-            kind: dict(zip(whose, files.get(kind, []), strict=True))
-            for kind, whose in names.items()
-            if kind != "splits"
-        }
-        splits: dict[str, dict] = {}
-        for (dataset, split), path in zip(names.get("splits", []), files.get("splits", []), strict=True):
-            splits.setdefault(dataset, {})[split] = path
-        return cls(axes, summary, **documents, splits=splits)
+        return cls(axes, summary, **_documents(names, files))
 
     def ledger(self, cell: str) -> dict:
         """The ledger of a cell that has metrics.
@@ -137,3 +129,14 @@ class Results:
         if cell not in paths:
             raise StudyError(f"cell {cell}: it is in the summary but has no {name}; run snakemake again to remake it")
         return read_json(paths[cell])
+
+
+def _documents(names: Mapping[str, list], files: Mapping) -> dict[str, Any]:
+    """Kind of document -> whose it is -> its file."""
+    found: dict[str, Any] = {
+        kind: dict(zip(whose, files.get(kind, []), strict=True)) for kind, whose in names.items() if kind != "splits"
+    }
+    splits: dict[str, dict] = {}
+    for (dataset, split), path in zip(names.get("splits", []), files.get("splits", []), strict=True):
+        splits.setdefault(dataset, {})[split] = path
+    return found | {"splits": splits}

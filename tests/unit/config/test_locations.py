@@ -1,0 +1,53 @@
+"""Books beside the data: whoever reads the same images, by whatever root, finds what was spent of them."""
+
+import pytest
+
+from dpstudy.config import locations
+from dpstudy.config.locations import books_of
+from dpstudy.privacy.data_book import NAME
+
+
+@pytest.fixture
+def images(tmp_path, monkeypatch):
+    monkeypatch.setattr(locations, "_FRESH_SECONDS", 1e-9)
+    folder = tmp_path / "hospital" / "images" / "scans"
+    folder.mkdir(parents=True)
+    (folder / "a.png").touch()
+    return folder
+
+
+def books(root, location, monkeypatch, **release):
+    monkeypatch.setenv("DPSTUDY_DATA", str(root))
+    entry = {"reader": "image_folder", "location": location}
+    return books_of({"datasets": {"own": entry}, "release": release, "data_root": "data"}, ["own"])
+
+
+def test_a_book_lies_in_the_root_or_beside_a_folder_elsewhere(images, tmp_path, monkeypatch):
+    hospital = tmp_path / "hospital"
+    assert books(hospital, "images/scans", monkeypatch) == [str(hospital / NAME)]
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "scans").symlink_to(images)
+    found = books(tmp_path / "here", "scans", monkeypatch)
+    assert found == sorted([str(tmp_path / "here" / NAME), str(images.parent / NAME)])
+    assert books(hospital, "images/scans", monkeypatch, book="all.jsonl") == [str(hospital / "all.jsonl")]
+
+
+@pytest.mark.parametrize("first", ["hospital", "hospital/images", "hospital/images/scans"])
+@pytest.mark.parametrize("second", ["hospital", "hospital/images", "hospital/images/scans", "link"])
+def test_another_root_finds_the_book_of_the_first(images, tmp_path, monkeypatch, first, second):
+    def of(root):
+        location = images.relative_to(tmp_path / root) if root != "link" else "scans"
+        return books(tmp_path / root, str(location) or ".", monkeypatch)
+
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "scans").symlink_to(images)
+    written = of(first)
+    for path in written:
+        open(path, "w").close()
+    assert set(written) <= set(of(second))
+
+
+def test_a_book_within_the_folder_counts_too(images, tmp_path, monkeypatch):
+    inner = images / NAME
+    inner.touch()
+    assert str(inner) in books(tmp_path / "hospital", "images", monkeypatch)
