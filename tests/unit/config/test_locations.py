@@ -2,14 +2,14 @@
 
 import pytest
 
-from dpstudy.config import locations
-from dpstudy.config.locations import books_of
-from dpstudy.privacy.data_book import NAME
+from dpstudy.config.locations import books_of, folders_looked_at
+from dpstudy.privacy import data_book
+from dpstudy.privacy.data_book import NAME, books_around
 
 
 @pytest.fixture
 def images(tmp_path, monkeypatch):
-    monkeypatch.setattr(locations, "_FRESH_SECONDS", 1e-9)
+    monkeypatch.setattr(data_book, "_FRESH_SECONDS", 1e-9)
     folder = tmp_path / "hospital" / "images" / "scans"
     folder.mkdir(parents=True)
     (folder / "a.png").touch()
@@ -51,3 +51,14 @@ def test_a_book_within_the_folder_counts_too(images, tmp_path, monkeypatch):
     inner = images / NAME
     inner.touch()
     assert str(inner) in books(tmp_path / "hospital", "images", monkeypatch)
+
+
+def test_a_book_that_another_root_makes_meanwhile_is_found_by_a_job(images, tmp_path, monkeypatch):
+    monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path / "hospital" / "images"))
+    config = {"datasets": {"own": {"reader": "image_folder", "location": "scans"}}, "release": {}, "data_root": "data"}
+    folders = folders_looked_at(config, ["own"])
+    assert folders == [str(images)] and books_around(folders) == []
+    later = tmp_path / "hospital" / NAME
+    later.touch()
+    assert books_around(folders) == [str(later)]
+    assert folders_looked_at(config | {"release": {"book": "all.jsonl"}}, ["own"]) == []

@@ -7,7 +7,7 @@ import pytest
 
 from dpstudy.cell.inputs import CellInputs, CellRequest
 from dpstudy.config.cells import Cell, unfold
-from dpstudy.config.locations import books_of
+from dpstudy.config.locations import books_of, folders_looked_at
 from dpstudy.evaluation.on_training import UNPAID
 from dpstudy.plan import sources, training
 from dpstudy.plan.code import cell_hash
@@ -137,6 +137,7 @@ def test_a_request_has_all_that_makes_a_cell_stale_and_spending_none_of_it(study
     assert vars(training.spending(secure, SGD)) == {
         "spent": BOOK,
         "shared": books_of(secure, ["own"]),
+        "beside": folders_looked_at(secure, ["own"]),
         "spend_again": True,
         "ceiling": "3",
         "records": sources.record_names(secure, "own"),

@@ -20,6 +20,7 @@ from dpstudy.features.shards import FeatureTable
 from dpstudy.methods.averaging import weights_by_name
 from dpstudy.methods.problem import Problem
 from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.data_book import books_around
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.spending import Spending
 from dpstudy.provenance.hashes import cell_fingerprint, library_hash, listed_code
@@ -48,6 +49,7 @@ class CellRequest:
         on_training: tell how models do on their training records too, without noise.
         spent: where trainings with secure noise are written down, or None.
         shared: the books beside the data, in which it is written down too.
+        beside: folders around and inside which others may lie, by now too (locations.books_around).
         spend_again: a cell that stands there may be trained once more.
         ceiling: the most epsilon that all trainings on the same records may spend together, or None.
         records: whose they are, for that book (locations.records_of).
@@ -67,6 +69,7 @@ class CellRequest:
     on_training: bool = False
     spent: str | None = None
     shared: Sequence[str] = ()
+    beside: Sequence[str] = ()
     spend_again: bool = False
     ceiling: str | None = None
     records: str = ""
@@ -81,10 +84,10 @@ class CellRequest:
             code: the file that lists the job's code (provenance.hashes.list_code), or the files themselves.
             spending: other fields, and sentences of `not_accounted`; None where there are none.
         """
-        beside = {} if spending is None else dict(vars(spending))
-        sentences = [*told["not_accounted"], *beside.pop("not_accounted", [])]
+        untracked = {} if spending is None else dict(vars(spending))
+        sentences = [*told["not_accounted"], *untracked.pop("not_accounted", [])]
         files = listed_code(code) if isinstance(code, str) else list(code)
-        fields = {**told, **beside, "cell": Cell(**told["cell"]), "not_accounted": sentences, "code": files}
+        fields = {**told, **untracked, "cell": Cell(**told["cell"]), "not_accounted": sentences, "code": files}
         return cls(**{"metrics": ()} | fields)
 
     @property
@@ -92,7 +95,7 @@ class CellRequest:
         """The book of what secure noise has spent; None where none is drawn, or nobody keeps it."""
         if not (self.spent and self.noise == "secure"):
             return None
-        return Spending(self.spent, self.spend_again, self.ceiling, self.shared)
+        return Spending(self.spent, self.spend_again, self.ceiling, [*self.shared, *books_around(self.beside)])
 
     @property
     def fingerprint(self) -> str:

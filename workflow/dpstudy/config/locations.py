@@ -1,12 +1,8 @@
 """Where a study's data and weights lie, and whether they are there; no file is opened."""
 
-import contextlib
-import functools
 import hashlib
 import os
-import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
@@ -14,7 +10,7 @@ from dpstudy.core.suggest import suggestion
 from dpstudy.data.source import files_of
 from dpstudy.features import parts_of
 from dpstudy.features.packaged import file_of
-from dpstudy.privacy.data_book import NAME
+from dpstudy.privacy.data_book import NAME, below, books_around
 
 
 def sources_of(config: dict) -> Iterator[tuple[str, dict]]:
@@ -29,9 +25,6 @@ def sources_of(config: dict) -> Iterator[tuple[str, dict]]:
 def data_root(config: dict) -> str:
     """The folder of the data sets: the environment variable DPSTUDY_DATA, else the config's `data_root`."""
     return os.environ.get("DPSTUDY_DATA") or config["data_root"]
-
-
-_MOST_FOLDERS = 64  # that links of one data set lead to, each under its own name
 
 
 def records_of(config: dict, dataset: str, links: bool = True) -> str:
@@ -56,7 +49,7 @@ def records_of(config: dict, dataset: str, links: bool = True) -> str:
     around: list[str] = []
     for source in sources:
         folder = Path(root, source["location"]).resolve() if "location" in source else None
-        folders = [folder, *(_looked_through(folder).linked if links else ())] if folder else []
+        folders = [folder, *(below(folder).linked if links else ())] if folder else []
         found += [f"{source['reader']} {folder or ''}", *map(str, folders)]
         around += dict.fromkeys(str(parent) for one in folders for parent in one.parents)
     own, outer = (
@@ -74,58 +67,30 @@ def books_of(config: dict, datasets: Collection[str]) -> list[str]:
     """
     root, found = Path(data_root({"data_root": "data"} | config)).resolve(), set()
     for name in datasets:
-        entry = config["datasets"][name]
-        folders = [Path(root, one["location"]) for one in (entry, entry.get("extra", {})) if "location" in one]
-        if named := config["release"].get("book"):
-            found |= {Path(root, named)} if folders else set()
-            continue
-        for folder in folders:
+        for folder in _folders(config, name):
+            if named := config["release"].get("book"):
+                found.add(Path(root, named))
+                continue
             real = folder.resolve()
             found.add((root if real.is_relative_to(root) else folder.parent) / NAME)
-            below = _looked_through(real)
-            for one in (real, *below.linked):
-                beside = one.parent / NAME
-                found |= {parent / NAME for parent in (one, *one.parents) if (parent / NAME).exists()}
-                found |= set(_looked_through(one).books)
-                if not one.is_relative_to(root) and os.access(one.parent, os.W_OK):
-                    found.add(beside)
-    return sorted(map(str, found))
+            outside = (one for one in (real, *below(real).linked) if not one.is_relative_to(root))
+            found |= {one.parent / NAME for one in outside if os.access(one.parent, os.W_OK)}
+    return sorted({*map(str, found), *books_around(folders_looked_at(config, datasets))})
 
 
-@dataclass(frozen=True)
-class _Below:
-    """What lies below a folder: the folders outside of it that links lead to, and books of what was spent."""
-
-    linked: tuple[Path, ...]
-    books: tuple[Path, ...]
-
-
-_FRESH_SECONDS = 10
+def folders_looked_at(config: dict, datasets: Collection[str]) -> list[str]:
+    """The folders of private data sets, around and inside which books of other roots are looked for: none where the
+    study names its book."""
+    if config["release"].get("book"):
+        return []
+    real = [folder.resolve() for name in datasets for folder in _folders(config, name)]
+    return sorted({str(one) for folder in real for one in (folder, *below(folder).linked)})
 
 
-def _looked_through(folder: Path) -> _Below:
-    """What lies below a folder, as of a moment ago: a walk takes a second a million files, and every job asks."""
-    return _walked(folder, int(time.monotonic() / _FRESH_SECONDS))
-
-
-@functools.lru_cache
-def _walked(folder: Path, _moment: int) -> _Below:
-    """Where links lead to many folders, the one around them all stands for them."""
-    found, books, due = set(), [], [folder]
-    while due:
-        with contextlib.suppress(OSError), os.scandir(due.pop()) as entries:  # what cannot be read is read by nobody
-            for entry in entries:
-                if entry.is_symlink():
-                    target = Path(entry.path).resolve()
-                    target = target if target.is_dir() else target.parent
-                    if not target.is_relative_to(folder):
-                        found.add(target)
-                elif entry.is_dir():
-                    due.append(Path(entry.path))
-                elif entry.name == NAME:
-                    books.append(Path(entry.path))
-    linked = [Path(os.path.commonpath(found))] if len(found) > _MOST_FOLDERS else sorted(found)
-    return _Below(tuple(linked), tuple(sorted(books)))
+def _folders(config: dict, dataset: str) -> list[Path]:
+    """Where a data set, and what enlarges it, lies."""
+    root, entry = Path(data_root({"data_root": "data"} | config)).resolve(), config["datasets"][dataset]
+    return [Path(root, one["location"]) for one in (entry, entry.get("extra", {})) if "location" in one]
 
 
 def weights_file(config: dict, features: dict) -> Path | None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from dpstudy.config.black_box_options import options_for
 from dpstudy.config.cells import Cell
-from dpstudy.config.locations import books_of
+from dpstudy.config.locations import books_of, folders_looked_at
 from dpstudy.config.public_points import reads_public
 from dpstudy.config.tuned import pays
 from dpstudy.evaluation.on_training import ON_TRAINING, UNPAID
@@ -247,6 +247,7 @@ def spending(study: dict, cell: Cell) -> SimpleNamespace:
     return SimpleNamespace(
         spent=BOOK,
         shared=books_of(study, [cell.dataset]) if secure else [],
+        beside=folders_looked_at(study, [cell.dataset]) if secure else [],
         spend_again=study["release"].get("spend_again", False),
         ceiling=study["release"].get("budget"),
         records=record_names(study, cell.dataset) if secure else "",

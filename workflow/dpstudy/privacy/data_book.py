@@ -8,17 +8,66 @@ copied.
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import atomic, clear_disk_errors
 
 NAME = "dpstudy-spent.jsonl"
+_MOST_FOLDERS = 64  # that links of one data set lead to, each under its own name
 _REMEDY = "let it be written to, or name another file that all studies of these records share: release: {book: FILE}"
+
+
+def books_around(folders: Collection[str]) -> list[str]:
+    """The books that there are in folders, in those around them, and in those inside."""
+    found: set[Path] = set()
+    for folder in map(Path, folders):
+        found |= {parent / NAME for parent in (folder, *folder.parents) if (parent / NAME).exists()}
+        found |= set(below(folder).books)
+    return sorted(map(str, found))
+
+
+@dataclass(frozen=True)
+class Below:
+    """What lies below a folder: the folders outside of it that links lead to, and books of what was spent."""
+
+    linked: tuple[Path, ...]
+    books: tuple[Path, ...]
+
+
+_FRESH_SECONDS = 10
+
+
+def below(folder: Path) -> Below:
+    """What lies below a folder, as of a moment ago: a walk takes a second a million files, and every job asks."""
+    return _walked(folder, int(time.monotonic() / _FRESH_SECONDS))
+
+
+@functools.lru_cache
+def _walked(folder: Path, _moment: int) -> Below:
+    """Where links lead to many folders, the one around them all stands for them."""
+    found, books, due = set(), [], [folder]
+    while due:
+        with contextlib.suppress(OSError), os.scandir(due.pop()) as entries:  # what cannot be read is read by nobody
+            for entry in entries:
+                if entry.is_symlink():
+                    target = Path(entry.path).resolve()
+                    target = target if target.is_dir() else target.parent
+                    if not target.is_relative_to(folder):
+                        found.add(target)
+                elif entry.is_dir():
+                    due.append(Path(entry.path))
+                elif entry.name == NAME:
+                    books.append(Path(entry.path))
+    linked = [Path(os.path.commonpath(found))] if len(found) > _MOST_FOLDERS else sorted(found)
+    return Below(tuple(linked), tuple(sorted(books)))
 
 
 def identity(entry: Mapping) -> str:
