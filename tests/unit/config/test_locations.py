@@ -2,9 +2,14 @@
 
 import pytest
 
-from dpstudy.config.locations import books_of, folders_looked_at
+from dpstudy.config.locations import books_of, folders_looked_at, records_of
 from dpstudy.privacy import data_book
+from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.data_book import NAME, books_around
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.gaussian import mu_of
+from dpstudy.privacy.ledger import build_ledger
+from dpstudy.privacy.spending import BeyondBudgetError, Spending
 
 
 @pytest.fixture
@@ -62,3 +67,20 @@ def test_a_book_that_another_root_makes_meanwhile_is_found_by_a_job(images, tmp_
     later.touch()
     assert books_around(folders) == [str(later)]
     assert folders_looked_at(config | {"release": {"book": "all.jsonl"}}, ["own"]) == []
+
+
+def test_a_budget_holds_over_roots(images, tmp_path, monkeypatch):
+    """As a reader found: 8 of a budget of 10 was spent by one root, and nothing by another."""
+    events = [Event("x", "gaussian", 1 / mu_of(8, 1e-5), 1.0)]
+    ledger = build_ledger(events, Budget("8", 1e-5), n=1000, unit="record", noise="secure")
+    config = {"release": {"budget": "10"}, "data_root": "data"}
+    for number, (root, location) in enumerate((("hospital", "images/scans"), ("hospital/images", "scans"))):
+        monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path / root))
+        config["datasets"] = {"own": {"reader": "image_folder", "location": location}}
+        book = Spending(tmp_path / f"{number}" / "spent.jsonl", ceiling="10", shared=books_of(config, ["own"]))
+        records = records_of(config, "own")
+        if number:
+            with pytest.raises(BeyondBudgetError, match="would have spent ε = 12.4"):
+                book.record("own", "a/b/c/eps=8", [0], ledger, records)
+        else:
+            book.record("own", "a/b/c/eps=8", [0], ledger, records)
