@@ -191,12 +191,13 @@ def test_an_entry_differs_by_what_it_is_there_for(study, base):
 
 def test_the_last_row_of_the_reduced_ablation_and_the_start_of_the_others():
     tiny, small = options_at("tiny", "8")["averaging"], options_at("priors-small", "8")["random"]
-    for options, steps, copies, images, study in ((tiny, 60, 4, 4_000, "tiny"), (small, 80, 2, 8_000, "priors-small")):
+    found = (tiny, 60, 4, 4_000, "tiny", [0, 1, 2]), (small, 80, 2, 8_000, "priors-small", [0])
+    for options, steps, copies, images, study, seeds in found:
         assert (options["network"], options["batch_size"], options["steps"]) == ("wrn-10-2", 512, steps)
         assert options["augmentation"]["multiplicity"] == copies and options["moving_average"] == 0.9999
         config = loaded(study)
         assert config["datasets"]["cifar10"]["splits"]["records"] == images
-        assert config["datasets"]["cifar10"]["delta"] == "1e-5" and config["seeds"] == [0]
+        assert config["datasets"]["cifar10"]["delta"] == "1e-5" and config["seeds"] == seeds
         assert f"{images:,} training images" in config["tables"][f"de2022-{study}"]["caption"]
     large = options_at("ablation", "8")["averaging"]
     assert (large["network"], large["batch_size"]) == ("wrn-40-4", 4096) and large["augmentation"]["multiplicity"] == 16
