@@ -30,6 +30,7 @@ def test_claims_read_curves_and_sizes_read_metrics(study):
     assert [row["section"] for row in claims] == ["Abstract; 3.2; Figure 1", "1; 3.2", "1; 3.2", "Figure 1"]
     budget = claims[1]
     assert "66.2 % is" in budget["here"]  # what a training curve alone can tell
+    assert budget["verdict"] == "cannot be decided here" and "fewer records than the paper's" in budget["here"]
     assert [row["parameters"] for row in rows("sizes")] == [str(10 * 65), str(10 * 17)]
     assert study.planned("results/tables/claims.csv") == []
     curve = study.path / "results/cells/digits/pixels/sgd/eps=1/curve.parquet"

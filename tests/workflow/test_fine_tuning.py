@@ -69,7 +69,7 @@ def test_a_part_is_trained_and_the_replay_vouches_for_it(finished):
         assert np.array_equal(model["network.0.weight"], public["0.weight"]) is same
         ledger = json.loads(finished.read(f"cells/digits/pixels/{name}/eps=2/ledger.json"))
         assert [event["count"] for event in ledger["events"]] == [2] and ledger["guarantee"] == "proved"
-    certificate = finished.read("privacy/certificates/digits.json")
+    certificate = finished.read("privacy/certificates/digits.json").decode()
     assert all(f"digits/pixels/{name}/eps=2" in certificate for name in ("parts", "first"))
 
 

@@ -235,7 +235,7 @@ def test_labels_beyond_the_most_are_refused_or_dropped_as_told(clinic):
     dataset |= {"table": "findings.csv", "label_columns": ["a", "b", "c"], "positives": 2}
     config["methods"].pop("dp-sgd")
     config["evaluation"] = {"metrics": ["auc"]}
-    config["study"], config["release"] = "findings", {"spend_again": True}
+    config["study"], config["release"] = "findings", {"spend_again": True, "budget": "1000"}
     clinic.write_config(config)
     refused = clinic.snakemake(CELLS.format("least-squares"))
     assert refused.returncode and "3 positive labels, but `positives` declares at most 2" in refused.stderr
