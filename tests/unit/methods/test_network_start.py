@@ -127,7 +127,6 @@ def test_files_that_do_not_fit_are_refused(rows, public, tmp_path):
         ("bias", "trained 'bias'"),
         ({"last": 0}, "trained.last"),
         ({"lora": 2, "last": 1}, "must be {last: layers}, {lora: rank}"),
-        ({"head_first": 2}, "trained.head_first 2: must be less than the steps"),
     ):
         with pytest.raises(StudyError, match=sentence):
             Parameters(**FINE | {"trained": wrong})
@@ -187,6 +186,13 @@ def test_the_classifier_first_and_then_all_layers_under_one_ledger(rows, public,
         again.step(None, plan, other)
     for name, value in again.model().state.items():
         np.testing.assert_array_equal(value, model.state[name], err_msg=name)
+
+
+@pytest.mark.parametrize("options", [{"steps": 2}, {"steps": None, "epochs": 2}])
+def test_some_step_trains_more_than_the_classifier(options):
+    parameters = Parameters(**FINE | {"trained": {"head_first": 2}} | options)
+    with pytest.raises(StudyError, match="trained.head_first 2: must be less than the 2 steps"):
+        network_dpsgd.plan(parameters, Problem(N, SHAPE, CLASSES, Budget("2", 1e-5)))
 
 
 def test_steps_of_the_classifier_alone_are_those_of_a_training_of_it(rows, public):

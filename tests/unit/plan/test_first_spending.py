@@ -166,6 +166,22 @@ def test_what_was_begun_and_goes_on_is_not_asked_for_again():
     assert "by 1 model (epsilon 1)" in told
 
 
+def test_what_another_folder_has_begun_or_begins_again_is_asked_for(tmp_path):
+    """A training of the same name in another folder is another model, and spends for itself."""
+    study = study_with(**OWN)
+    shared = [tmp_path / "shared.jsonl"]
+    events = [Event("x", "gaussian", 1 / mu_of(1, 1e-5), 1.0)]
+    ledger = build_ledger(events, Budget("1", 1e-5), n=1000, unit="record", noise="secure")
+    cell = Cell("own", "pixels", TRAIN.wildcards["entry"], "1")
+    elsewhere = Spending(tmp_path / "elsewhere" / "spent.jsonl", shared=shared)
+    elsewhere.record("own", cell.path, [0], ledger, record_names(study, "own"), training="a")
+    (told,) = first_spending(study, [of_epsilon("1")], Spending(BOOK, shared=shared), lambda question: "y")
+    assert "by 1 model (epsilon 1); with epsilon 1 that was spent before" in told
+    here = spent(study, 1, entry=TRAIN.wildcards["entry"], training="a")
+    again = study_with(**OWN, release={"spend_again": True})
+    assert len(first_spending(again, [of_epsilon("1")], here, lambda question: "y")) == 1
+
+
 def test_a_folder_that_was_moved_is_told(monkeypatch):
     book, moved = Spending(BOOK), {"dataset": "own", "cell": "x", "ledger": {}, "records": "0123456789abcdef"}
     monkeypatch.setattr(book, "everywhere", lambda: [moved, moved, moved | {"dataset": "another"}])

@@ -49,7 +49,7 @@ class CellRequest:
         on_training: tell how models do on their training records too, without noise.
         spent: where trainings with secure noise are written down, or None.
         shared: the books beside the data, in which it is written down too.
-        beside: folders around and inside which others may lie, by now too (locations.books_around).
+        beside: folders around and inside which others may lie, by now too (data_book.books_around).
         spend_again: a cell that stands there may be trained once more.
         ceiling: the most epsilon that all trainings on the same records may spend together, or None.
         records: whose they are, for that book (locations.records_of).

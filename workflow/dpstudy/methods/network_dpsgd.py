@@ -120,8 +120,6 @@ class Parameters(Schedule):
                 "network_dpsgd: trained 'classifier' needs `augmentation`; without augmentation a record's "
                 "features never change: extract them once (extractor backbone or timm), and train first_order on them"
             )
-        if self.steps and self.head_steps >= self.steps:
-            raise StudyError(f"network_dpsgd: trained.head_first {self.head_steps}: must be less than the steps")
         one_of("network_dpsgd", "loss", self.loss, LOSSES)
         count("network_dpsgd", devices=self.devices)
         one_of("network_dpsgd", "precision", self.precision, PRECISIONS)
@@ -168,11 +166,15 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     """Steps and noise, as of every schedule.
 
     Raises:
-        StudyError: records that cannot be augmented.
+        StudyError: records that cannot be augmented, or no step that trains more than the classifier.
     """
     if parameters.augmentation:
         parameters.augmentation.check(problem.shape)
     planned = schedule.plan(parameters, problem)
+    if parameters.head_steps and parameters.head_steps >= (steps := parameters.total_steps(problem)):
+        raise StudyError(
+            f"network_dpsgd: trained.head_first {parameters.head_steps}: must be less than the {steps} steps"
+        )
     if parameters.record_by_record or not planned.events:
         return planned
     sentences = () if networks.is_shipped(parameters.network) else (TESTED.format(parameters.network),)

@@ -49,7 +49,9 @@ def first_spending(
         StudyError: the answer was no, or nobody was there to give one.
     """
     spent, paid, told = book.everywhere(), PaidModels(book), []
-    for name, cells in _due(study, due, paid, spent).items():
+    # Begun in this folder: elsewhere a training of the same name is another one, and so is one that begins again.
+    begun = [] if study["release"].get("spend_again") else [one for one in book.trainings() if is_begun(one)]
+    for name, cells in _due(study, due, paid, begun).items():
         if DRAWN in os.environ:
             continue
         delta, records = float(study["datasets"][name]["delta"]), record_names(study, name)
@@ -140,17 +142,17 @@ def _budget(epsilon: float) -> str:
     return f'release: {{budget: "{upper_bound(epsilon)}"}}'
 
 
-def _due(study: dict, due: Sequence[Job], paid: PaidModels, spent: Sequence[Mapping]) -> dict[str, list[Cell]]:
+def _due(study: dict, due: Sequence[Job], paid: PaidModels, begun: Sequence[Mapping]) -> dict[str, list[Cell]]:
     """data set of one's own -> the cell of each model that is to be trained, seed by seed, and was not begun."""
     found: dict[str, list[Cell]] = defaultdict(list)
-    begun = {(entry["cell"], entry["seed"]) for entry in spent if is_begun(entry)}
+    known = {(entry["cell"], entry["seed"]) for entry in begun}
     for job in due:
         if not job.script.endswith("train_cell.py"):
             continue
         cell = cell_of(job.wildcards)
         training = due_training(study, cell, job.seeds, dict(job.outputs), job.wildcards.get("seed"))
         if own_reader(study["datasets"][cell.dataset]) and paid.config_of(training) != training.fingerprint:
-            new = [seed for seed in job.seeds if (cell.path, int(seed)) not in begun]
+            new = [seed for seed in job.seeds if (cell.path, int(seed)) not in known]
             found[cell.dataset] += [cell] * len(new)
     return {name: cells for name, cells in found.items() if cells}
 
