@@ -78,10 +78,9 @@ def check_whole(folder: Path, tests: Sequence[str]) -> None:
         raise ZooError(f"without any fault these tests do not pass, so that to fail means nothing:\n{output[-5000:]}")
 
 
-def tried(mutant: Mutant, folder: Path) -> Outcome:
-    """Apply a fault to a copy, run what should catch it, and take it back."""
+def tried(mutant: Mutant, changed: str, folder: Path) -> Outcome:
+    """Give a file of a copy the text with the fault, run what should catch it, and take it back."""
     path, started, survived = folder / mutant.path, time.monotonic(), ""
-    changed = mutant.applied(folder)
     try:
         path.write_text(changed, encoding="utf-8")
         for test in mutant.tests:
@@ -106,8 +105,7 @@ def run(mutants: Sequence[Mutant], whole: bool = True) -> list[Outcome]:
     Raises:
         ZooError: they do not, or a mutant cannot be applied.
     """
-    for mutant in mutants:
-        mutant.applied(ROOT)
+    changed = [mutant.applied(ROOT) for mutant in mutants]  # here: threads of Python 3.11 may not parse at once
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(PROCESSES) as pool:
         copies: queue.Queue[Path] = queue.Queue()
         folders = [copy_to(Path(scratch) / str(number)) for number in range(PROCESSES)]
@@ -118,16 +116,16 @@ def run(mutants: Sequence[Mutant], whole: bool = True) -> list[Outcome]:
         for folder in folders:
             copies.put(folder)
 
-        def try_one(mutant: Mutant) -> Outcome:
+        def try_one(mutant: Mutant, text: str) -> Outcome:
             folder = copies.get()
             try:
-                outcome = tried(mutant, folder)
+                outcome = tried(mutant, text, folder)
             finally:
                 copies.put(folder)
             print(f"{'SURVIVED' if outcome.survived else 'caught':9}{outcome.seconds:6.1f} s  {mutant.id}", flush=True)
             return outcome
 
-        return list(pool.map(try_one, mutants))
+        return list(pool.map(try_one, mutants, changed))
 
 
 def main(names: Sequence[str]) -> int:

@@ -104,13 +104,18 @@ def _imports() -> str:
         return path.read_text()
 
 
+def copy_code(source: Path, path: Path) -> None:
+    """Compiled files too, whose times are kept, so that they hold; not those that another process writes just now."""
+    shutil.copytree(source, path, ignore=shutil.ignore_patterns("*.pyc.*"))
+
+
 def make_folder(path: Path) -> StudyFolder:
     _compile()
     path.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "Snakefile", path)
     shutil.copytree(ROOT / "profiles", path / "profiles")
     shutil.copytree(ROOT / "envs", path / "envs")
-    shutil.copytree(ROOT / "workflow", path / "workflow")  # compiled files too: times are kept, so that they hold
+    copy_code(ROOT / "workflow", path / "workflow")
     (path / ".snakemake").mkdir(mode=0o700)
     (path / ".snakemake/dpstudy-imports.json").write_text(_imports())
     folder = StudyFolder(path)

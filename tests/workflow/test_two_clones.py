@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from dpstudy.provenance.code import WORKFLOW
-from tests.workflow.conftest import ROOT, SNAKEMAKE, TINY, StudyFolder, make_folder
+from tests.workflow.conftest import ROOT, SNAKEMAKE, TINY, StudyFolder, copy_code, make_folder
 
 ONE_CELL = TINY | {
     "public": {},
@@ -41,7 +41,7 @@ def run(folder, other, start, command=(SNAKEMAKE, "--cores", "2"), cwd=None):
 
 def another(tmp_path, line="") -> str:
     """Make another clone, its library a line longer; returns the line of Python that puts it before all others."""
-    shutil.copytree(ROOT / "workflow", tmp_path / "another")
+    copy_code(ROOT / "workflow", tmp_path / "another")
     with open(tmp_path / "another" / "dpstudy" / "__init__.py", "a") as file:
         file.write(line)
     return f"sys.path.insert(0, {str(tmp_path / 'another')!r})"

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from dpstudy.core.files import read_json
-from tests.workflow.conftest import ROOT, make_folder
+from tests.workflow.conftest import ROOT, copy_code, make_folder
 
 PAGES = ("add-a-method", "add-a-data-set", "add-a-backbone")
 BLOCK = re.compile(r"`([\w./-]+)`:\n\n```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -40,9 +40,8 @@ def merged(below, above):
 def extended(tmp_path_factory):
     """A copy of the repository with what the three pages add, and their study without the network."""
     folder = make_folder(tmp_path_factory.mktemp("examples") / "dpstudy")
-    for name in ("tests", "pyproject.toml"):
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, folder.path / name)
+    copy_code(ROOT / "tests", folder.path / "tests")
+    shutil.copy(ROOT / "pyproject.toml", folder.path)
     study = {}
     for page in PAGES:
         found = blocks(page)

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from dpstudy.core.files import read_json
-from tests.workflow.conftest import ROOT, make_folder
+from tests.workflow.conftest import ROOT, copy_code, make_folder
 from tests.workflow.test_worked_examples import blocks, python
 
 CELLS = [f"digits/pixels/ls/eps={epsilon}" for epsilon in ("1", "8")]
@@ -17,7 +17,7 @@ FOUND_BY_NAME = ("evaluation/metrics/test_metrics", "provenance/test_code", "tab
 def extended(tmp_path_factory):
     """A copy of the repository with what the page adds: files, and not a line in another."""
     folder = make_folder(tmp_path_factory.mktemp("examples") / "dpstudy")
-    shutil.copytree(ROOT / "tests", folder.path / "tests")
+    copy_code(ROOT / "tests", folder.path / "tests")
     shutil.copy(ROOT / "pyproject.toml", folder.path)
     found = blocks("add-a-table")
     assert [name.rpartition("/")[2] for name, *_ in found] == [

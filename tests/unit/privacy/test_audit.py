@@ -77,6 +77,14 @@ def test_the_threshold_is_fixed_on_other_runs():
     assert distinguished(apart, same, 1e-5) < 1 < 3 < distinguished(apart, apart, 1e-5)
 
 
+@pytest.mark.parametrize("runs", [1, 10, 100, 200, 1_000])
+def test_the_threshold_between_two_clouds_is_among_those_tried(runs):
+    rng = np.random.default_rng(0)
+    apart = (5 + rng.random(runs), rng.random(runs))
+    more = (np.full(1_000, 4.0), np.full(1_000, 2.0))  # nearer to each other than any run that fixes the threshold
+    assert distinguished(apart, more, 1e-5) == epsilon_lower(0, 1_000, 0, 1_000, 1e-5)
+
+
 def test_a_claim_about_one_record_more_is_refuted_by_replacing_one_only_above_twice_its_epsilon():
     """And only by what the cell itself publishes."""
 

@@ -16,7 +16,6 @@ from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import lower_bound, upper_bound
 
 _FINE = 1e-4  # of an epsilon that guesses prove
-_MIDDLE, _TAIL = 400, 200  # thresholds tried: evenly over the runs, and each of the last at both ends
 
 
 ELSEWHERE = "not what this cell publishes: "  # an entry of audit.json that says nothing of its cell begins so
@@ -109,12 +108,9 @@ def distinguished(
         return gaussian.epsilon_of(float(_gaussian_mus(*_errors(runs, threshold), confidence)[0]), delta)
     values = np.unique(np.concatenate(held_out))
     middles = np.concatenate([[-math.inf], values[:-1] + np.diff(values) / 2, [math.inf]])
-    even = np.linspace(0, len(middles) - 1, _MIDDLE).round().astype(int)
-    tails = np.arange(min(_TAIL, len(middles)))
-    candidates = middles[np.unique(np.concatenate([even, tails, len(middles) - 1 - tails]))]
-    found = _bounds(*_errors(held_out, candidates), delta, confidence)
+    found = _bounds(*_errors(held_out, middles), delta, confidence)
     best = np.flatnonzero(found == found.max())
-    threshold = candidates[best[len(best) // 2]]
+    threshold = middles[best[len(best) // 2]]
     return float(_bounds(*_errors(runs, np.array([threshold])), delta, confidence)[0])
 
 
