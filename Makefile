@@ -17,6 +17,7 @@
 # make record STUDY=FILE KIND=full   take a study's finished cells into workflow/published/measured.csv, for evidence
 # make evidence  what became of each number that the papers print: docs/evidence.md, from what was recorded
 # make leaderboard  where recorded models stand on the public leaderboard: docs/leaderboard.md, and our lines in its form
+# make schemas  after an edit of a method's hyper-parameters: their schema and their table in docs/methods.md
 # make house  print how the library is laid out, and whether it is as it shall be
 # make lock    resolve envs/*.in to hash-locked lists (needs uv) make clean  remove what a study made
 
@@ -35,7 +36,7 @@ YES ?=
 A ?=
 B ?=
 
-.PHONY: study demo status compare plan rehearse wipe release record evidence leaderboard paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
+.PHONY: study demo status compare plan rehearse wipe release record schemas evidence leaderboard paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --cores $(CORES)
@@ -68,6 +69,9 @@ release: $(VENV)/study.stamp
 record: $(VENV)/study.stamp
 	@$(if $(KIND),,echo "make record: which kind of numbers? KIND=full, KIND='reduced: WHAT' or KIND='stand-in: FOR WHAT'" >&2; exit 1)
 	@$(BIN)/dpstudy record $(STUDY) $(if $(IN),--in "$(IN)") --kind "$(KIND)"
+
+schemas: $(VENV)/study.stamp  # workflow/dpstudy/schemas/methods and a table, from the methods' modules
+	@$(BIN)/dpstudy schemas
 
 evidence: $(VENV)/study.stamp  # docs/evidence.md and .csv, from workflow/published/measured.csv
 	@$(BIN)/dpstudy evidence

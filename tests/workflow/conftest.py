@@ -81,7 +81,7 @@ class StudyFolder:
 @functools.cache
 def _runs(kind: str) -> Snakemakes:
     """One process for dry runs, another for those in earnest."""
-    made = Snakemakes(StudyFolder(ROOT).environment)
+    made = Snakemakes(StudyFolder(ROOT).environment, jobs=kind == "in earnest")
     atexit.register(made.close)
     return made
 

@@ -1,9 +1,11 @@
 """Snakemake without the second that Python takes to import it: a process that has it forks once for each run.
 
 All that a study brings (its Snakefile, its library, its config) is read by the fork, and each job is a process of its
-own. Dry runs have another such process than runs in earnest: results must not look stale where sets have another order.
+own, forked as well (jobs.py). Tests of what is killed start Snakemake and its jobs as people do. Dry runs have another
+such process than runs in earnest: results must not look stale where sets have another order.
 """
 
+import contextlib
 import importlib
 import json
 import math
@@ -11,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Sequence
@@ -34,10 +37,14 @@ IMPORTED = (
 )
 
 
+JOBS = "DPSTUDY_FORKED_JOBS"  # in the environment of a process that runs jobs
+
+
 class Snakemakes:
     """A process that forks runs; what looks at `environment` when Python starts has that one."""
 
-    def __init__(self, environment: dict[str, str]):
+    def __init__(self, environment: dict[str, str], jobs: bool = False):
+        environment = environment | ({JOBS: "1"} if jobs else {})
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self._process = subprocess.Popen([sys.executable, __file__], env=environment, text=True, **pipes)
 
@@ -99,11 +106,37 @@ def _waited(child: int, timeout: float | None) -> int | None:
     return None
 
 
-if __name__ == "__main__":
-    sys.argv[0], sys.path[0] = (str(Path(sys.executable).with_name("snakemake")), str(Path(sys.executable).parent))
-    from snakemake.cli import main
+def _forked(jobs: str) -> None:
+    """Let Snakemake have its scripts run by the process that listens at `jobs`."""
+    from snakemake.script import PythonScript
 
-    for name in IMPORTED:
-        importlib.import_module(name)
-    for line in sys.stdin:
-        print(json.dumps(_fork(main, json.loads(line))), flush=True)
+    client = f"{sys.executable} -S -E {Path(__file__).with_name('jobs.py')} {jobs}"
+
+    def execute_script(self: PythonScript, fname: str, edit: bool = False) -> None:
+        self._execute_cmd("{client} {fname:q}", client=client, fname=fname, is_python_script=True)
+
+    PythonScript.execute_script = execute_script
+
+
+def main() -> None:
+    """Fork a run for each line of standard input."""
+    sys.argv[0], sys.path[0] = (str(Path(sys.executable).with_name("snakemake")), str(Path(sys.executable).parent))
+    with contextlib.ExitStack() as left:
+        jobs = None
+        if os.environ.pop(JOBS, None):
+            path = f"{left.enter_context(tempfile.TemporaryDirectory())}/jobs"
+            command = [sys.executable, str(Path(__file__).with_name("jobs.py")), path]
+            jobs = left.enter_context(
+                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            )
+        for name in IMPORTED:
+            importlib.import_module(name)
+        if jobs:
+            assert jobs.stdout.readline() == "ready\n"
+            _forked(path)
+        for line in sys.stdin:
+            print(json.dumps(_fork(importlib.import_module("snakemake.cli").main, json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

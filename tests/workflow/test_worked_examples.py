@@ -59,6 +59,10 @@ def extended(tmp_path_factory):
     for kind, name in (("datasets", "digits"), ("features", "pixels"), ("features", "mlp")):
         del study[kind][name]
     folder.write_config(study | {"public": {}, "backbones": {}})
+    (folder.path / "docs").mkdir()
+    shutil.copy(ROOT / "docs/methods.md", folder.path / "docs")
+    written = python(folder, "-m", "dpstudy", "schemas")
+    assert written == "class_means.schema.yaml, network_dpsgd.schema.yaml, methods.md\n"
     return folder
 
 

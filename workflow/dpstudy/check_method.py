@@ -36,6 +36,7 @@ from dpstudy.schema.reading import fill_defaults
 from dpstudy.schema.spelling import as_numbers
 
 N, CLASSES, EPSILON, DELTA = 2000, 4, "2", 1e-5
+_GUESSED = {"batch_size": N // 20}  # where a method needs one: few steps find what many do
 FLAT, PICTURES, MANY = (20,), (1, 28, 28), 2500
 SETTINGS: dict[str, dict[str, Any]] = {  # what units and labels are, where a method takes them
     "one label": {"unit": "record", "positives": 1},
@@ -156,7 +157,7 @@ def options_of(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
         needed[-1:] = ["steps"]
     for key in needed:
         if key not in options:
-            options[key] = _guess(rules["properties"][key])
+            options[key] = _GUESSED.get(key) or _guess(rules["properties"][key])
     fill_defaults(options, rules, rules)
     return options | {"accounting": "certified"}
 

@@ -9,7 +9,7 @@ from dpstudy.command import main as command
 from dpstudy.command.main import main
 
 NAMES = ["epsilon", "predict", "inspect", "verify", "check-method", "run", "status", "release"]
-NAMES += ["plan", "rehearse", "wipe", "record", "curves", "evidence", "leaderboard", "compare"]
+NAMES += ["plan", "rehearse", "wipe", "record", "curves", "evidence", "schemas", "leaderboard", "compare"]
 
 
 def test_these_are_all():

@@ -151,8 +151,8 @@ MISTAKES = [
     ("datasets/digits/delta", "small", "datasets.digits.delta: 'small' must be a quoted number between 0 and 1, such as '1e-5'"),
     # hyper-parameters
     ("methods/dp-sgd/steps", -5, "methods.dp-sgd.steps: -5 must be at least 1"),
-    ("methods/dp-sgd/steps", 2.5, "methods.dp-sgd.steps: 2.5 must be an integer"),
-    ("methods/dp-sgd/learning_rate", "fast", "methods.dp-sgd.learning_rate: 'fast' must be a number"),
+    ("methods/dp-sgd/steps", 2.5, "methods.dp-sgd.steps: 2.5 must be an integer (Noisy steps; the noise follows from epsilon)"),
+    ("methods/dp-sgd/learning_rate", "fast", "methods.dp-sgd.learning_rate: 'fast' must be a number (What averaged gradients are multiplied by)"),
     ("methods/dp-sgd/clipping_norm", 0, "methods.dp-sgd.clipping_norm: 0 must be more than 0"),
     ("methods/dp-sgd/batch_size", "ful", "methods.dp-sgd.batch_size: 'ful' is neither an integer of at least 1 nor 'full'"),
     ("methods/dp-sgd/bias", "none", "methods.dp-sgd.bias: 'none' is neither 'learned' nor a number"),

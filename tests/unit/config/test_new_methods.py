@@ -90,10 +90,22 @@ def test_files_that_are_missing_or_no_python_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("brought", "entries", "words"),
     [
-        ("", "brought = brought_methods", "'brought': brought_methods must be a module with SCHEMA; AttributeError: "),
-        ("import nothing_of_that_name\n", "brought = brought_methods", "must be a module with SCHEMA; ModuleNotFound"),
-        ("1 +\n", "brought = brought_methods", "must be a module with SCHEMA; SyntaxError: "),
-        ("", "brought = no_such_module", "no_such_module must be a module with SCHEMA; ModuleNotFoundError"),
+        (
+            "",
+            "brought = brought_methods",
+            "'brought': brought_methods must be a module with Parameters and ENTRIES; AttributeError: ",
+        ),
+        (
+            "import nothing_of_that_name\n",
+            "brought = brought_methods",
+            "must be a module with Parameters and ENTRIES; ModuleNotFound",
+        ),
+        ("1 +\n", "brought = brought_methods", "must be a module with Parameters and ENTRIES; SyntaxError: "),
+        (
+            "",
+            "brought = no_such_module",
+            "no_such_module must be a module with Parameters and ENTRIES; ModuleNotFoundError",
+        ),
         ("", "newton = brought_methods", "'newton': dpstudy has one of this name, and so has brought_methods: rename"),
     ],
 )

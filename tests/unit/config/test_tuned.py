@@ -65,7 +65,7 @@ MISTAKES = [
     (f"{SGD}/optimiser", {"choices": ["adam", "adan"]}, "methods.sgd (as tuned).optimiser: 'adan' is not one of 'sgd', 'momentum', 'adam' (did you mean 'adam'?)"),
     (f"{SGD}/bias", {"choices": [-10, "-10"]}, "methods.sgd.tuning.space.bias.choices: [-10, -10] names something twice"),
     (f"{SGD}/curve_points", {"low": 1.5, "high": 9, "integer": True}, "methods.sgd.tuning.space.curve_points: low 1.5 and high 9 must be integers, as `integer: true` has it"),
-    (f"{SGD}/curve_points", {"low": 1.5, "high": 9}, "methods.sgd (as tuned).curve_points: 1.5 must be an integer"),
+    (f"{SGD}/curve_points", {"low": 1.5, "high": 9}, "methods.sgd (as tuned).curve_points: 1.5 must be an integer (How often along training the model is scored)"),
     (f"{SGD}/epochs", {"low": 1, "high": 9}, "methods.sgd (as tuned): give exactly one of 'epochs', 'steps', 'noise_multiplier'"),
     ("methods/sgd/tuning/trial", 3, "methods.sgd.tuning.trial: unknown key (did you mean 'trials'?); allowed here: pay, records, retrain, sampler, seed, share, space, trials"),
     ("methods/sgd/tuning/trials", 0, "methods.sgd.tuning.trials: 0 must be at least 1"),

@@ -149,7 +149,7 @@ def test_clipping_without_noise_has_no_guarantee(rows):
         ({"shape": (1, 3, 3)}, r"shape \(1, 3, 3\) has 9 numbers, but records have 8 features"),
         ({"shape": 8}, "shape 8"),
         ({"public": np.zeros((5, 8))}, "least_squares: reads no public features"),
-        ({"floor": "yes"}, "least_squares.floor: "),
+        ({"floor": "yes"}, "least_squares: floor 'yes': must be a boolean$"),
         ({"unit": "subject", "subjects": np.zeros((600, 2))}, r"subjects of shape \(600, 2\): must be \(600,\)"),
         ({"unit": "subject", "subjects": ["a", None] * 300, "per_subject": 300}, "row 1: names no subject"),
         ({"unit": "subject", "subjects": ["a", np.nan] * 300, "per_subject": 300}, "row 1: names no subject"),

@@ -76,7 +76,7 @@ def test_weights_of_mixtures_follow_the_beta_distribution():
 def test_what_keys_noise_says_mixtures_where_there_are_some():
     assert repr(Augmentation(4)) == "Augmentation(multiplicity=4, pad=4, flip=True, crop=None)"
     assert repr(Augmentation(4, mixed=2)).endswith("crop=None, mixed=2, alpha=0.2)")
-    for wrong in ({"multiplicity": 1, "mixed": 2}, {"mixed": -1}, {"alpha": 0.0}):
+    for wrong in ({"multiplicity": 1, "mixed": 2}, {"multiplicity": 4, "mixed": -1}, {"multiplicity": 4, "alpha": 0.0}):
         with pytest.raises(StudyError, match="augmentation: "):
             Augmentation(**wrong)
 

@@ -235,7 +235,7 @@ def test_no_noise_needs_no_contraction(rows):
     [
         ({"order": "known"}, "order 'known': one of 'public', 'secret'"),
         ({"epochs": 2.5}, "epochs 2.5: must be an integer"),
-        ({"protected_share": 1.2}, "protected_share 1.2: must be at most 1"),
+        ({"protected_share": 1.2}, "protected_share 1.2: must be above 0 and at most 1"),
         ({"radius": 0}, "radius 0: must be a number above 0"),
         ({"batch_size": 24}, "batch_size 24 exceeds the 23 training records"),
     ],

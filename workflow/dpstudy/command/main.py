@@ -131,6 +131,8 @@ def _parser() -> argparse.ArgumentParser:
 
     command("evidence", _evidence, "Write docs/evidence.md: what became of each printed number", "evidence")
 
+    command("schemas", _schemas, "Write the schemas of methods, and their table in docs/methods.md, of their modules",
+            "schemas")  # fmt: skip
     command("leaderboard", _leaderboard, "Write docs/leaderboard.md: where recorded models stand on the public one",
             "leaderboard")  # fmt: skip
 
@@ -253,6 +255,14 @@ def _evidence(_given: argparse.Namespace, _more: list[str]) -> int:
     clone()
     told = page.write(measured.read(), verdicts.read())
     print(f"{page.PAGE}: " + "; ".join(", ".join(f"{n} {name}" for name, n in of.most_common()) for of in told))
+    return 0
+
+
+def _schemas(_given: argparse.Namespace, _more: list[str]) -> int:
+    from dpstudy.command import schemas
+    from dpstudy.command.workflow import clone
+
+    print(", ".join(schemas.write(clone())) or "nothing has changed")
     return 0
 
 

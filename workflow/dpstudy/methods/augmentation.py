@@ -7,6 +7,7 @@ record is clipped. Mixtures of two copies of one record (Bao et al. 2023, DP-Mix
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,43 +16,49 @@ from scipy.special import betaincinv
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.checks import count
 from dpstudy.privacy.secure_sampling import AnyGenerator
+from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 
 @dataclass(frozen=True, repr=False)
-class Augmentation:
+class Augmentation(Hyperparameters):
     """How copies are made.
 
-    Attributes:
-        multiplicity: K, the copies of each record.
-        pad: how many pixels each side is continued by, mirrored at the edge, before a window is cut out at a random
-            place.
-        crop: (height, width) of the window; None: the images' own. Where nothing is augmented (evaluation), images are
-            resized to it: de2022 brings them at 1.2 times the size that the network takes.
-        flip: mirror half of the copies from left to right.
-        mixed: mixtures of two of a record's copies, beside the copies.
-        alpha: of the symmetric beta distribution of the weight of the first in a mixture.
+    Where nothing is augmented (evaluation), images are resized to the window: de2022 brings them at 1.2 times the size
+    that the network takes.
     """
 
-    multiplicity: int = 16
-    pad: int = 4
-    flip: bool = True
-    crop: tuple[int, int] | None = None
-    mixed: int = 0
-    alpha: float = 0.2
+    multiplicity: int = setting(about="K, the copies of each record.", least=1)
+    pad: int = setting(
+        4, "Pixels by which each side is continued, mirrored at the edge, before a window is cut out.", least=0
+    )
+    flip: bool = setting(True, "Mirror half of the copies from left to right.")
+    crop: tuple[int, int] | None = setting(
+        None,
+        "[height, width] of the window, the images' own size where absent; for evaluation they are resized to it.",
+        schema={"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "integer", "minimum": 1}},
+    )
+    mixed: int = setting(
+        0,
+        "Mixtures of two copies of the record, beside its copies (DP-MixSelf, Bao et al. 2023); none where absent.",
+        least=0,
+        filled=False,
+    )
+    alpha: float = setting(
+        0.2,
+        "Of the beta distribution of the weights in a mixture, 0.2 where absent.",
+        above=0,
+        filled=False,
+    )
+
+    METHOD: ClassVar[str] = "augmentation"
 
     def __post_init__(self):
+        super().__post_init__()
         if self.crop is not None:
             object.__setattr__(self, "crop", tuple(self.crop))
             count("augmentation", **{"crop height": self.crop[0], "crop width": self.crop[1]})
-        count("augmentation", multiplicity=self.multiplicity)
-        if self.pad < 0:
-            raise StudyError(f"augmentation: pad {self.pad}: must be at least 0")
-        if self.mixed and (self.mixed < 0 or self.multiplicity < 2):
-            raise StudyError(
-                f"augmentation: mixed {self.mixed}: mixtures need a multiplicity of 2, and 0 of them or more"
-            )
-        if not self.alpha > 0:
-            raise StudyError(f"augmentation: alpha {self.alpha}: must be more than 0")
+        if self.mixed and self.multiplicity < 2:
+            raise StudyError(f"augmentation: mixed {self.mixed}: mixtures need a multiplicity of 2")
 
     def __repr__(self) -> str:
         """What keys the noise of `fit`: without mixtures as before there were any."""

@@ -24,14 +24,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from dpstudy.core.arrays import Array
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_mean, regularised
-from dpstudy.methods.checks import count, finite, one_of, positive
+from dpstudy.methods.checks import finite
 from dpstudy.methods.gradients import LOSSES, Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.optimisers import TailAverage
@@ -46,6 +46,7 @@ from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import mu_of
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 GRAM, GRADIENT, TARGETS = "gram", "gradient", "targets"
 _STEPS_WITHOUT_NOISE, _RATE_UNCLIPPED = 100, 1.9  # below 2, each step lowers the loss
@@ -55,72 +56,90 @@ _SIGMOID_BIAS = -4.0
 _METHOD = "feature_covariance"
 
 
+ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+    "x-reads": "features",
+    # the defaults, where nothing is published: ledgers about these records say so
+    "x-chosen-on": ["MNIST", "CIFAR-10", "EMNIST letters", "CIFAR-100"],
+    "x-curve": True,
+    "x-one-label": {
+        "where": [{"loss": "softmax"}, {"variant": "improved", "loss": None}],
+        "instead": "set loss: sigmoid",
+    },
+    "x-averages": True,  # knows to average the records of a person
+}
+
+
 @dataclass(frozen=True)
-class Parameters:
-    """Hyper-parameters of DP-FC.
+class Parameters(Hyperparameters):
+    """Hyper-parameters of DP-FC."""
 
-    Attributes:
-        variant: "published" or "improved".
-        steps: T; "auto" (improved): reach/20, between 20 and 50; 100 where there is no noise. Where nothing is clipped
-            either, and neither these nor the next are set, see `regularised`.
-        clipping_norm: C_g, the bound on a record's gradient.
-        gram_clipping_norm: C_G, the bound on its feature norm (published; default C_g).
-        loss, bias: of the head; the bias is a fixed number.
-        learning_rate: eta, a factor on the preconditioned step; "auto" (improved): reach/T, or 1.9 where nothing is
-            clipped.
-        ridge: lambda for the Gram divided by n; "known-noise": the spectral norm of its noise.
-        mean_share, gram_share, start_share: shares of mu^2 (improved) spent on the mean (0: none is subtracted), the
-            Gram, and a least-squares start that reuses the Gram (0: weights start at zero).
-        reach: the sum of the learning rates of all steps, where `learning_rate` is "auto"; "auto": `auto_reach`.
-        average: return the mean of the last half of the iterates.
-        floor: raise the noisy Gram's negative eigenvalues to zero.
-        curve_points: how many times along training the model is evaluated.
-    """
+    variant: Literal["improved", "published"] = setting("improved")
+    steps: int | Literal["auto"] = setting(
+        "auto",
+        "auto (improved): reach/20, between 20 and 50; 100 where there is no noise; with neither noise nor clip, and "
+        "rates, reach and ridge left out, the regularised optimum. 0 leaves the least-squares start as it is.",
+        least=0,
+    )
+    clipping_norm: float = setting(0.2, "Bound on a record's gradient.", above=0)
+    gram_clipping_norm: float | None = setting(
+        None, "Bound on a record's feature norm in the Gram (published; default clipping_norm).", above=0
+    )
+    loss: str | None = setting(None, "Default: softmax (improved), sigmoid (published).", choices=LOSSES)
+    bias: float | None = setting(
+        None,
+        "A fixed bias of every class; default 0 (improved, softmax), -4 (improved, sigmoid), -10 (published).",
+    )
+    learning_rate: float | Literal["auto"] = setting(
+        "auto",
+        "Factor on the preconditioned step; auto (improved): reach/steps, or 1.9 where nothing is clipped.",
+        above=0,
+        search={"low": 1e-3, "high": 1000.0},
+    )
+    ridge: float | Literal["known-noise"] = setting(
+        "known-noise",
+        "Added to the Gram divided by n; known-noise: the spectral norm of its noise.",
+        above=0,
+        search={"low": 1e-9, "high": 1e-3},
+    )
+    mean_share: float = setting(
+        0.02, "Share of mu^2 spent on a mean that is subtracted (improved; 0: none).", least=0, below=1
+    )
+    gram_share: float = setting(0.1, "Share of mu^2 spent on the Gram (improved).", above=0, below=1)
+    start_share: float = setting(
+        0.0,
+        "Share of mu^2 spent on a least-squares start, which reuses the Gram (improved; 0: weights start at zero).",
+        least=0,
+        below=1,
+    )
+    reach: float | Literal["auto"] = setting(
+        "auto",
+        "Sum of all learning rates where learning_rate is auto; auto: a function of n, m, epsilon and delta.",
+        above=0,
+    )
+    average: bool = setting(False, "Return the mean of the last half of the iterates.")
+    floor: bool = setting(True, "Raise negative eigenvalues of the noisy Gram to zero.")
+    # changes no result: no part of what keys the noise of `fit`
+    curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
 
-    variant: str = "improved"
-    steps: int | Literal["auto"] = "auto"
-    clipping_norm: float = 0.2
-    gram_clipping_norm: float | None = None
-    loss: str | None = None
-    bias: float | None = None
-    learning_rate: float | Literal["auto"] = "auto"
-    ridge: float | Literal["known-noise"] = "known-noise"
-    mean_share: float = 0.02
-    gram_share: float = 0.1
-    start_share: float = 0.0
-    reach: float | Literal["auto"] = "auto"
-    average: bool = False
-    floor: bool = True
-    curve_points: int = field(default=5, repr=False)  # changes no result: no part of what keys the noise of `fit`
+    METHOD: ClassVar[str] = _METHOD
 
     def __post_init__(self):
-        one_of(_METHOD, "variant", self.variant, ("improved", "published"))
+        super().__post_init__()
         published = self.variant == "published"
         if self.loss is None:
             object.__setattr__(self, "loss", "sigmoid" if published else "softmax")
         if self.bias is None:
             own = _SIGMOID_BIAS if self.loss == "sigmoid" else 0.0
             object.__setattr__(self, "bias", -10.0 if published else own)
-        one_of(_METHOD, "loss", self.loss, LOSSES)
-        positive(_METHOD, clipping_norm=self.clipping_norm, gram_share=self.gram_share)
-        if self.reach != "auto":
-            positive(_METHOD, reach=self.reach)
-        count(_METHOD, curve_points=self.curve_points)
-        if self.gram_clipping_norm is not None:
-            positive(_METHOD, gram_clipping_norm=self.gram_clipping_norm)
         for key in ("steps", "learning_rate"):
             if getattr(self, key) == "auto" and published:
                 raise StudyError(f"{_METHOD}: {key}: the published variant needs a number")
         if published and self.start_share:
             raise StudyError(f"{_METHOD}: start_share: the published variant starts at zero weights; leave it out")
-        if self.steps != "auto" and not (self.steps == 0 and self.start_share > 0):
-            count(_METHOD, steps=self.steps)
-        if self.learning_rate != "auto":
-            positive(_METHOD, learning_rate=self.learning_rate)
-        if self.ridge != "known-noise":
-            positive(_METHOD, ridge=self.ridge)
+        if self.steps == 0 and not self.start_share:
+            raise StudyError(f"{_METHOD}: steps 0: must be an integer of at least 1, or have a start_share")
         shares = (self.mean_share, self.gram_share, self.start_share)
-        if min(shares) < 0 or not sum(shares) < 1 + (self.steps == 0) * 1e-9:
+        if not sum(shares) < 1 + (self.steps == 0) * 1e-9:
             raise StudyError(f"{_METHOD}: mean_share, gram_share and start_share {shares}: their sum must be below 1")
 
     @property

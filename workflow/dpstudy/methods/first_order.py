@@ -8,12 +8,12 @@ adds sigma C to a *mean*, which is n times too much; its Eq. 3 (sigma C / n) is 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from dpstudy.core.arrays import add_scaled
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_normalisation
-from dpstudy.methods.checks import finite, one_of
+from dpstudy.methods.checks import finite
 from dpstudy.methods.gradients import CLIPPINGS, LOSSES, Head, clipped_sum
 from dpstudy.methods.optimisers import ExponentialAverage, TailAverage, make_optimiser
 from dpstudy.methods.private_normalisation import ChannelSums
@@ -21,48 +21,52 @@ from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records
 from dpstudy.methods.releases import released_array
 from dpstudy.methods.sampling import units_of_steps
-from dpstudy.methods.schedule import GRADIENT, Schedule, plan, prepared_by, spent
+from dpstudy.methods.schedule import GRADIENT, LENGTH, Schedule, plan, prepared_by, spent
 from dpstudy.methods.units import Units, units_of
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.schema.hyperparameters import setting
 
 __all__ = ["Parameters", "fit", "plan", "prepare", "prepared_by", "spent"]
 
 
+ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+    **LENGTH,
+    "x-reads": "features",
+    "x-curve": True,
+    "x-beyond-target": {"sampling": "shuffle"},  # certifies more than the target
+    "x-one-label": {"where": [{"loss": "softmax"}], "instead": "set loss: sigmoid"},
+    "x-averages": True,  # knows to average the records of a person
+}
+
+
 @dataclass(frozen=True)
 class Parameters(Schedule):
-    """Hyper-parameters of first-order training, beside those of every schedule.
+    """Hyper-parameters of first-order training, beside those of every schedule."""
 
-    Attributes:
-        loss: "softmax", or "sigmoid" (mean over classes).
-        bias: "learned", or a fixed number (mehta2023 uses -10 with the sigmoid loss).
-        weight_decay: lambda of an L2 penalty (lambda/2) |w|^2, whose gradient joins the released one.
-        clipping: "norm" scales gradients down to C; "automatic" scales each to about C (Bu et al. 2022, AUTO-S).
-        average: return the mean of the last half of the iterates instead of the last one: post-processing.
-        moving_average: decay of an exponential average of the iterates, which is then the model; 0: none.
-    """
-
-    loss: str = "softmax"
-    bias: str | float = "learned"
-    weight_decay: float = 0.0
-    clipping: str = "norm"
-    average: bool = False
-    moving_average: float = 0.0
+    learning_rate: float = setting(
+        about="What averaged gradients are multiplied by.", above=0, search={"low": 1e-3, "high": 100.0}
+    )
+    loss: str = setting("softmax", "sigmoid: the mean over classes.", choices=LOSSES)
+    bias: Literal["learned"] | float = setting("learned", "Fixed in mehta2023: -10 with the sigmoid loss.")
+    weight_decay: float = setting(0.0, "An L2 penalty; its gradient joins the released one.", least=0)
+    clipping: str = setting(
+        "norm",
+        "norm scales gradients down to the clipping norm; automatic scales each to about that norm (Bu et al. 2022, "
+        "AUTO-S).",
+        choices=CLIPPINGS,
+    )
+    average: bool = setting(False, "Return the mean of the last half of the iterates.")
+    moving_average: float = setting(
+        0.0, "Decay of an exponential average of the iterates, which is then the model; 0 for none.", least=0, below=1
+    )
 
     METHOD: ClassVar[str] = "first_order"
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("first_order", "loss", self.loss, LOSSES)
-        one_of("first_order", "clipping", self.clipping, CLIPPINGS)
-        if self.weight_decay < 0:
-            raise StudyError(f"first_order: weight_decay {self.weight_decay!r}: must be at least 0")
-        if not 0 <= self.moving_average < 1:
-            raise StudyError(f"first_order: moving_average {self.moving_average!r}: must be in [0, 1)")
         if self.average and self.moving_average:
             raise StudyError("first_order: average and moving_average: choose one of the two")
-        if isinstance(self.bias, str):
-            one_of("first_order", "bias", self.bias, ("learned",))
 
 
 @dataclass(frozen=True)

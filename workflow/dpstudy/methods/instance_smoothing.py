@@ -22,14 +22,15 @@ N_r is a density in Proposition 2, but its threshold is said of distances: here 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import torch
 
 from dpstudy.core.errors import StudyError
-from dpstudy.methods.checks import count, finite, one_of, positive
+from dpstudy.methods.checks import finite
 from dpstudy.methods.kernel_projection import Contrast, first_projection, projected, train
-from dpstudy.methods.local_sensitivity import READINGS, Bandwidths, deviations, instance_noise
+from dpstudy.methods.local_sensitivity import Bandwidths, deviations, instance_noise
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records
 from dpstudy.methods.smoothing_attacks import attacks
@@ -38,6 +39,7 @@ from dpstudy.models.kernel_density import KernelModel, as_stored
 from dpstudy.privacy.claimed import noise_multiplier, rho_of
 from dpstudy.privacy.events import LOCAL, Event
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 POINTS = "points"
 _METHOD = "instance_smoothing"
@@ -47,74 +49,57 @@ _CONSTANTS = {
 }
 
 
+ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+    "x-reads": "features",
+    "x-curve": True,
+    "x-audited": True,  # each cell attacks its own claim
+}
+
+
 @dataclass(frozen=True)
-class Parameters:
-    """Hyper-parameters of instance-level smoothing.
+class Parameters(Hyperparameters):
+    """Hyper-parameters of instance-level smoothing."""
 
-    Attributes:
-        projected_dim: p.
-        bandwidth: h.
-        extra_bandwidth: c of h' = h c/N_r(x).
-        neighbours: k of the mean distance to nearest neighbours.
-        percentile: of these distances, the threshold of sparse regions.
-        margin: m of the loss, in log densities.
-        noise_delta: delta' of Theorem 1, which is not the delta of the guarantee.
-        order: alpha of Theorem 2.
-        sensitivity, constant, noised, negatives: see the module.
-        epochs, batch_size, learning_rate, references: of the projection's training (kernel_projection.Contrast).
-        curve_points: how many times along training the model is evaluated.
-        attack_runs: how often the audit of the cell runs each attack with and without its target.
-    """
+    projected_dim: int = setting(64, "p, dimensions of the space of densities.", least=1)
+    bandwidth: float = setting(1.0, "h of every kernel; the projection's scale is learned.", above=0)
+    extra_bandwidth: float = setting(1.0, "c of h' = h c/N_r, what kernels in sparse regions are widened by.", above=0)
+    neighbours: int = setting(5, "k of the mean distance to the nearest neighbours.", least=1)
+    percentile: float = setting(50.0, "Of these distances: where sparse regions begin.", above=0, below=100)
+    margin: float = setting(10.0, "By how much the log density of the own class shall exceed the others'.", above=0)
+    noise_delta: float = setting(
+        1e-5,
+        "delta' of sigma^2 = 2 ln(1/delta')/rho; the paper says that it is not the delta of the guarantee.",
+        above=0,
+        below=1,
+    )
+    order: float = setting(2.0, "alpha of the bound on the number of samples (Theorem 2).", above=1)
+    sensitivity: Literal["density", "share"] = setting(
+        "density",
+        "s_i: the density itself, as printed, or its share of the density at the record, times the bandwidth.",
+    )
+    constant: Literal["section", "appendix"] = setting(
+        "section", "C of Theorem 2: 1/sqrt(2 pi h^2) of section 3.2, or 1/(sqrt(2 pi) h^2) of A.2."
+    )
+    noised: Literal["training", "release"] = setting(
+        "training", "Points are noised while the projection is trained too, or only as they are published."
+    )
+    negatives: Literal["pooled", "each"] = setting(
+        "pooled",
+        "The loss compares a record's class with all other points together, as Eq. 1 does, or with each other class.",
+    )
+    epochs: int = setting(10, "Of the projection's training.", least=1)
+    batch_size: int = setting(4096, "Of the projection's training.", least=1)
+    learning_rate: float = setting(0.1, "Of Adam, relative to the entries of the first projection.", above=0)
+    references: int | None = setting(
+        None,
+        "Points that the densities of a training step are over, drawn anew for each; all where absent.",
+        least=1,
+    )
+    # changes no result: no part of what keys the noise of `fit`
+    curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
+    attack_runs: int = setting(100_000, "Runs of each attack with and without its target.", least=100)
 
-    projected_dim: int = 64
-    bandwidth: float = 1.0
-    extra_bandwidth: float = 1.0
-    neighbours: int = 5
-    percentile: float = 50.0
-    margin: float = 10.0
-    noise_delta: float = 1e-5
-    order: float = 2.0
-    sensitivity: str = "density"
-    constant: str = "section"
-    noised: str = "training"
-    negatives: str = "pooled"
-    epochs: int = 10
-    batch_size: int = 4096
-    learning_rate: float = 0.1
-    references: int | None = None
-    curve_points: int = field(default=5, repr=False)  # changes no result: no part of what keys the noise of `fit`
-    attack_runs: int = 100_000
-
-    def __post_init__(self):
-        one_of(_METHOD, "sensitivity", self.sensitivity, READINGS)
-        one_of(_METHOD, "constant", self.constant, _CONSTANTS)
-        one_of(_METHOD, "noised", self.noised, ("training", "release"))
-        one_of(_METHOD, "negatives", self.negatives, ("pooled", "each"))
-        positive(
-            _METHOD,
-            bandwidth=self.bandwidth,
-            extra_bandwidth=self.extra_bandwidth,
-            margin=self.margin,
-            learning_rate=self.learning_rate,
-        )
-        count(
-            _METHOD,
-            projected_dim=self.projected_dim,
-            neighbours=self.neighbours,
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            curve_points=self.curve_points,
-            attack_runs=self.attack_runs,
-        )
-        if self.references is not None:
-            count(_METHOD, references=self.references)
-        for key, value, least, most in (
-            ("percentile", self.percentile, 0, 100),
-            ("noise_delta", self.noise_delta, 0, 1),
-            ("order", self.order, 1, math.inf),
-        ):
-            if not least < value < most:
-                raise StudyError(f"{_METHOD}: {key} {value!r}: must lie between {least} and {most}")
+    METHOD: ClassVar[str] = _METHOD
 
     @property
     def bandwidths(self) -> Bandwidths:

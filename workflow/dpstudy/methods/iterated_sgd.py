@@ -18,13 +18,14 @@ model's scores are those of clipped records too. A record that is not finite con
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from dpstudy.core.arrays import add_scaled, place_of
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_normalisation
-from dpstudy.methods.checks import count, finite, one_of, positive
+from dpstudy.methods.checks import finite
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem, check_softmax
@@ -36,50 +37,57 @@ from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.iteration import for_a_share
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 GRADIENT = "gradient"
 ORDERS = ("public", "secret")
 
 
+ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+    "x-reads": "features",
+    "x-beyond-target": {"order": "public"},  # certifies more than the target
+    "x-curve": False,  # iterates before the last must stay hidden
+    "x-one-label": {"where": [{}], "instead": "use first_order with loss: sigmoid"},
+}
+
+
 @dataclass(frozen=True)
-class Parameters:
-    """Hyper-parameters.
+class Parameters(Hyperparameters):
+    """Hyper-parameters of noisy SGD whose last iterate alone is released."""
 
-    Attributes:
-        learning_rate: eta of the averaged gradient; times batch_size/learning_rate_batch where that is given.
-        clipping_norm: C, bound on the norm of a record (behind the normalisation, if there is one).
-        batch_size: B.
-        epochs: K, whole passes over the batches.
-        radius: the weights are projected onto a ball of this Frobenius norm after each step; None: they are not.
-        order: "public" as in the papers: the noise is for the best protected `protected_share` of the records, and the
-            certified epsilon is that of the worst one. "secret": which batch a record is in is part of what nobody
-            learns, and all records have the target.
-        protected_share: of the records that have the target, with a public order.
-        normalisation: a private normalisation of the features first, or None.
-    """
+    learning_rate: float = setting(
+        about="What averaged gradients are multiplied by; as applied, at most 4/clipping_norm^2.", above=0
+    )
+    clipping_norm: float = setting(
+        about="Bound on a record's feature norm, behind the normalisation if any; gradients are not clipped.",
+        above=0,
+    )
+    batch_size: int = setting(about="B.", least=1)
+    epochs: int = setting(about="K, whole passes over the batches.", least=1)
+    learning_rate_batch: int | None = setting(
+        None,
+        "The learning rate is per this many records: it is multiplied by batch_size/learning_rate_batch.",
+        least=1,
+    )
+    radius: float | None = setting(
+        None, "The weights are projected onto a ball of this Frobenius norm after each step.", above=0
+    )
+    order: Literal["public", "secret"] = setting(
+        "public",
+        "public: the order of batches may be known, as in the papers; protected_share of the records have the target, "
+        "and the epsilon of the worst one is certified. secret: the random order is hidden too, and every record has "
+        "the target.",
+    )
+    protected_share: float = setting(0.99, "Of the records that have the target, with a public order.", above=0, most=1)
+    normalisation: Normalisation | None = setting(
+        None, "Private data normalisation first (tramer2021 Algorithm 2).", without=("sampling_rate",)
+    )
 
-    learning_rate: float
-    clipping_norm: float
-    batch_size: int
-    epochs: int
-    learning_rate_batch: int | None = None
-    radius: float | None = None
-    order: str = "public"
-    protected_share: float = 0.99
-    normalisation: Normalisation | None = None
+    METHOD: ClassVar[str] = "iterated_sgd"
 
     def __post_init__(self):
-        if isinstance(self.normalisation, dict):
-            object.__setattr__(self, "normalisation", Normalisation(**self.normalisation))
-        private_normalisation.check_whole("iterated_sgd", self.normalisation)
-        one_of("iterated_sgd", "order", self.order, ORDERS)
-        positive("iterated_sgd", learning_rate=self.learning_rate, clipping_norm=self.clipping_norm)
-        positive("iterated_sgd", protected_share=self.protected_share)
-        count("iterated_sgd", batch_size=self.batch_size, epochs=self.epochs)
-        if self.radius is not None:
-            positive("iterated_sgd", radius=self.radius)
-        if self.protected_share > 1:
-            raise StudyError(f"iterated_sgd: protected_share {self.protected_share!r}: must be at most 1")
+        super().__post_init__()
+        private_normalisation.check_whole(self.METHOD, self.normalisation)
 
     @property
     def step_size(self) -> float:

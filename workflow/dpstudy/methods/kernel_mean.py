@@ -21,6 +21,7 @@ of a network that was trained on EMNIST letters, and frozen before any other dat
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from dpstudy.core.arrays import HOST, to_numpy
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import feature_covariance, first_order
 from dpstudy.methods.averaging import scaled
-from dpstudy.methods.checks import count, finite, one_of, positive
+from dpstudy.methods.checks import finite, one_of
 from dpstudy.methods.kernel_points import PSI_GRID, exact_map
 from dpstudy.methods.kernel_weights import bayes_weights, widened
 from dpstudy.methods.problem import Fit, Plan, Problem
@@ -42,6 +43,7 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of, mu_of
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.printed import upper_bound
+from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 SUMS, COUNTS = "class_sums", "class_counts"
 AUDITED_BY_CLASS, AUDITED_DIM = True, 8  # random features mix all; with several labels canaries share classes too
@@ -49,48 +51,60 @@ PROJECTIONS = {"dp-sgd": first_order, "feature_covariance": feature_covariance}
 _METHOD = "kernel_mean"
 
 
+ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+    "x-reads": "features",
+    # the defaults, where nothing is published: ledgers about these records say so
+    "x-chosen-on": ["MNIST", "CIFAR-10", "EMNIST letters", "CIFAR-100"],
+    # where one of them is not at its default: public points of the fit
+    "x-reads-public": ["smoothing", "extra_bandwidth"],
+    "x-curve": False,
+    "x-averages": True,  # knows to average the records of a person
+}
+
+
 @dataclass(frozen=True)
-class Parameters:
-    """Hyper-parameters of kernel means.
+class Parameters(Hyperparameters):
+    """Hyper-parameters of kernel means."""
 
-    Attributes:
-        frequencies: D, of random Fourier features; they are drawn from `frequency_seed`, hence public.
-        bandwidth: h, of points of norm 1.
-        widen: kernels are widened by this much after the release.
-        projection: "none", "dp-sgd" or "feature_covariance".
-        projection_share: of mu^2, what training it takes.
-        class_shares: "drawn": classes are as likely as among the records; "released": equally likely, by counts that
-            are released for `counts_share` of mu^2; or the public share of each class (of each label).
-        smoothing: "none", or "public": the estimate with public points, which the feature set's fit brings.
-        extra_bandwidth, neighbours, percentile: of bandwidths by public points (Landmarks; extra_bandwidth is c, 0 for
-            the same bandwidth everywhere).
-    """
+    frequencies: int = setting(1000, "D, of random Fourier features; a point has 2D features.", least=1)
+    frequency_seed: int = setting(0, "Of the frequencies, which are public.", least=0)
+    bandwidth: float = setting(0.5, "h, of points of norm 1.", above=0, search={"low": 0.1, "high": 2.0})
+    widen: float = setting(0.0, "Kernels are widened by this much after the release.", least=0)
+    projection: Literal["none", "dp-sgd", "feature_covariance"] = setting(
+        "feature_covariance",
+        "What trains the projection on private records, for a part of the budget; none leaves the features, or their "
+        "fit on a public set, as they are.",
+    )
+    projection_share: float = setting(0.8, "Share of mu^2 that the projection takes.", above=0, below=1)
+    class_shares: str | tuple[float, ...] = setting(
+        "drawn",
+        "drawn: classes are as likely as among the records; released: equally likely, by noisy counts; or the public "
+        "share of each (of each label).",
+        schema={
+            "anyOf": [
+                {"enum": ["drawn", "released"]},
+                {"type": "array", "minItems": 2, "items": {"type": "number", "exclusiveMinimum": 0, "maximum": 1}},
+            ]
+        },
+    )
+    counts_share: float = setting(0.02, "Share of mu^2 that released counts take.", above=0, below=1)
+    smoothing: Literal["none", "public"] = setting(
+        "none", "public: the best linear estimate with the second moment of public points, which the fit brings."
+    )
+    extra_bandwidth: float = setting(
+        0.0, "c of h' = h c distance/lambda, by which kernels are widened where public points are sparse.", least=0
+    )
+    neighbours: int = setting(5, "k of the mean distance to the nearest public points.", least=1)
+    percentile: float = setting(
+        50.0, "Of the public points' own distances: where sparse regions begin.", above=0, below=100
+    )
 
-    frequencies: int = 1000
-    frequency_seed: int = 0
-    bandwidth: float = 0.5
-    widen: float = 0.0
-    projection: str = "feature_covariance"
-    projection_share: float = 0.8
-    class_shares: str | tuple[float, ...] = "drawn"
-    counts_share: float = 0.02
-    smoothing: str = "none"
-    extra_bandwidth: float = 0.0
-    neighbours: int = 5
-    percentile: float = 50.0
+    METHOD: ClassVar[str] = _METHOD
 
     def __post_init__(self):
-        one_of(_METHOD, "projection", self.projection, ("none", *PROJECTIONS))
-        one_of(_METHOD, "smoothing", self.smoothing, ("none", "public"))
-        positive(_METHOD, bandwidth=self.bandwidth, projection_share=self.projection_share)
-        positive(_METHOD, counts_share=self.counts_share)
-        count(_METHOD, frequencies=self.frequencies, neighbours=self.neighbours)
-        if min(self.widen, self.extra_bandwidth) < 0:
-            raise StudyError(f"{_METHOD}: widen and extra_bandwidth must be at least 0")
+        super().__post_init__()
         if not self.projection_share + self.counts_share < 1:
             raise StudyError(f"{_METHOD}: projection_share and counts_share must add up to less than 1")
-        if not 0 < self.percentile < 100:
-            raise StudyError(f"{_METHOD}: percentile {self.percentile!r}: must lie between 0 and 100")
         if isinstance(self.class_shares, str):
             one_of(_METHOD, "class_shares", self.class_shares, ("drawn", "released"))
         elif not all(0 < share <= 1 for share in self.class_shares):

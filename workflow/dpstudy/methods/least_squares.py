@@ -19,11 +19,12 @@ would teach each label's score that the others are absent. Nothing is subtracted
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.methods.checks import finite, one_of, positive
+from dpstudy.methods.checks import finite
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.spectral import solve_floored, solve_ridge, solve_square
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
@@ -31,50 +32,60 @@ from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
 _CENTRED = "center_targets"
 
 
+ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+    "x-reads": "statistics",
+    "x-per-class": {"variant": "published"},  # entries for which the class Grams are summed too
+    "x-curve": False,
+    "x-one-release": True,  # every setting is solved from one noisy release
+    "x-averages": True,  # knows to average the records of a person
+}
+
+
 @dataclass(frozen=True)
-class Parameters:
-    """Hyper-parameters of least squares.
+class Parameters(Hyperparameters):
+    """Hyper-parameters of least squares."""
 
-    Attributes:
-        variant: "published" or "improved".
-        clipping_norm: C, the bound on a record's feature norm.
-        alpha: weight of the Gram in the published system.
-        ridge: lambda for sums over records, or "known-noise".
-        gram_share: share of mu^2 spent on G (improved).
-        center_targets: subtract the mean over classes from b (improved, of exclusive classes; of several labels a
-            record nothing is subtracted).
-        floor: raise negative eigenvalues of the noisy system to zero before lambda is added. Algorithm 3 does not
-            print it, the released code does; without it, "known-noise" takes a lambda three times as large, so that
-            the system stays definite. An eigendecomposition for each class is what it costs.
-        symmetric: draw the noise of a Gram as a symmetric matrix. Without it (and then without `floor`), every entry
-            has its own noise, as Algorithm 3 prints it: the same privacy, twice the noise in the symmetric part.
-    """
+    variant: Literal["improved", "published"] = setting("improved")
+    clipping_norm: float = setting(1.0, "C, bound on a record's feature norm.", above=0)
+    alpha: float = setting(
+        1.0,
+        "Weight of the Gram (published).",
+        least=0,
+        search={"low": 1e-4, "high": 100.0, "where": {"variant": "published"}},
+    )
+    ridge: float | Literal["known-noise"] = setting(
+        "known-noise",
+        "Regularisation of sums over records; known-noise: from the spectral norm of the noise.",
+        above=0,
+        search={"low": 1e-5, "high": 10.0},
+    )
+    gram_share: float = setting(0.2, "Share of mu^2 spent on the Gram (improved).", above=0, below=1)
+    center_targets: bool = setting(
+        True,
+        "Subtract the mean over classes, a post-processing (improved); of several labels a record nothing is "
+        "subtracted.",
+    )
+    # Algorithm 3 does not print it. Without it, "known-noise" takes a ridge three times as large, so that the system
+    # stays definite. An eigendecomposition for each class is what it costs.
+    floor: bool = setting(
+        True, "Raise negative eigenvalues of the noisy system to zero, as mehta2023's released code does."
+    )
+    # Without it every entry has its own noise, as Algorithm 3 prints it: the same privacy, twice the noise in the
+    # symmetric part.
+    symmetric: bool = setting(True, "Draw the noise of a Gram as a symmetric matrix; without it set floor: false too.")
 
-    variant: str = "improved"
-    clipping_norm: float = 1.0
-    alpha: float = 1.0
-    ridge: float | str = "known-noise"
-    gram_share: float = 0.2
-    center_targets: bool = True
-    floor: bool = True
-    symmetric: bool = True
+    METHOD: ClassVar[str] = "least_squares"
 
     def __post_init__(self):
+        super().__post_init__()
         if self.floor and not self.symmetric:
             raise StudyError("least_squares: floor raises eigenvalues of a symmetric matrix; set floor: false too")
-        one_of("least_squares", "variant", self.variant, ("improved", "published"))
-        positive("least_squares", clipping_norm=self.clipping_norm, gram_share=self.gram_share)
-        if self.gram_share >= 1:
-            raise StudyError(f"least_squares: gram_share {self.gram_share!r}: must lie between 0 and 1")
-        if self.alpha < 0:
-            raise StudyError(f"least_squares: alpha {self.alpha!r}: must be at least 0")
-        if self.ridge != "known-noise":
-            positive("least_squares", ridge=self.ridge)
 
     @property
     def per_class(self) -> bool:

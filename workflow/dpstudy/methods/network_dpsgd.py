@@ -14,8 +14,8 @@ import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from dpstudy.core.progress import progress
 from dpstudy.features.scaling import constants
 from dpstudy.methods import private_normalisation, schedule
 from dpstudy.methods.augmentation import Augmentation
-from dpstudy.methods.checks import count, finite, one_of
+from dpstudy.methods.checks import finite
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.network_run import NetworkRun
 from dpstudy.methods.network_start import HEAD_FIRST, check_trained, read_start
@@ -44,8 +44,63 @@ from dpstudy.privacy.events import known_to_renyi, unamplified
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.renyi import rough_epsilon
+from dpstudy.schema.hyperparameters import setting
 
-DECAYS = ("none", "cosine")
+NAMES = {
+    "anyOf": [
+        {
+            "enum": [
+                "tanh-28", "tanh-32", "tanh-32-smaller", "scatter-28", "scatter-28-printed", "scatter-32",
+                "scatter-32-printed", "scatter-32-smaller",
+            ]
+        },
+        {
+            "type": "string",
+            "pattern": "^(wrn-[0-9]+-[0-9]+(-gn|-plain)?|nf-resnet-[0-9]+|nfnet-f[0-6]|lenet|equivariant-resnet-9|"
+            "timm:[A-Za-z0-9_.]+([+]gn|[+]frozen)?)$",
+        },
+    ]
+}  # fmt: skip
+START = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["weights"],
+            "properties": {
+                "weights": {"type": "string", "description": "A safetensors file under data_root."},
+                "sha256": {
+                    "type": "string",
+                    "pattern": "^[0-9a-f]{64}$",
+                    "description": "the 64 lower-case hexadecimal digits of the file's SHA-256",
+                },
+                "trained_on": {
+                    "description": "What the weights were trained on. Public sets of the study, which are then "
+                    "matched with the private records; or unmatched, which the ledger says.",
+                    "anyOf": [
+                        {"const": "unmatched"},
+                        {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"type": "string"}},
+                    ],
+                },
+            },
+        },
+    ]
+}
+TRAINED = {
+    "anyOf": [
+        {"enum": ["all", "classifier", "biases"]},
+        *(
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "required": [key],
+                "properties": {key: {"type": "integer", "minimum": 1}},
+            }
+            for key in ("last", "lora", "head_first")
+        ),
+    ]
+}
 AUDITED_DIM = None  # layers mix all: one canary plays at a time, of the images' own shape
 TESTED = (
     "The network {!r} is not this library's own: that no record has a part in what it computes of another was tested "
@@ -60,56 +115,105 @@ BATCHED = (
 __all__ = ["Parameters", "fit", "plan", "prepare", "prepared_by", "spent"]
 
 
+ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+    **schedule.LENGTH,
+    "x-reads": "features",
+    "x-reads-images": True,  # extractor images: the image shards themselves
+    "x-curve": True,
+    "x-beyond-target": {"sampling": "shuffle"},  # certifies more than the target
+    "x-per-seed": True,  # each seed is a job, with checkpoints
+    "x-one-label": {"where": [{"loss": "softmax"}], "instead": "set loss: sigmoid"},
+    "x-averages": True,  # knows to average the records of a person
+}
+
+
 @dataclass(frozen=True)
 class Parameters(Schedule):
-    """Hyper-parameters of a network's training, beside those of every schedule.
+    """Hyper-parameters of a network's training, beside those of every schedule."""
 
-    Attributes:
-        network: an architecture of models/networks.py.
-        loss: "softmax", or "sigmoid" (mean over classes).
-        micro_batch: records whose gradients are held at once, memory and speed only, never the result; "auto": as many
-            as some memory is for.
-        precision: "float32", or "bfloat16" in the passes through the network; what is clipped and summed is not.
-        compile: run the passes through the network as one compiled piece (torch.compile).
-        record_by_record: take each record's gradient in a pass of its own, for networks that the library does not know;
-            None: not.
-        checkpoint_minutes: at least so much time between checkpoints; 0: one a step.
-        checkpoint_steps: one after so many steps too; 0: by time alone.
-        moving_average: decay of an exponential average of the weights, which is then the model; 0: none.
-        weight_decay: lambda of an L2 penalty (lambda/2) |w|^2, whose gradient joins the released one.
-        learning_rate_decay: "none", or "cosine": from the learning rate to zero along half a cosine.
-        augmentation: how each record's copies are made, or None: the record itself.
-        start: public weights to start from, all but the classifier's: the name of a backbone of the study, or a file
-            (a mapping with `weights`, and `sha256` if it is to be checked); or None: a random start.
-        trained: "all" layers; or the "classifier" and, of the others, nothing ("classifier"), "biases", the last k
-            layers ({"last": k}) or low-rank layers of rank r beside the linear ones ({"lora": r}); or all layers after
-            k steps of the classifier alone ({"head_first": k}; Tang et al. 2023, DP-RandP), each of which is one of the
-            ledger's gradients, clipped and noised as the others.
-        devices: processes that share the training of a cell, each with a GPU of its own where there are enough.
-    """
-
-    network: str = ""
-    loss: str = "softmax"
+    network: str = setting(
+        about="Of tramer2021: tanh-28, tanh-32 and tanh-32-smaller for images, scatter-28 and scatter-32 for "
+        "ScatterNet features (the tables' own layouts: scatter-28-printed, scatter-32-printed). Of de2022: Wide "
+        "ResNets such as wrn-16-4, without weight standardisation wrn-16-4-gn, without group normalisation too "
+        "wrn-16-4-plain; normaliser-free nf-resnet-50, nfnet-f3; lenet. Filters shared over rotations and reflections: "
+        "equivariant-resnet-9. Any of timm's as timm:NAME, with group in place of batch normalisation as timm:NAME+gn, "
+        "with public statistics of it as timm:NAME+frozen.",
+        named=True,
+        schema=NAMES,
+    )
+    loss: str = setting("softmax", "sigmoid: the mean over classes.", choices=LOSSES)
     # What changes no result, and so is no part of what keys the noise of `fit`, is not in the repr.
-    micro_batch: int | str = field(default="auto", repr=False)
-    precision: str = "float32"
-    compile: bool = field(default=False, repr=False)
-    record_by_record: bool | None = field(default=None, repr=False)
-    checkpoint_minutes: float = field(default=5.0, repr=False)
-    checkpoint_steps: int = field(default=0, repr=False)
-    moving_average: float = 0.0
-    weight_decay: float = 0.0
-    learning_rate_decay: str = "none"
-    augmentation: Augmentation | None = None
-    start: str | dict | None = field(default=None, hash=False)
-    trained: str | dict[str, int] = field(default="all", hash=False)
-    devices: int = field(default=1, repr=False)
+    micro_batch: int | Literal["auto"] = setting(
+        "auto",
+        "Records whose gradients are held at once; it changes memory and speed, not the result. auto: as many as 1.5 "
+        "GB, or half of a GPU's free memory, hold.",
+        least=1,
+        keyed=False,
+    )
+    precision: str = setting(
+        "float32",
+        "Of the passes through the network; gradients are clipped and summed as in float32.",
+        choices=PRECISIONS,
+    )
+    compile: bool = setting(
+        False,
+        "Compile the passes through the network (torch.compile): minutes at first; worth a try on a GPU, slower on "
+        "CPUs.",
+        keyed=False,
+    )
+    record_by_record: bool | None = setting(
+        None,
+        "Take each record's gradient in a pass of its own, false where absent: slow, and for networks that this "
+        "library does not know the surest way.",
+        keyed=False,
+    )
+    checkpoint_minutes: float = setting(
+        5.0, "A killed run loses at most this much of its work; it changes no result.", least=0, keyed=False
+    )
+    checkpoint_steps: int = setting(
+        0,
+        "A checkpoint after so many steps too, however little time they took; 0: by time alone.",
+        least=0,
+        keyed=False,
+    )
+    moving_average: float = setting(
+        0.0, "Decay of an exponential average of the weights, which is then the model; 0 for none.", least=0, below=1
+    )
+    weight_decay: float = setting(0.0, "An L2 penalty; its gradient joins the released one.", least=0)
+    learning_rate_decay: Literal["none", "cosine"] = setting(
+        "none", "cosine: from the learning rate to zero along half a cosine."
+    )
+    augmentation: Augmentation | None = setting(
+        None,
+        "Random crops and flips: the gradients of a record's copies are averaged before it is clipped (de2022). Of "
+        "images.",
+    )
+    start: str | dict | None = setting(
+        None,
+        "Public weights to start from, all but the classifier's: the name of a backbone of the study, or a safetensors "
+        "file under data_root. A random start where absent.",
+        schema=START,
+        hashed=False,
+    )
+    trained: str | dict[str, int] = setting(
+        "all",
+        "What is trained beside the classifier, with start: all layers; nothing (classifier, which needs "
+        "augmentation); biases; the last k layers; or low-rank layers of rank r beside the linear ones. Or all layers "
+        "after so many steps of the classifier alone (DP-RandP).",
+        schema=TRAINED,
+        hashed=False,
+    )
+    devices: int = setting(
+        1,
+        "Processes of one machine that share the training of a cell, each with a GPU of its own where there are "
+        "enough.",
+        least=1,
+        keyed=False,
+    )
 
     METHOD: ClassVar[str] = "network_dpsgd"
 
     def __post_init__(self):
-        if isinstance(self.augmentation, dict):
-            object.__setattr__(self, "augmentation", Augmentation(**self.augmentation))
         super().__post_init__()
         networks.check(self.network)
         check_trained(self.trained)
@@ -120,22 +224,8 @@ class Parameters(Schedule):
                 "network_dpsgd: trained 'classifier' needs `augmentation`; without augmentation a record's "
                 "features never change: extract them once (extractor backbone or timm), and train first_order on them"
             )
-        one_of("network_dpsgd", "loss", self.loss, LOSSES)
-        count("network_dpsgd", devices=self.devices)
-        one_of("network_dpsgd", "precision", self.precision, PRECISIONS)
         if self.record_by_record and self.compile:
             raise StudyError("network_dpsgd: record_by_record and compile do not go together; leave one of them out")
-        if self.micro_batch != "auto":
-            count("network_dpsgd", micro_batch=self.micro_batch)
-        if self.checkpoint_minutes < 0:
-            raise StudyError(f"network_dpsgd: checkpoint_minutes {self.checkpoint_minutes!r}: must be at least 0")
-        if self.checkpoint_steps < 0:
-            raise StudyError(f"network_dpsgd: checkpoint_steps {self.checkpoint_steps!r}: must be at least 0")
-        if not 0 <= self.moving_average < 1:
-            raise StudyError(f"network_dpsgd: moving_average {self.moving_average!r}: must be in [0, 1)")
-        if self.weight_decay < 0:
-            raise StudyError(f"network_dpsgd: weight_decay {self.weight_decay!r}: must be at least 0")
-        one_of("network_dpsgd", "learning_rate_decay", self.learning_rate_decay, DECAYS)
 
     @property
     def head_steps(self) -> int:

@@ -30,13 +30,13 @@ steps over many classes want a smaller learning rate.
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from dpstudy.core.arrays import place_of, to_numpy
 from dpstudy.core.errors import StudyError
-from dpstudy.methods.checks import count, finite, one_of, positive
+from dpstudy.methods.checks import finite
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.hessians import class_hessians, flat_hessian, shared_hessian
@@ -48,6 +48,7 @@ from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 GRADIENT, HESSIAN = "gradient", "hessian"
 _BLOCK_BYTES = 1 << 31  # of the Hessians that are held at once
@@ -55,45 +56,43 @@ _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
 _METHOD = "newton"
 
 
+ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+    "x-reads": "features",
+    "x-curve": True,
+    "x-one-label": {"where": [{"variant": "softmax"}], "instead": "set variant: published"},
+    "x-averages": True,  # knows to average the records of a person
+}
+
+
 @dataclass(frozen=True)
-class Parameters:
-    """Hyper-parameters of DP-Newton.
+class Parameters(Hyperparameters):
+    """Hyper-parameters of DP-Newton."""
 
-    Attributes:
-        variant: "softmax" or "published".
-        steps: T.
-        clipping_norm: C, the bound on a record's feature norm.
-        learning_rate: eta.
-        ridge: lambda for the Hessian divided by n; "known-noise": half the spectral norm of its noise. Never less than
-            a millionth of the mean eigenvalue.
-        hessian_share: share of mu^2 spent on the Hessians (softmax).
-        preconditioner: "per-class" blocks, or one "shared" by all classes (softmax).
-        floor: raise negative eigenvalues of a noisy Hessian to zero before lambda is added.
-        curve_points: how many times along training the model is evaluated.
-    """
+    variant: Literal["softmax", "published"] = setting("softmax")
+    steps: int = setting(1, "T, noisy steps.", least=1)
+    clipping_norm: float = setting(1.0, "C, bound on a record's feature norm.", above=0)
+    learning_rate: float = setting(0.5, "eta.", above=0, search={"low": 1e-3, "high": 100.0})
+    # Never less than a millionth of the mean eigenvalue.
+    ridge: float | Literal["known-noise"] = setting(
+        "known-noise",
+        "Added to the Hessian divided by n; known-noise: half the spectral norm of its noise.",
+        above=0,
+        search={"low": 1e-9, "high": 1e-3},
+    )
+    hessian_share: float = setting(0.3, "Share of mu^2 spent on the Hessians (softmax).", above=0, below=1)
+    preconditioner: Literal["per-class", "shared"] = setting(
+        "per-class", "One Hessian a class, or one for all (softmax)."
+    )
+    floor: bool = setting(True, "Raise negative eigenvalues of a noisy Hessian to zero.")
+    # changes no result: no part of what keys the noise of `fit`
+    curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
 
-    variant: str = "softmax"
-    steps: int = 1
-    clipping_norm: float = 1.0
-    learning_rate: float = 0.5
-    ridge: float | Literal["known-noise"] = "known-noise"
-    hessian_share: float = 0.3
-    preconditioner: str = "per-class"
-    floor: bool = True
-    curve_points: int = field(default=5, repr=False)  # changes no result: no part of what keys the noise of `fit`
+    METHOD: ClassVar[str] = _METHOD
 
     def __post_init__(self):
-        one_of(_METHOD, "variant", self.variant, ("softmax", "published"))
-        one_of(_METHOD, "preconditioner", self.preconditioner, ("per-class", "shared"))
+        super().__post_init__()
         if self.preconditioner == "shared" and self.variant == "published":
-            raise StudyError(f"{_METHOD}: preconditioner 'shared' goes with the variant 'softmax' only")
-        positive(_METHOD, clipping_norm=self.clipping_norm, learning_rate=self.learning_rate)
-        positive(_METHOD, hessian_share=self.hessian_share)
-        if self.hessian_share >= 1:
-            raise StudyError(f"{_METHOD}: hessian_share {self.hessian_share!r}: must lie between 0 and 1")
-        count(_METHOD, steps=self.steps, curve_points=self.curve_points)
-        if self.ridge != "known-noise":
-            positive(_METHOD, ridge=self.ridge)
+            raise StudyError(f"{self.METHOD}: preconditioner 'shared' goes with the variant 'softmax' only")
 
     @property
     def loss(self) -> str:

@@ -20,6 +20,7 @@ amplification, whatever part of the whole it is: it would have to be charged as 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -33,40 +34,46 @@ from dpstudy.methods.row_map import RowMap
 from dpstudy.methods.units import single_records
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 MEAN, SQUARE = "normalisation_mean", "normalisation_square"
 _LEAST_VARIANCE = 1e-5
 
 
 @dataclass(frozen=True)
-class Normalisation:
+class Normalisation(Hyperparameters):
     """Parameters of a private normalisation.
 
-    Attributes:
-        mean_clip: C1, bound on the norm of a record's channel means.
-        square_clip: C2, bound on the norm of a record's channel mean squares.
-        noise_multiplier: sigma_norm of each of the two releases.
-        variance_floor: tau; also guards channels that the noise made negative. None takes the standard deviation of the
-            noise on the mean squares, a public constant: below it a released variance says nothing, and dividing by its
-            root would blow up the very channels that hardly vary. At least 1e-5.
-        low_variance: what becomes of a channel whose released variance is below the floor: "floor" divides it by the
-            floor's root, "drop" makes it zero, as tramer2021's released code does with those that are not positive.
-        sampling_rate: q, the public probability with which a record takes part in a release; 1 takes all.
-
     Raises:
-        StudyError: the rate does not lie in (0, 1].
+        StudyError: a number that is out of range.
     """
 
-    mean_clip: float
-    square_clip: float
-    noise_multiplier: float
-    variance_floor: float | None = None
-    low_variance: str = "floor"
-    sampling_rate: float = 1.0
+    mean_clip: float = setting(about="C1, bound on the norm of a record's channel means.", above=0)
+    square_clip: float = setting(about="C2, bound on the norm of a record's channel mean squares.", above=0)
+    noise_multiplier: float = setting(about="Of each of the two releases.", above=0)
+    # Below the noise's standard deviation, a public constant, a released variance says nothing, and dividing by its
+    # root would blow up the very channels that hardly vary.
+    variance_floor: float | None = setting(
+        None,
+        "The least variance; where absent the standard deviation of the noise on it, and 1e-5 at least.",
+        above=0,
+    )
+    low_variance: Literal["floor", "drop"] = setting(
+        "floor",
+        "Channels of a released variance below it: as if they had it (where absent), or left out, as tramer2021's "
+        "released code does with those that are not positive.",
+        filled=False,
+    )
+    sampling_rate: float = setting(
+        1.0,
+        "Each of the two statistics is released from a Poisson sample of its own, of this rate, drawn anew for each "
+        "seed; from all records where absent. Not beside shuffled batches.",
+        above=0,
+        most=1,
+        filled=False,
+    )
 
-    def __post_init__(self):
-        if not 0 < self.sampling_rate <= 1:
-            raise StudyError(f"normalisation: sampling_rate {self.sampling_rate!r}: must be above 0 and at most 1")
+    METHOD: ClassVar[str] = "normalisation"
 
     @property
     def sampled(self) -> bool:

@@ -1,13 +1,12 @@
 """Training in noisy steps: the hyper-parameters, the number of steps and the noise that first-order methods share."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, Literal
 
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_normalisation
-from dpstudy.methods.checks import count, one_of, positive
 from dpstudy.methods.optimisers import OPTIMISERS
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Plan, Problem, check_softmax
@@ -16,76 +15,76 @@ from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.calibration import affordable, calibrate
 from dpstudy.privacy.events import TRUNCATED, Event
 from dpstudy.privacy.printed import upper_bound
+from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 GRADIENT = "gradient"
+LENGTH = {  # of a schedule: the keywords of a schema that say which of its keys are given
+    "oneOf": [
+        {"required": ["epochs"]},
+        {"required": ["steps"]},
+        {"required": ["noise_multiplier"], "not": {"required": ["steps"]}},
+    ]
+}
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """Hyper-parameters of first-order training.
+class Schedule(Hyperparameters):
+    """Hyper-parameters of first-order training."""
 
-    Attributes:
-        learning_rate: of the averaged gradient; multiplied by batch_size/learning_rate_batch where that is given.
-        clipping_norm: C.
-        optimiser: "sgd", "momentum" or "adam".
-        batch_size: expected batch size B (q = B/n), or "full".
-        epochs, steps: one of them, or noise_multiplier; steps = round(epochs n / B). The noise follows from the budget.
-        noise_multiplier: in place of epochs and steps: as many steps as the budget allows at this noise. Beside steps:
-            both as given (a published setting), where they are within the budget.
-        normalised: clipped gradients are divided by C, so that the learning rate does not depend on it (de2022, Eq. 3).
-        momentum: of "momentum".
-        largest_batch: of Poisson batches with more records a random subset of this size is taken, so that memory is
-            bounded; the accounting covers it. None: as they come.
-        sampling: "poisson"; "shuffle" is a control whose noise is calibrated as if it were Poisson.
-        normalisation: a private normalisation of the features first, or None.
-        curve_points: how many times along training the model is evaluated.
-    """
-
-    learning_rate: float
-    clipping_norm: float
-    optimiser: str = "momentum"
-    learning_rate_batch: int | None = None
-    batch_size: int | Literal["full"] = "full"
-    epochs: float | None = None
-    steps: int | None = None
-    noise_multiplier: float | None = None
-    normalised: bool = False
-    momentum: float = 0.9
-    sampling: str = "poisson"
-    largest_batch: int | None = None
-    normalisation: Normalisation | None = None
-    curve_points: int = field(default=5, repr=False)  # changes no result: no part of what keys the noise of `fit`
+    learning_rate: float = setting(
+        about="What averaged gradients are multiplied by.", above=0, search={"low": 0.01, "high": 10.0}
+    )
+    clipping_norm: float = setting(about="C, bound on a record's gradient.", above=0)
+    optimiser: str = setting("momentum", choices=OPTIMISERS)
+    learning_rate_batch: int | None = setting(
+        None,
+        "The learning rate is per this many records: it is multiplied by batch_size/learning_rate_batch.",
+        least=1,
+    )
+    batch_size: int | Literal["full"] = setting("full", "Expected records of a batch.", least=1)
+    epochs: float | None = setting(None, "As many steps as go over the records so often.", above=0)
+    steps: int | None = setting(None, "Noisy steps; the noise follows from epsilon.", least=1)
+    noise_multiplier: float | None = setting(
+        None,
+        "In place of epochs and steps: as many steps as epsilon allows at this noise. Beside steps: both as given, if "
+        "epsilon allows them.",
+        above=0,
+    )
+    normalised: bool = setting(
+        False,
+        "Clipped gradients are divided by clipping_norm, so that the learning rate does not depend on it (de2022).",
+    )
+    momentum: float = setting(0.9, "Of momentum.", least=0, below=1)
+    # A control: its noise is calibrated as if batches were Poisson's, and what is certified is what they are worth.
+    sampling: Literal["poisson", "shuffle"] = setting(
+        "poisson", "How batches are drawn; shuffle certifies more than the target."
+    )
+    largest_batch: int | None = setting(
+        None,
+        "Of a Poisson batch with more records a random subset of this size is taken; the accounting covers it.",
+        least=1,
+    )
+    normalisation: Normalisation | None = setting(None, "Private data normalisation first (tramer2021 Algorithm 2).")
+    # changes no result: no part of what keys the noise of `fit`
+    curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
 
     METHOD: ClassVar[str] = ""
 
     def __post_init__(self):
+        super().__post_init__()
         method = self.METHOD
-        if isinstance(self.normalisation, dict):
-            object.__setattr__(self, "normalisation", Normalisation(**self.normalisation))
         given = {name for name in ("epochs", "steps", "noise_multiplier") if getattr(self, name) is not None}
         if len(given) != 1 and given != {"steps", "noise_multiplier"}:
             raise StudyError(f"{method}: give one of `epochs`, `steps` and `noise_multiplier`, or the last two")
-        one_of(method, "optimiser", self.optimiser, OPTIMISERS)
-        one_of(method, "sampling", self.sampling, ("poisson", "shuffle"))
         if self.sampling == "shuffle":
             private_normalisation.check_whole(method, self.normalisation)
-        positive(method, learning_rate=self.learning_rate, clipping_norm=self.clipping_norm)
-        count(method, curve_points=self.curve_points)
-        if self.epochs is not None:
-            positive(method, epochs=self.epochs)
-        if self.steps is not None:
-            count(method, steps=self.steps)
-        if self.noise_multiplier is not None:
-            positive(method, noise_multiplier=self.noise_multiplier)
-        if self.batch_size != "full":
-            count(method, batch_size=self.batch_size)
-        if self.largest_batch is not None:
-            count(method, largest_batch=self.largest_batch)
-            if self.batch_size == "full" or self.sampling != "poisson" or self.largest_batch < self.batch_size:
-                raise StudyError(
-                    f"{method}: largest_batch {self.largest_batch}: is for Poisson batches, and at least batch_size "
-                    f"({self.batch_size})"
-                )
+        if self.largest_batch is not None and (
+            self.batch_size == "full" or self.sampling != "poisson" or self.largest_batch < self.batch_size
+        ):
+            raise StudyError(
+                f"{method}: largest_batch {self.largest_batch}: is for Poisson batches, and at least batch_size "
+                f"({self.batch_size})"
+            )
 
     @property
     def picked(self) -> bool:

@@ -5,6 +5,7 @@ import functools
 
 from dpstudy.core.entry_points import entry_points
 from dpstudy.core.errors import StudyError
+from dpstudy.schema.hyperparameters import schema_of
 from dpstudy.schema.reading import FOLDER, schema
 
 _NOT_HYPERPARAMETERS = (
@@ -30,7 +31,7 @@ def method_names() -> list[str]:
 def method_schema(name: str) -> dict:
     """The schema of one method's entries, with the keys that every entry has.
 
-    A method of another package brings its schema as its module's SCHEMA.
+    That of a method of another package is made of its module's Parameters and ENTRIES, if it has no SCHEMA.
     """
     if (FOLDER / "methods" / f"{name}.schema.yaml").exists():
         content = copy.deepcopy(schema(f"methods/{name}"))
@@ -73,19 +74,21 @@ def method_schema(name: str) -> dict:
 
 
 def _of_package(name: str) -> dict:
-    """The SCHEMA of a method of another package.
+    """The schema of a method of another package.
 
     Raises:
-        StudyError: several packages have it, its module cannot be imported, or has no SCHEMA.
+        StudyError: several packages have it, its module cannot be imported, or says nothing of its hyper-parameters.
     """
     entries = [entry for entry in entry_points() if entry.name == name]
     if len({entry.value for entry in entries}) > 1:
         raise StudyError(f"method {name!r}: several packages have it, {', '.join(entry.value for entry in entries)}")
     try:
-        return entries[0].load().SCHEMA
+        module = entries[0].load()
+        return module.SCHEMA if hasattr(module, "SCHEMA") else schema_of(name, module.Parameters, module.ENTRIES)
     except Exception as error:  # whatever importing somebody's module raises
         raise StudyError(
-            f"method {name!r}: {entries[0].value} must be a module with SCHEMA; {type(error).__name__}: {error}"
+            f"method {name!r}: {entries[0].value} must be a module with Parameters and ENTRIES; "
+            f"{type(error).__name__}: {error}"
         ) from error
 
 

@@ -64,6 +64,6 @@ def check_hyperparameters(method: str, options: dict) -> None:
     if method not in method_names():
         raise StudyError(
             f"method {method!r} has no schema, so no config could use it: write "
-            f"workflow/dpstudy/schemas/methods/{method}.schema.yaml (docs/add-a-method.md)"
+            f"workflow/dpstudy/schemas/methods/{method}.schema.yaml, by `make schemas` (docs/add-a-method.md)"
         )
     validate({"method": method} | options, method_schema(method), method)

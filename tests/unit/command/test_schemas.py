@@ -1,0 +1,37 @@
+"""What `make schemas` writes is what the methods' modules say."""
+
+import shutil
+
+import pytest
+
+from dpstudy.command import schemas
+from dpstudy.provenance.code import WORKFLOW
+from dpstudy.schema.methods import method_names
+
+ROOT = WORKFLOW.parent
+MADE = schemas.made((ROOT / schemas.PAGE).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", MADE, ids=lambda path: path.name)
+def test_what_is_committed_is_what_would_be_written(path):
+    assert (ROOT / path).read_text(encoding="utf-8") == MADE[path], "run make schemas"
+
+
+def test_every_method_here_has_its_schema():
+    assert {path.name.removesuffix(".schema.yaml") for path in MADE if path.suffix == ".yaml"} == set(method_names())
+
+
+def test_what_has_changed_is_written_and_named(tmp_path, monkeypatch):
+    shutil.copytree(schemas.FOLDER, tmp_path / "schemas")
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / schemas.PAGE
+    page.write_text("before\n<!-- hyper-parameters -->\nold\n<!-- end -->\nbehind\n", encoding="utf-8")
+    monkeypatch.setattr(schemas, "FOLDER", tmp_path / "schemas")
+    one = tmp_path / "schemas/methods/newton.schema.yaml"
+    right = one.read_text(encoding="utf-8")
+    one.write_text(right.replace("0.3", "0.4"), encoding="utf-8")
+    assert schemas.write(tmp_path) == ["newton.schema.yaml", "methods.md"]
+    assert one.read_text(encoding="utf-8") == right
+    assert page.read_text(encoding="utf-8").startswith("before\n<!-- hyper-parameters -->\n| method |")
+    assert page.read_text(encoding="utf-8").endswith("|\n<!-- end -->\nbehind\n")
+    assert schemas.write(tmp_path) == []
