@@ -36,7 +36,7 @@ rule build_report:
         certificates=targets.certificates(STUDY),
         claims=targets.claims(STUDY),
         duplicates=targets.counts_of_duplicates(STUDY),
-        figures=targets.figures(STUDY, paths.FIGURE_PNG),
+        figures=targets.figures(STUDY, paths.FIGURE_SVG),
         published=code.published_files(),
         templates=code.report_templates(),
         code=documents.report_code(STUDY),

@@ -38,6 +38,7 @@ rule draw_figure:
         pdf=paths.FIGURE_PDF,
         png=report(paths.FIGURE_PNG, caption="../report/figure.rst", category="Figures"),
         csv=paths.FIGURE_CSV,
+        svg=paths.FIGURE_SVG,
     log:
         paths.log("draw_figure", "{figure}"),
     benchmark:

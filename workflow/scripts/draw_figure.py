@@ -1,4 +1,4 @@
-"""Draw a figure in the style that its spec names: PDF, PNG and the numbers as CSV."""
+"""Draw a figure in the style that its spec names: PDF, PNG, SVG and the numbers as CSV."""
 
 from this_workflow import job
 
@@ -9,4 +9,6 @@ if __name__ == "__main__":
     with job(snakemake.log[0]):
         params, outputs = snakemake.params, snakemake.output
         results = Results.open(params.axes, snakemake.input.summary, params.documents, snakemake.input)
-        build_figure(snakemake.wildcards.figure, params.spec, results, outputs.pdf, outputs.png, outputs.csv)
+        build_figure(
+            snakemake.wildcards.figure, params.spec, results, outputs.pdf, outputs.png, outputs.csv, outputs.svg
+        )

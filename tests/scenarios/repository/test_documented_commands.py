@@ -80,7 +80,7 @@ def check_snakemake(words, page):
     if not OF_THE_READER & set(studies) and not any("DATASET" in target for target in given.targets):
         config = load(yaml.safe_load((ROOT / studies[0]).read_text(encoding="utf-8")))
         makes = {f"results/tables/{name}.{end}" for name in config["tables"] for end in ("tex", "csv")}
-        makes |= {f"results/figures/{name}.{end}" for name in config["figures"] for end in ("pdf", "png", "csv")}
+        makes |= {f"results/figures/{name}.{end}" for name in config["figures"] for end in ("pdf", "png", "csv", "svg")}
         makes |= {f"results/release/{cell.path}" for cell in unfold(config)}
         assert set(given.targets) <= makes, f"{page}: {set(given.targets) - makes}"
 

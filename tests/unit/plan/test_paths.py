@@ -38,8 +38,8 @@ def test_the_contract_of_paths_is_kept():
     assert paths.TOTAL == "results/privacy/total.json"
     assert (paths.SUMMARY_CSV, paths.SUMMARY) == ("results/summary.csv", "results/summary.parquet")
     assert (paths.TABLE_TEX, paths.TABLE_CSV) == ("results/tables/{table}.tex", "results/tables/{table}.csv")
-    assert [paths.FIGURE_PDF, paths.FIGURE_PNG, paths.FIGURE_CSV] == [
-        f"results/figures/{{figure}}.{kind}" for kind in ("pdf", "png", "csv")
+    assert [paths.FIGURE_PDF, paths.FIGURE_PNG, paths.FIGURE_CSV, paths.FIGURE_SVG] == [
+        f"results/figures/{{figure}}.{kind}" for kind in ("pdf", "png", "csv", "svg")
     ]
     assert paths.REPORT == "results/report/index.html"
     assert paths.BUNDLE == f"results/release/{cell}"

@@ -17,7 +17,7 @@ def test_a_study_is_asked_for_all_that_the_contract_has():
     assert {"results/tables/t.tex", "results/tables/t.csv", "results/summary.csv", "results/summary.parquet"} <= {
         *wanted
     }
-    assert {f"results/figures/f.{kind}" for kind in ("pdf", "png", "csv")} <= {*wanted}
+    assert {f"results/figures/f.{kind}" for kind in ("pdf", "png", "csv", "svg")} <= {*wanted}
     assert {"results/privacy/total.json", "results/report/index.html"} <= {*wanted}
     assert "results/privacy/certificates/own.json" in wanted
     assert "results/audit/own/pixels/ls/eps=1/audit.json" in wanted

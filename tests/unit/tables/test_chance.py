@@ -3,7 +3,6 @@
 import pytest
 
 from dpstudy.core.files import read_json, write_json
-from dpstudy.report.charts import describe_chart
 from dpstudy.tables import series
 from dpstudy.tables.chance import chance_level, draw_chance, in_view
 from dpstudy.tables.styles.figures.epsilons import draw_epsilons
@@ -40,24 +39,17 @@ def lines(panel):
     return [line for line in panel.get_lines() if line.get_linestyle() == ":"]
 
 
-def test_the_pdf_and_the_page_draw_it_where_it_is_near_and_nowhere_else(study, monkeypatch):
+def test_it_is_drawn_where_it_is_near_and_nowhere_else(study, monkeypatch):
     far = draw_epsilons("f", SPEC, study.results).figure.axes[0]
-    chart = describe_chart("f", SPEC, study.results)
-    assert not lines(far) and not far.texts and chart["panels"][0].chance is None, "chance is 10, the values above 90"
+    assert not lines(far) and not far.texts, "chance is 10, the values above 90"
     monkeypatch.setattr(series, "chance_level", lambda *about: 90.5)
     near = draw_epsilons("f", SPEC, study.results).figure.axes[0]
     (line,) = lines(near)
     assert list(line.get_ydata()) == pytest.approx([90.5, 90.5]) and near.get_ylim()[0] < 90.5
     (text,) = near.texts
     assert text.get_text() == "chance" and text.get_position()[1] == pytest.approx(90.5)
-    (panel,) = describe_chart("f", SPEC, study.results)["panels"]
-    ticks = {float(label): y for y, label in panel.y_ticks}
-    low, high = min(ticks), max(ticks)
-    assert low <= 90.5 <= high
-    assert panel.chance == pytest.approx(ticks[low] + (ticks[high] - ticks[low]) * (90.5 - low) / (high - low))
     gain = SPEC | {"features": ["scatternet"], "gain_over": "pixels"}
     assert not lines(draw_epsilons("f", gain, study.results).figure.axes[0]), "a gain has no chance"
-    assert describe_chart("f", gain, study.results)["panels"][0].chance is None
 
 
 def test_panels_that_share_an_axis_are_looked_at_together():

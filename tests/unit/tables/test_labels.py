@@ -4,7 +4,7 @@ import pytest
 
 from dpstudy.config.loading import load
 from dpstudy.evaluation.summary import read_summary
-from dpstudy.report.charts import describe_chart
+from dpstudy.report.figures import numbers_of
 from dpstudy.report.groups import describe_groups
 from dpstudy.tables.labels import fill_labels, labels_of
 from dpstudy.tables.styles.figures.epsilons import collect
@@ -48,7 +48,7 @@ def test_lines_over_epsilon_have_them_in_the_pdf_and_on_the_page(study, spec):
     spec = filled({"dataset": "mnist"} | spec)
     names = ["Least squares", "DP-SGD, epochs: 5, pixels", "ls, scatternet", "DP-SGD, epochs: 5, scatternet"]
     assert [line.label for line in collect("f", spec, study.axes, read_summary(study.summary))] == names
-    assert [line.label for line in describe_chart("f", spec, study.results)["legend"]] == names
+    assert [*dict.fromkeys(row[0] for row in numbers_of("f", spec, study.results))] == names
 
 
 def test_a_figure_may_have_labels_of_its_own_and_groups_have_those_of_their_features(study):

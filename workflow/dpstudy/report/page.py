@@ -17,7 +17,6 @@ from dpstudy.report.runs import RuleRun, read_runs
 from dpstudy.report.tables import describe_table
 from dpstudy.tables.labels import labels_of
 from dpstudy.tables.names import enumerated
-from dpstudy.tables.palette import COLOURS, COLOURS_ON_DARK
 from dpstudy.tables.results import Results
 from dpstudy.tables.styles import table_style
 from dpstudy.tables.words import GUARANTEES, spent_in_words, test_in_words, total_in_words
@@ -88,7 +87,7 @@ def build_report(
         study: name of the study.
         results: its cells, in config order.
         tables, figures: the config's `tables` and `figures`.
-        figure_paths: figure name -> path of its PNG.
+        figure_paths: figure name -> path of its SVG.
         html_path: what is written.
         making: how it was made.
         privacy: what is said of privacy.
@@ -117,7 +116,6 @@ def build_report(
         seeds=len({row["seed"] for row in results.summary}),
         tables=[describe_table(n, spec, results) for n, spec in tables.items() if not table_style(spec).judges],
         figures=[describe_figure(n, spec, results, figure_paths, cells.get(n, ())) for n, spec in figures.items()],
-        colours=list(zip(COLOURS, COLOURS_ON_DARK, strict=True)),
         groups=describe_groups(results, labels_of(tables)),
         claims=[describe_verdict(found) for found in claims],
         ledgers=ledgers,

@@ -39,11 +39,15 @@ def build_figure(
     pdf_path: str | os.PathLike,
     png_path: str | os.PathLike,
     csv_path: str | os.PathLike,
+    svg_path: str | os.PathLike,
 ) -> None:
-    """Write one figure as .pdf, .png and .csv: the same bytes for the same content. Arguments as of `build_table`."""
+    """Write one figure as .pdf, .png, .csv and .svg: the same bytes for the same content.
+
+    Arguments as of `build_table`.
+    """
     from dpstudy.tables.drawing import drawing, save
 
     with drawing():
         made = figure_style(spec).draw(name, spec, results)
         write_csv(csv_path, made.header, made.rows)
-        save(made.figure, pdf_path, png_path)
+        save(made.figure, pdf_path, png_path, svg_path)

@@ -19,6 +19,14 @@ RC = {
     "lines.linewidth": 1.2,
     "lines.markersize": 5,
     "pdf.fonttype": 42,  # TrueType: journals refuse Type 3
+    "svg.hashsalt": "dpstudy",  # names within the file are drawn by chance otherwise
+}
+
+
+_SAVED: dict[str, dict] = {  # no date and no version: the same bytes for the same figure
+    "pdf": {"metadata": {"CreationDate": None}},
+    "png": {"metadata": {"Software": None}, "dpi": 200},
+    "svg": {"metadata": {"Date": None, "Creator": None}},
 }
 
 
@@ -27,10 +35,10 @@ def drawing():
     return matplotlib.style.context(["default", RC])
 
 
-def save(figure: Figure, pdf_path: str | os.PathLike, png_path: str | os.PathLike) -> None:
-    """Write a figure, its titles broken where they are too long."""
+def save(figure: Figure, *paths: str | os.PathLike) -> None:
+    """Write a figure, its titles broken where they are too long, to paths that end in .pdf, .png or .svg."""
     keep_inside(figure)
-    with atomic(pdf_path) as temporary:
-        figure.savefig(temporary, format="pdf", metadata={"CreationDate": None})
-    with atomic(png_path) as temporary:
-        figure.savefig(temporary, format="png", dpi=200, metadata={"Software": None})
+    for path in paths:
+        kind = os.fspath(path).rpartition(".")[2]
+        with atomic(path) as temporary:
+            figure.savefig(temporary, format=kind, **_SAVED[kind])

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 
 # Okabe and Ito's colours, told apart by readers who see colours differently; black and yellow left out.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A5195", "#6B6B6B")
-# The same, to be read on a dark ground.
-COLOURS_ON_DARK = ("#5AB4E8", "#FF9554", "#3CCB9F", "#E9A6CB", "#9CDCFA", "#FFC24A", "#B99BD3", "#B4B4B4")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")
 

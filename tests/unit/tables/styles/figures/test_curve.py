@@ -46,7 +46,7 @@ def files(tmp_path):
 
 
 def build(files, folder, name, **changes):
-    paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
+    paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv", "svg")]
     build_figure("f", SPEC | changes, files, *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))

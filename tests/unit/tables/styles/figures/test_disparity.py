@@ -37,7 +37,7 @@ def grouped(study):
 
 
 def build(study, name="f", **changes):
-    paths = [study.folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
+    paths = [study.folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv", "svg")]
     build_figure(name, SPEC | changes, study.results, *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
@@ -98,7 +98,7 @@ def test_long_names_are_turned_and_many_groups_are_not_put_abreast(grouped):
 def test_a_second_build_gives_the_same_bytes_and_the_page_has_it(grouped):
     assert build(grouped, "a")[0] == build(grouped, "b")[0]
     page = grouped.folder / "page.html"
-    paths = {"a": grouped.folder / "a.png"}
+    paths = {"a": grouped.folder / "a.png"}  # any picture
     build_report("s", grouped.results, {}, {"a": SPEC}, paths, page, making=Making("", "", {}))
     assert "a: top-1 accuracy (%) on the test split by age band; mean over seeds" in page.read_text(encoding="utf-8")
 

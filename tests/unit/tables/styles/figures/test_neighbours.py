@@ -78,7 +78,7 @@ def test_a_record_with_several_labels_belongs_to_each_of_its_classes(tmp_path):
 
 
 def build(folder, out, name="f", **changes):
-    paths = [out / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
+    paths = [out / f"{name}.{kind}" for kind in ("pdf", "png", "csv", "svg")]
     results = Results({}, [], features={"toy/net": folder / "manifest.json"})
     build_figure("f", SPEC | changes, results, *paths)
     with open(paths[2], newline="") as file:
@@ -124,7 +124,7 @@ def test_what_cannot_be_drawn_is_named(tmp_path):
 def test_the_script_reads_beside_the_manifest_and_the_page_warns(tmp_path, study, monkeypatch):
     folder = tmp_path / "features"
     write(folder, LABELS)
-    out = {kind: tmp_path / f"f.{kind}" for kind in ("pdf", "png", "csv")}
+    out = {kind: tmp_path / f"f.{kind}" for kind in ("pdf", "png", "csv", "svg")}
     job = SimpleNamespace(
         log=[str(tmp_path / "logs" / "f.log")],
         wildcards=SimpleNamespace(figure="f"),

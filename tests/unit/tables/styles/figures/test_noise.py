@@ -20,7 +20,7 @@ def series(algorithm, epsilons, batch_sizes, accounting="tramer2021", **more):
 
 
 def build(folder, name, x, noise, *lines):
-    paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
+    paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv", "svg")]
     spec = {"style": "noise", "x": x, "noise": noise | {"series": list(lines)}, "title": "Noise"}
     build_figure("f", spec, Results({}, []), *paths)
     with open(paths[2], newline="") as file:

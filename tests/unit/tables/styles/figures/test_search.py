@@ -77,7 +77,7 @@ def metrics_of(trials):
 
 
 def build(trials, folder, name="f", **changes):
-    paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
+    paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv", "svg")]
     build_figure(name, SPEC | changes, Results(AXES, [], trials=trials, metrics=metrics_of(trials)), *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
@@ -129,7 +129,7 @@ def test_a_value_whose_trials_all_failed_is_not_drawn(trials, tmp_path):
 
 
 def test_the_script_draws_a_figure_of_searches(trials, study, tmp_path, monkeypatch):
-    outputs = {kind: str(tmp_path / f"script.{kind}") for kind in ("pdf", "png", "csv")}
+    outputs = {kind: str(tmp_path / f"script.{kind}") for kind in ("pdf", "png", "csv", "svg")}
     snakemake = SimpleNamespace(
         log=[str(tmp_path / "log")],
         wildcards=SimpleNamespace(figure="f"),

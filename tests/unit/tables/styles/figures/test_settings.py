@@ -43,7 +43,7 @@ def metrics(tmp_path):
 
 
 def build(metrics, folder, name="f", **changes):
-    paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
+    paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv", "svg")]
     build_figure(name, SPEC | changes, Results({}, [], metrics=metrics), *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
@@ -64,7 +64,7 @@ def test_each_panel_has_what_the_cells_say_in_the_order_of_x(metrics, tmp_path):
 def test_no_augmentation_stands_before_a_single_copy(metrics, tmp_path):
     series = [SERIES[0] | {"entries": [*COPIES]}]
     panels = [{"x": "copies", "y": "top1"}, {"x": "copies", "y": "train_top1"}]
-    (pdf, _, _), rows = build(metrics, tmp_path, series=series, panels=panels)
+    (pdf, *_), rows = build(metrics, tmp_path, series=series, panels=panels)
     assert [float(row["x_value"]) for row in rows] == 2 * [0, 1, 16]
     assert [float(row["y_value"]) for row in rows] == [70, 71, 86, 99, 99, 99] and pdf.startswith(b"%PDF")
 

@@ -41,7 +41,7 @@ def files(tmp_path):
 
 
 def build(files, folder, name="f", **changes):
-    paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv")]
+    paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv", "svg")]
     build_figure(name, SPEC | changes, Results.read(AXES, files[0], ledgers=files[1], metrics=files[2]), *paths)
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))

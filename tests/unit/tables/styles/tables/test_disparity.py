@@ -181,6 +181,6 @@ def test_groups_that_a_metric_cannot_compare_are_named_all_the_same(grouped):
     (sheet,) = [STYLE.table("t", SPEC, grouped.results).sheets[0]]
     assert [row[1:4] for row in sheet.blocks[0]][1:] == [("F", "60", "–"), ("M", "40", "–")]
     assert "too few" in sheet.notes[-2] and sheet.notes[-1].endswith("(accountant: pld); 3 seeds.")
-    paths = [grouped.folder / f"empty.{kind}" for kind in ("pdf", "png", "csv")]
+    paths = [grouped.folder / f"empty.{kind}" for kind in ("pdf", "png", "csv", "svg")]
     build_figure("f", SPEC, grouped.results, *paths)
     assert "sex,F,60,top1,,,,,3" in paths[2].read_text()
