@@ -10,7 +10,7 @@ nothing else has a part in a gradient.
 import contextlib
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Hashable, Iterator
 
 import torch
 from torch import nn
@@ -40,7 +40,7 @@ def check_network(
     copies: int = 1,
     one_by_one: bool = False,
     channels_last: bool = False,
-    definition: Callable | None = None,
+    definition: Hashable | None = None,
 ) -> None:
     """Refuse a network whose records touch each other. On random pictures: no private record is touched.
 

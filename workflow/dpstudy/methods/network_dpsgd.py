@@ -14,7 +14,7 @@ import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from dpstudy.methods.checks import finite
 from dpstudy.methods.keeper import Keeper
 from dpstudy.methods.network_run import NetworkRun
 from dpstudy.methods.network_start import HEAD_FIRST, check_trained, read_start
+from dpstudy.methods.preconditioning import Preconditioning
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.ranks import Dealt, current
@@ -203,6 +204,12 @@ class Parameters(Schedule):
         schema=TRAINED,
         hashed=False,
     )
+    preconditioning: Preconditioning | None = setting(
+        None,
+        "Record gradients pass public maps before they are clipped, made of what the network does with noise whose "
+        "spectrum is that of photographs (DP-KFC); not around layers whose weights are standardised.",
+        keyed=False,  # where there is none: see __repr__
+    )
     devices: int = setting(
         1,
         "Processes of one machine that share the training of a cell, each with a GPU of its own where there are "
@@ -226,6 +233,16 @@ class Parameters(Schedule):
             )
         if self.record_by_record and self.compile:
             raise StudyError("network_dpsgd: record_by_record and compile do not go together; leave one of them out")
+        if self.preconditioning and self.trained != "all" and not self.head_steps:
+            raise StudyError("network_dpsgd: preconditioning is for all layers; leave `trained` out")
+        if self.preconditioning and self.optimiser == "adam":
+            raise StudyError("network_dpsgd: preconditioning goes with optimiser sgd or momentum")
+
+    def __repr__(self) -> str:
+        """What keys the noise of `fit`: without preconditioning as before there was any."""
+        told = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr]
+        told += [f"preconditioning={self.preconditioning!r}"] if self.preconditioning else []
+        return f"Parameters({', '.join(told)})"
 
     @property
     def head_steps(self) -> int:

@@ -13,15 +13,17 @@ from dpstudy.methods.network_check import check_network
 from dpstudy.methods.network_start import begin, choose_trained
 from dpstudy.methods.one_by_one import OneByOne
 from dpstudy.methods.optimisers import make_optimiser
+from dpstudy.methods.preconditioning import precondition
 from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.ranks import Ranks
 from dpstudy.methods.record_gradients import RecordGradients, zeros
 from dpstudy.methods.record_sums import clipped_for
 from dpstudy.methods.releases import released_array
 from dpstudy.methods.schedule import GRADIENT
-from dpstudy.models import networks
+from dpstudy.models import networks, preconditioned
 from dpstudy.models.lora import merged
 from dpstudy.models.network import NetworkModel
+from dpstudy.models.preconditioned import Preconditioned
 from dpstudy.privacy.noise import NoiseSource
 
 _WEIGHT, _AVERAGE, _OPTIMISER = "weight.", "average.", "optimiser."
@@ -52,6 +54,8 @@ class NetworkRun:
         if data.start is not None:
             begin(self._network, data.start, parameters.network, shape)
         choose_trained(self._network, parameters.trained, int(source.sampling("low-rank layers").integers(1 << 62)))
+        if parameters.preconditioning:
+            precondition(self._network, parameters.preconditioning, shape, problem.classes)
         self._network.to(records.place.device)
         self._copies = parameters.augmentation.copies if parameters.augmentation else 1
         self._engine, self._micro_batch = self._made_engine(shape, records.place.device, ranks)
@@ -93,7 +97,7 @@ class NetworkRun:
             copies=self._copies,
             one_by_one=alone,
             channels_last=laid,
-            definition=networks.builder(network),
+            definition=(networks.builder(network), parameters.preconditioning),
         )
         if parameters.compile:  # from here on the network keeps hooks
             engine = RecordGradients(self._network, compile=True, channels_last=laid, **options)
@@ -131,7 +135,7 @@ class NetworkRun:
                 name: released_array(source, GRADIENT, gradient, std, self.done, name)
                 for name, gradient in gradients.items()
             }
-        gradients = {name: gradient.float() for name, gradient in gradients.items()}
+        gradients = {name: self._own_step(name, gradient.float()) for name, gradient in gradients.items()}
         self._ranks.same(gradients)
         divisor = self._parameters.gradient_divisor(self._problem)
         rate = self._step_size * self._parameters.rate_at(self.done, self._steps)
@@ -145,6 +149,12 @@ class NetworkRun:
                 optimiser.step(weights, gradient)
             if self._average:
                 self._average.add(self._weights)
+
+    def _own_step(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
+        """A released gradient as it moves the parameter `name`."""
+        layer, _, own = name.rpartition(".base.")
+        module = self._network.get_submodule(layer) if layer else None
+        return module.own_step(own, gradient) if isinstance(module, Preconditioned) else gradient
 
     def _clipped_sums(self, index: np.ndarray | None, source: NoiseSource) -> dict[str, torch.Tensor]:
         """The private sum over this process's part of the batch, float64: without noise it goes nowhere.
@@ -188,7 +198,9 @@ class NetworkRun:
     def model(self) -> NetworkModel:
         """What this training releases: the average where there is one, otherwise the last iterate."""
         values = dict(self._network.named_parameters()) | (self._average.mean if self._average else {})
-        state = {name: _array(value) for name, value in merged(values).items()}
+        with torch.no_grad():
+            plain = preconditioned.merged(self._network, merged(values))
+        state = {name: _array(value) for name, value in plain.items()}
         crop = self._parameters.augmentation and self._parameters.augmentation.crop
         facts = self._problem.shape, self._problem.classes, state, self._center, self._scale
         return NetworkModel(self._parameters.network, *facts, input_size=crop)

@@ -147,9 +147,11 @@ def _recompute(folder: Path, ledger: dict, listed: dict, present: dict, report: 
     if stated < low * (1 - 1e-6) or math.isnan(low):
         report.wrong.append(f"{_LEDGER}: states ε = {stated}, where its events are worth {low}; {_AGAIN}")
     elif stated < high * (1 - _AGREEMENT):
-        report.unknown.append(f"{what}: by the accountant here they are worth between {low} and {high}")
+        report.unknown.append(f"{what}: by the accountant here they are worth between {low:.6g} and {high:.6g}")
     else:
-        report.right.append(f"the events of {_LEDGER} are worth ε = {high} by another accountant; it states {stated}")
+        report.right.append(
+            f"the events of {_LEDGER} are worth ε = {high:.6g} by another accountant; it states {stated:.6g}"
+        )
 
 
 def _present(folder: Path) -> dict:
