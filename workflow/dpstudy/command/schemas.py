@@ -13,6 +13,7 @@ from dpstudy.schema.hyperparameters import schema_of, told
 from dpstudy.schema.reading import FOLDER
 
 PAGE = "docs/methods.md"
+_BOTH = ("`first_order`", "`network_dpsgd`")  # whose common hyper-parameters have a row of their own
 _TABLE = re.compile(r"(?<=<!-- hyper-parameters -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
@@ -26,7 +27,11 @@ def modules() -> dict[str, ModuleType]:
 def made(page: str) -> dict[Path, str]:
     """Path -> text of each schema, and of the page (its text as it is) with the table as it shall be."""
     found = modules()
-    rows = [f"| `{name}` | {'; '.join(told(module.Parameters))} |\n" for name, module in found.items()]
+    lists = {f"`{name}`": told(module.Parameters) for name, module in found.items()}
+    shared = [text for text in lists[_BOTH[0]] if text in lists[_BOTH[1]]]
+    lists |= {name: [text for text in lists[name] if text not in shared] for name in _BOTH}
+    lists[" and ".join(_BOTH)] = shared
+    rows = [f"| {names} | {'; '.join(texts)} |\n" for names, texts in sorted(lists.items())]
     table = "| method | hyper-parameter, default (and what else it may be) |\n|---|---|\n" + "".join(rows)
     schemas = {
         FOLDER / f"methods/{name}.schema.yaml": f"# Made by `make schemas` of workflow/dpstudy/methods/{name}.py.\n"
