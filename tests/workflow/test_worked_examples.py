@@ -107,3 +107,30 @@ def test_the_tests_that_the_pages_ask_for_pass(extended):
     )
     print(said)
     assert len(files) == 11
+
+
+def test_a_hyper_parameter_is_added_by_one_line(tmp_path):
+    """Its schema, default, range and place in the table follow (docs/add-a-method.md, section 3)."""
+    folder = make_folder(tmp_path / "dpstudy")
+    shutil.copytree(ROOT / "docs", folder.path / "docs")
+    module = folder.path / "workflow/dpstudy/methods/least_squares.py"
+    text, last = module.read_text(encoding="utf-8"), '    METHOD: ClassVar[str] = "least_squares"\n'
+    assert text.count(last) == 1
+    line = '    trim: float = setting(0.5, "Of the spectrum, what is left out.", least=0, below=1)\n'
+    module.write_text(text.replace(last, line + "\n" + last), encoding="utf-8")
+    assert python(folder, "-m", "dpstudy", "schemas") == "least_squares.schema.yaml, methods.md\n"
+    assert "`trim` 0.5 (≥0,<1)" in (folder.path / "docs/methods.md").read_text(encoding="utf-8")
+    program = """if True:
+        import yaml
+        from dpstudy.config import cells, loading
+        from dpstudy.core.errors import StudyError
+        config = yaml.safe_load(open("config.yaml"))
+        print(cells.unfold(loading.load(config))[0].options(loading.load(config))["trim"])
+        config["methods"]["ls"]["trim"] = 1
+        try:
+            loading.load(config)
+        except StudyError as error:
+            print(error)
+    """
+    said = python(folder, "-c", program).splitlines()
+    assert said == ["0.5", "methods.ls.trim: 1 must be less than 1"]
