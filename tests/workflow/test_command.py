@@ -111,7 +111,10 @@ def test_a_budget_holds_over_two_folders_of_one_clone(clone, tmp_path):
         hopeless.returncode == 1
         and "a run would stop at once: cell clinic/pixels/least-squares/eps=2: release: " in (hopeless.stderr)
     )
-    assert "{budget: 1} is used up (ε = " in hopeless.stderr and " is spent on these records" in hopeless.stderr
+    assert (
+        "nothing is left of release: {budget: 1} (ε = " in hopeless.stderr
+        and " is spent on these records" in hopeless.stderr
+    )
 
     second = run("run", "two", "4.1")
     assert second.returncode == 0, second.stdout + second.stderr

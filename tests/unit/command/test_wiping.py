@@ -45,13 +45,16 @@ def test_all_but_what_may_be_published_and_the_books_is_removed(folder, monkeypa
 
 @pytest.mark.parametrize(
     ("answer", "words"),
-    [("n\n", "nothing was removed"), (None, "nobody is here to say yes; `dpstudy wipe --yes` (make wipe YES=1)")],
+    [
+        ("n\n", "nothing was removed"),
+        (None, "nobody is here to say yes; `dpstudy wipe --in {folder} --yes` (make wipe IN"),
+    ],
 )
 def test_without_a_yes_nothing_is(folder, monkeypatch, capsys, answer, words):
     before = files(folder)
     answering(monkeypatch, answer)
     assert main(["wipe", "--in", str(folder)]) == 1 and files(folder) == before
-    assert words in capsys.readouterr().err
+    assert words.format(folder=folder) in capsys.readouterr().err
     monkeypatch.setattr(wiping, "ask_on_terminal", lambda question: pytest.fail(question))
     assert main(["wipe", "--in", str(folder), "--yes"]) == 0
 

@@ -103,14 +103,14 @@ def test_models_that_keep_a_budget_one_by_one_alone_are_refused_before_any_is_tr
         StudyError, match=r"^release: \{budget: 3\}: 3 models of 'own' would bring what is spent to about ε"
     ) as told:
         together(study, ["2", "2", "2"])
-    largest = re.search(r"3 fit each with ε = (\S+), or ask for fewer$", str(told.value))[1]
+    largest = re.search(r"3 fit, each with ε = (\S+), or ask for fewer$", str(told.value))[1]
     together(study, [largest] * 3)
     assert epsilon_of(3**0.5 * mu_of(float(largest) * 1.2, 1e-5), 1e-5) > 3
     with pytest.raises(
-        StudyError, match=r"1 model of 'own' .* \(before 2\.9\d*\); 1 fit with ε = 0\.\d+, or ask for fewer"
+        StudyError, match=r"1 model of 'own' .* \(before 2\.9\d*\); one with ε = 0\.\d+ fits, or leave it out"
     ):
         together(study, ["2"], before=2.9)
-    with pytest.raises(StudyError, match="ask for fewer, or for none"):
+    with pytest.raises(StudyError, match="; leave it out$"):
         together(study, ["2"], before=3.2)
 
 
@@ -124,7 +124,7 @@ def test_where_batches_are_samples_more_is_reckoned_with():
     book = Spending(BOOK, ceiling="3")
     book.before = lambda *_: 0.0
     refuse_together(study, "own", [Cell("own", "images", "net", "2.4")] * 2, book)  # 3.5, which may be 3
-    with pytest.raises(StudyError, match="2 fit each with ε = 1.6, or ask for fewer"):
+    with pytest.raises(StudyError, match="2 fit, each with ε = 1.6, or ask for fewer"):
         refuse_together(study, "own", [Cell("own", "images", "net", "3")] * 2, book)
 
 
@@ -141,13 +141,21 @@ def spent(study, epsilon, seed=0, entry="other", **more):
 def test_whoever_has_spent_before_is_asked_again_and_told_what_it_comes_to():
     study = study_with(**OWN)
     book = spent(study, 2)
-    with pytest.raises(StudyError, match="nobody is here to say yes"):
+    with pytest.raises(StudyError, match="nobody is here to say yes: .*in all, by earlier studies too") as refused:
         first_spending(study, [of_epsilon("1")], book, lambda question: None)
+    enough = re.search(r'budget: "(\S+)"', str(refused.value))[1]
+    allowed = Spending(BOOK, ceiling=enough)
+    allowed.everywhere = book.everywhere
+    refuse_together(study, "own", [Cell("own", "pixels", "net", "1")], allowed)  # what is proposed lets it through
+    assert not allowed.hopeless("own", "own/pixels/net/eps=1", "1", 1e-5, record_names(study, "own"))
     (told,) = first_spending(study, [of_epsilon("1")], book, lambda question: "y")
     together = epsilon_of((mu_of(1, 1e-5) ** 2 + mu_of(2, 1e-5) ** 2) ** 0.5, 1e-5)
-    assert f"; with epsilon 2 that was spent before about {upper_bound(together)}. What is spent stays" in told
+    assert f"; with epsilon 2 that was spent before about {upper_bound(together)} in all (less than" in told
+    assert "adds up by squares). What is spent stays" in told
     (told,) = first_spending(study_with(**OWN, release={"budget": "9"}), [of_epsilon("1")], book, pytest.fail)
-    assert "with epsilon 2 that was spent before" in told, "said, and not asked: the budget is the answer"
+    assert "with epsilon 2 that was spent before" in told and "), of a budget of 9. What" in told, (
+        "said, and not asked: the budget is the answer"
+    )
 
 
 def test_where_nothing_was_spent_it_is_said_and_where_it_will_be_written_down(tmp_path):

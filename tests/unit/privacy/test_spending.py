@@ -226,7 +226,7 @@ def test_trainings_together_stay_below_the_ceiling(tmp_path):
     with pytest.raises(StudyError, match=r"ε = 1\.342 on these records \(before it 0\.916\), beyond release"):
         book.record("a", "a/b/c/eps=1", [3, 4, 5], LEDGER, "r1")
     assert len(list(book.entries())) == 3, "of what is refused nothing is written down"
-    with pytest.raises(StudyError, match=r"; leave it out, or take a smaller ε \((\S+) fits\)$") as told:
+    with pytest.raises(StudyError, match=r"; leave the cell out, or take a smaller ε \((\S+) fits\)$") as told:
         book.afford("a", "a/b/c/eps=1", [3, 4, 5], LEDGER, "r1")
     largest = float(re.search(r"ε \((\S+) fits", str(told.value))[1])
     exact = gaussian.epsilon_of(math.sqrt(2.5 / 3) / 7, 1e-5)
@@ -235,7 +235,9 @@ def test_trainings_together_stay_below_the_ceiling(tmp_path):
     fitting = LEDGER | {"events": [event | {"noise_multiplier": 1 / gaussian.mu_of(largest, 1e-5), "count": 1}]}
     book.afford("a", "a/b/c/eps=1", [3, 4, 5], fitting, "r1")
     less = Spending(tmp_path / "spent.jsonl", ceiling="0.9")
-    with pytest.raises(StudyError, match=r"\(before it 0\.916\), beyond .*0\.9}, which is used up; leave it out$"):
+    with pytest.raises(
+        StudyError, match=r"\(before it 0\.916\), beyond .*0\.9}, of which nothing is left; leave the cell out$"
+    ):
         less.record("a", "a/b/c/eps=1", [3], LEDGER, "r1")
     book.record("another name", "d/b/c/eps=1", [3, 4], LEDGER, "r1")
     book.record("a", "a/b/c/eps=1", [3, 4, 5], LEDGER, "r2")
@@ -263,8 +265,10 @@ def test_what_cannot_keep_the_ceiling_is_told_before_it_begins(tmp_path):
     Spending(tmp_path / "spent.jsonl").record("a", "a/b/c/eps=1", [0, 1], LEDGER, "x")
     cell = ("a/b/d/eps=1", "1", 1e-5)
     used_up, room = (Spending(tmp_path / "spent.jsonl", ceiling=str(spent * share)) for share in (0.999, 1.001))
-    assert used_up.hopeless("a", *cell, "x").startswith("cell a/b/d/eps=1: release: {budget: ")
-    assert "is used up (ε = " in used_up.hopeless("z", *cell, "x"), "the same records under another name"
+    assert used_up.hopeless("a", *cell, "x").startswith("cell a/b/d/eps=1: nothing is left of release: {budget: ")
+    assert "nothing is left of release: {budget: " in used_up.hopeless("z", *cell, "x"), (
+        "the same records under another name"
+    )
     assert used_up.hopeless("z", *cell, "y") == room.hopeless("a", *cell, "x") == ""
     assert Spending(tmp_path / "spent.jsonl").hopeless("a", *cell, "x") == "", "no ceiling"
     assert "without noise it has no bound" in room.hopeless("z", "z/b/c/eps=inf", "inf", 1e-5, "y")

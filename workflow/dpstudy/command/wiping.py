@@ -57,7 +57,8 @@ def wipe(folder: str, yes: bool) -> int:
         answer = ask_on_terminal("Remove these? Models that were paid for cannot be made again. [y/N] ")
         if answer is None:
             raise StudyError(
-                "nothing was removed: nobody is here to say yes; `dpstudy wipe --yes` (make wipe YES=1) removes them"
+                f"nothing was removed: nobody is here to say yes; `dpstudy wipe --in {folder} --yes` (make wipe "
+                f"IN={folder} YES=1) removes them"
             )
         if answer.strip().casefold() not in ("y", "yes"):
             raise StudyError("nothing was removed")

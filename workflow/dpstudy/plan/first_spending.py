@@ -66,19 +66,23 @@ def first_spending(
         claimed = sum(bool(method_schema(cell.options(study)["method"]).get("x-audited")) for cell in finite)
         bare += f"; of {claimed} it is claimed and not proved, and may be more" if claimed else ""
         most = "at most about" if sampled and not claimed else "about"
+        before = book.before(name, delta, records)
+        whole = None if before is None else gaussian.epsilon_of(math.hypot(gaussian.mu_of(before, delta), mu), delta)
+        budget = study["release"].get("budget")
+        earlier = _with_earlier(spent, book, name, records, before, whole, sampled, budget)
         said = (
             f"datasets.{name}: this run spends {most} epsilon {together} of its records at delta {upper_bound(delta)}, "
-            f"by {models}{several}{bare}{_with_earlier(spent, book, name, delta, records, mu, sampled)}. "
-            f"What is spent stays spent{_elsewhere(spent, name, records)}"
+            f"by {models}{several}{bare}{earlier}. What is spent stays spent{_elsewhere(spent, name, records)}"
         )
         told.append(said)
-        if ask is None or "budget" in study["release"]:
+        if ask is None or budget is not None:
             continue
         answer = ask(f"{said}. Go on? [y/N] ")
         if answer is None:
             raise StudyError(
-                f"{said}, and nobody is here to say yes: write into the config how much may be spent, such as "
-                f"`{_budget(reckoned * ENOUGH[sampled])}`, or start it in a terminal; `make rehearse` spends nothing"
+                f"{said}, and nobody is here to say yes: write into the config how much may be spent of these records "
+                f"in all, by earlier studies too, such as `{_budget((whole or reckoned) * ENOUGH[sampled])}`, or start "
+                "it in a terminal; `make rehearse` spends nothing"
             )
         if answer.strip().casefold() not in _YES:
             raise StudyError(f"datasets.{name}: not confirmed, and nothing was spent")
@@ -86,18 +90,31 @@ def first_spending(
 
 
 def _with_earlier(
-    spent: Sequence[Mapping], book: Spending, name: str, delta: float, records: str, mu: float, sampled: bool
+    spent: Sequence[Mapping],
+    book: Spending,
+    name: str,
+    records: str,
+    before: float | None,
+    whole: float | None,
+    sampled: bool,
+    budget: str | None,
 ) -> str:
-    """What it comes to with what was spent before, and where that stands."""
+    """What it comes to with what was spent before, and where that stands.
+
+    Args:
+        before, whole: epsilon that was spent, and with this run; None where a training had no guarantee.
+    """
     where = f" ({', '.join(str(one.path) for one in book.shared)})" if book.shared else ""
+    of = f", of a budget of {budget}" if budget is not None else ""
     if not any(about(entry, name, records) for entry in spent):
-        return f"; nothing was spent of them before{where}"
-    before = book.before(name, delta, records)
-    if before is None:
-        return f"; trainings without a guarantee stand in the book of them{where}, so that nobody can tell the sum"
-    together = gaussian.epsilon_of(math.hypot(gaussian.mu_of(before, delta), mu), delta)
-    together *= ENOUGH[True] if sampled else 1
-    return f"; with epsilon {upper_bound(before)} that was spent before{where} about {upper_bound(together)}"
+        return f"; nothing was spent of them before{where}{of}"
+    if before is None or whole is None:
+        return f"; trainings without a guarantee stand in the log of them{where}, so that nobody can tell the sum"
+    whole *= ENOUGH[True] if sampled else 1
+    return (
+        f"; with epsilon {upper_bound(before)} that was spent before{where} about {upper_bound(whole)} in all (less "
+        f"than their sum, since noise adds up by squares){of}"
+    )
 
 
 def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: Spending) -> None:
@@ -119,11 +136,12 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
     if together <= ENOUGH[sampled] * ceiling:  # near it the accountants of the trainings decide
         return
     largest, count = fitting(ceiling, before, len(cells), delta, sampled), len(cells)
-    one = "with ε" if count == 1 else "each with ε"
+    fits = f"one with ε = {largest:g} fits" if count == 1 else f"{count} fit, each with ε = {largest:g}"
+    fewer = "leave it out" if count == 1 else "ask for fewer"
     raise StudyError(
         f"release: {{budget: {spending.ceiling}}}: {count} model{'s' if count > 1 else ''} of {dataset!r} would bring "
         f"what is spent to about ε = {upper_bound(together)} (before {upper_bound(before)}); "
-        + (f"{count} fit {one} = {largest:g}, or ask for fewer" if largest else "ask for fewer, or for none")
+        + (f"{fits}, or {fewer}" if largest else fewer)
     )
 
 

@@ -187,10 +187,10 @@ class Spending:
             sampled = any(event["sampling"] != "none" for event in ledger["events"])
             largest = fitting(float(self.ceiling), before, len(seeds), ledger["delta"], sampled)
             less = ", or take a smaller ε" + (f" ({largest:g} fits)" if largest else "")
-            limit, less = (f"{budget}, which is used up", "") if used_up else (budget, less)
+            limit, less = (f"{budget}, of which nothing is left", "") if used_up else (budget, less)
             raise BeyondBudgetError(
                 f"cell {cell}: with it trainings would have spent ε = {upper_bound(spent)} on these records (before it "
-                f"{upper_bound(before)}), beyond {limit}; leave it out{less}"
+                f"{upper_bound(before)}), beyond {limit}; leave the cell out{less}"
             )
 
     def hopeless(self, dataset: str, cell: str, epsilon: str, delta: float, records: str) -> str:
@@ -206,12 +206,12 @@ class Spending:
             return ""
         budget = f"release: {{budget: {self.ceiling}}}"
         if epsilon == "inf":
-            return f"cell {cell}: without noise it has no bound, and so is beyond {budget}; leave it out"
+            return f"cell {cell}: without noise it has no bound, and so is beyond {budget}; leave the cell out"
         before = self.before(dataset, delta, records, [cell])
         if before is None or before < float(self.ceiling):
             return ""
         spent = f"ε = {upper_bound(before)} is spent on these records, those of other folders included"
-        return f"cell {cell}: {budget} is used up ({spent}); leave it out"
+        return f"cell {cell}: nothing is left of {budget} ({spent}); leave the cell out, or decide on a larger budget"
 
     def before(self, dataset: str, delta: float, records: str, cells: Collection[str] = ()) -> float | None:
         """The epsilon of all that was spent on these records, but for what these cells have begun and go on with; None
