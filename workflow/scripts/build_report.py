@@ -38,5 +38,6 @@ if __name__ == "__main__":
             ),
             cells=snakemake.params.cells,
             question=told["question"],
+            useful=told["useful"],
             claims=[read_json(path) for path in files.claims],
         )

@@ -234,6 +234,7 @@ def report(study: dict) -> dict:
         "study": study["study"],
         "config_hash": config_hash(study),
         "question": study.get("question", ""),
+        "useful": study.get("useful"),
         "axes": axes(study),
         "tables": study["tables"],
         "figures": study["figures"],

@@ -15,6 +15,7 @@ from dpstudy.report.groups import describe_groups
 from dpstudy.report.ledgers import describe_ledgers
 from dpstudy.report.runs import RuleRun, read_runs
 from dpstudy.report.tables import describe_table
+from dpstudy.report.usefulness import describe_usefulness
 from dpstudy.tables.labels import labels_of
 from dpstudy.tables.names import enumerated
 from dpstudy.tables.results import Results
@@ -79,6 +80,7 @@ def build_report(
     privacy: Privacy | None = None,
     cells: Mapping[str, Sequence[str]] = MappingProxyType({}),
     question: str = "",
+    useful: Mapping | None = None,
     claims: Sequence[dict] = (),
 ) -> None:
     """Write the report.
@@ -93,6 +95,7 @@ def build_report(
         privacy: what is said of privacy.
         cells: figure -> the cells that it draws something of.
         question: what the study asks, a sentence.
+        useful: the config's `useful`.
         claims: what `judge_paper` found, paper by paper.
 
     Raises:
@@ -114,6 +117,7 @@ def build_report(
         study=study,
         question=question or _question(axes),
         seeds=len({row["seed"] for row in results.summary}),
+        usefulness=describe_usefulness(useful, results),
         tables=[describe_table(n, spec, results) for n, spec in tables.items() if not table_style(spec).judges],
         figures=[describe_figure(n, spec, results, figure_paths, cells.get(n, ())) for n, spec in figures.items()],
         groups=describe_groups(results, labels_of(tables)),

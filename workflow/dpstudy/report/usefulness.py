@@ -1,0 +1,44 @@
+"""Whether models reach what the config's `useful` asks for: said behind the runs as `dpstudy plan` says it before."""
+
+from collections.abc import Mapping
+
+from dpstudy.evaluation.metrics import metric_of
+from dpstudy.evaluation.summary import values_by_cell
+from dpstudy.tables.intervals import joined
+from dpstudy.tables.numbers import decimals, interval_text
+from dpstudy.tables.results import Results
+
+
+def describe_usefulness(useful: Mapping | None, results: Results) -> list[str]:
+    """A sentence for each cell with a proved epsilon; none where the config asks for nothing.
+
+    Args:
+        useful: {"metric", "at_least"}.
+        results: of the study.
+
+    Raises:
+        StudyError: a cell has no metrics.json.
+    """
+    if not useful:
+        return []
+    name, least, found = useful["metric"], useful["at_least"], []
+    metric = metric_of(name)
+    if all(row["metric"] != name for row in results.summary):
+        return [f"{metric.label} of at least {least:g} was asked for; name {name} in evaluation.metrics, to have it."]
+    for cell, values in values_by_cell(results.summary, name).items():
+        if results.ledger(cell)["guarantee"] != "proved":
+            continue
+        mean = sum(values) / len(values)
+        ends = joined(values, results.interval(cell, name), name)
+        digits = decimals(None, name)
+        told = f"{mean:.{digits}f}" + (f", 95 % interval {interval_text(ends, digits)}" if ends else "")
+        found.append(f"{cell}: {metric.label} {told}; {least:g} was asked for: {_verdict(mean, ends, least)}.")
+    return found
+
+
+def _verdict(mean: float, ends: tuple[float, float] | None, least: float) -> str:
+    if ends is None:
+        return "no interval tells whether it is reached"
+    if ends[0] >= least:
+        return "useful"
+    return "not useful" if ends[1] < least else "open, the interval has it within"
