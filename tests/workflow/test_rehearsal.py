@@ -55,7 +55,9 @@ def test_what_is_kept_has_a_book_of_its_own_and_no_image_of_the_owners(clinic):
     assert not (tried / "data/clinic").exists()
     assert len(list((tried / "data/drawn-clinic").glob("*.png"))) == 184
     again = rehearse(clinic, "mine.yaml", "--in", "tried")
-    assert again.returncode == 1 and "tried: is there already; remove it" in again.stderr
+    assert (
+        again.returncode == 1 and "tried: is there already, and not empty; rehearse in another folder" in again.stderr
+    )
 
 
 def test_mistakes_are_told_before_anything_is_drawn(clinic):

@@ -195,8 +195,8 @@ def test_a_folder_that_was_moved_is_told(monkeypatch):
     monkeypatch.setattr(book, "everywhere", lambda: [moved, moved, moved | {"dataset": "another"}])
     (told,) = first_spending(study_with(**OWN), [of_epsilon("1")], book, lambda text: "y")
     assert told.endswith(
-        "; 2 trainings on another folder stand in the book under this name: if the records were moved or copied from "
-        "there, that was spent of them too"
+        "; 2 trainings on another folder stand in the budget log under this name: if the records were moved or "
+        "copied from there, that was spent of them too"
     )
 
 

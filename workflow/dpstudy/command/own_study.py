@@ -52,6 +52,5 @@ def in_the_book(study: dict, name: str) -> tuple[float | None, str]:
     budget = study["release"].get("budget")
     told = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"
     where = ", ".join(str(one.path) for one in book.shared)
-    return spent, f"of {name} {told} in the book already" + (f", and the budget is {budget}" if budget else "") + (
-        f" ({where})" if where else ""
-    )
+    of = f", and the budget is {budget}" if budget else ""
+    return spent, f"of {name} {told} in the budget log already{of}" + (f" ({where})" if where else "")

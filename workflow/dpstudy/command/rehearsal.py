@@ -43,11 +43,13 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
         keep: leave it.
 
     Raises:
-        StudyError: the config or a table has a mistake, nothing is to be stood in for, or the folder is there already.
+        StudyError: the config or a table has a mistake, nothing is to be stood in for, or the folder is not empty.
     """
     place = Path(folder).resolve()
+    if place.is_dir() and not any(place.iterdir()):
+        place.rmdir()
     if place.exists():
-        raise StudyError(f"{folder}: is there already; remove it, or rehearse in another folder (--in DIR)")
+        raise StudyError(f"{folder}: is there already, and not empty; rehearse in another folder (IN=DIR, --in DIR)")
     ended: list[int] = []
     config, changed, known = _stood_in(study, place)
     try:

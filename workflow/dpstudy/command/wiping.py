@@ -52,7 +52,8 @@ def wipe(folder: str, yes: bool) -> int:
     for path, about in left:
         print(f"  {_size(path):>9}  {path}  {about}")
     kept = [str(place / name) for name in _KEPT if (place / name).exists()]
-    print(f"  stays: {', '.join(kept) or 'nothing'}; your images and table, and the book beside them, are not touched")
+    told = "your images and table, and the budget log beside them, are not touched"
+    print(f"  stays: {', '.join(kept) or 'nothing'}; {told}")
     if not yes:
         answer = ask_on_terminal("Remove these? Models that were paid for cannot be made again. [y/N] ")
         if answer is None:

@@ -145,7 +145,7 @@ class Calibrated:
             counts = released(POINTS, total, asked, source)
             model = with_counts(model, counts, asked)
         elif self._thresholds:
-            _log.warning("thresholds: too few units, so that no threshold can be told")
+            _log.warning("thresholds: too few units, so that no threshold can be told; leave `thresholds` out")
         return dataclasses.replace(fitted, model=model)
 
     def prepare(self, batches, parameters, problem: Problem, **beside):

@@ -152,7 +152,7 @@ def _elsewhere(spent: Sequence[Mapping], name: str, records: str) -> str:
         return ""
     return (
         f"; {others} training{'s' if others > 1 else ''} on another folder stand{'' if others > 1 else 's'} in the "
-        "book under this name: if the records were moved or copied from there, that was spent of them too"
+        "budget log under this name: if the records were moved or copied from there, that was spent of them too"
     )
 
 
