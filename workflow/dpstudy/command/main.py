@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         "--batch", type=float, metavar="B", help="expected size of a Poisson batch; all records if left out"
     )
     asked.add_argument("--steps", type=int, default=1, metavar="T", help="releases (1)")
-    asked.add_argument("--delta", type=float, required=True, metavar="D")
+    asked.add_argument("--delta", type=float, required=True, metavar="D", help="the chance that the guarantee fails")
     either = asked.add_mutually_exclusive_group(required=True)
     either.add_argument(
         "--noise", type=float, metavar="S", help="noise multiplier: standard deviation over sensitivity"

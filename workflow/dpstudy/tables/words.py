@@ -245,9 +245,10 @@ def spent_in_words(spent: dict | None, by_record: int = 0) -> str:
         return ""
     bound = spent["epsilon_of_proved"]
     worth = "unknown" if bound is None else f"at most {upper_bound(bound)}" if bound > 0 else "0"
+    models = "1 model was" if spent["seeds"] == 1 else f"{spent['seeds']} models were"
     return (
-        f" With secure noise {spent['seeds']} models were trained so far, those that are gone included: together ε is "
-        f"{worth} ({_accountant(spent['accountant'])})."
+        f" With secure noise {models} trained so far, those that are gone included: together ε is {worth} "
+        f"({_accountant(spent['accountant'])})."
     )
 
 
