@@ -8,11 +8,13 @@ ends as it ends. Where the environment is another one it is `python SCRIPT` itse
 import array
 import json
 import os
+import resource
 import signal
 import socket
 import sys
 
 SAME = ("PYTHONPATH", "OMP_NUM_THREADS")  # what Python, or a library that is there already, has read at its start
+LIMITS = (resource.RLIMIT_FSIZE, resource.RLIMIT_AS, resource.RLIMIT_NOFILE)
 IMPORTED = ("numpy", "scipy.linalg", "scipy.special", "scipy.optimize", "scipy.stats", "pandas", "PIL.Image", "psutil")
 IMPORTED += ("pyarrow.parquet", "pyarrow.fs", "jsonschema", "yaml", "safetensors.torch", "torch", "torch.distributed")
 IMPORTED += ("dp_accounting.pld.privacy_loss_distribution", "dp_accounting.rdp", "matplotlib.figure", "jinja2")
@@ -23,7 +25,8 @@ def ask(path: str, script: str) -> None:
     """Have a script run as if this process did, and end as it ends."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as own:
         own.connect(path)
-        told = {"script": script, "folder": os.getcwd(), "environment": dict(os.environ)}
+        told = {"script": script, "folder": os.getcwd(), "environment": dict(os.environ), "own": _own()}
+        told["umask"] = os.umask(0)
         streams = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
         own.sendmsg([json.dumps(told).encode()], streams)
         answer = own.recv(100)
@@ -35,6 +38,11 @@ def ask(path: str, script: str) -> None:
     sys.exit(status)
 
 
+def _own() -> list:
+    """What a job has of the process that starts it, and the one that has the libraries cannot give it."""
+    return [[os.environ.get(name) for name in SAME], [list(resource.getrlimit(limit)) for limit in LIMITS]]
+
+
 def serve(path: str) -> None:
     """Fork a job for each that asks, until nobody starts any more: standard input ends."""
     import importlib
@@ -42,7 +50,7 @@ def serve(path: str) -> None:
 
     for name in IMPORTED:
         importlib.import_module(name)
-    own = {name: os.environ.get(name) for name in SAME}
+    own = _own()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door, selectors.DefaultSelector() as waiting:
         door.bind(path)
         door.listen(64)
@@ -60,14 +68,14 @@ def serve(path: str) -> None:
             asking.close()
 
 
-def _mind(asking: socket.socket, own: dict) -> None:
+def _mind(asking: socket.socket, own: list) -> None:
     """Run a job for one that asks, who is told how it ended; it does not outlive who asked."""
     import select
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     message, ancillary, *_ = asking.recvmsg(_LONGEST, socket.CMSG_SPACE(3 * 4))
     told, streams = json.loads(message), array.array("i", ancillary[0][2])
-    if {name: told["environment"].get(name) for name in SAME} != own:
+    if told["own"] != own:
         asking.send(b"another")
         os._exit(0)
     job = os.fork()
@@ -97,6 +105,7 @@ def _run(told: dict, streams: array.array) -> None:
     os.environ.clear()
     os.environ.update(told["environment"])
     os.chdir(told["folder"])
+    os.umask(told["umask"])
     script = told["script"]
     sys.argv[:], sys.path[0] = [script], os.path.dirname(os.path.abspath(script))
     main = types.ModuleType("__main__")

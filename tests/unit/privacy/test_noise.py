@@ -143,6 +143,7 @@ NOT_FOR_RELEASES = {  # jitter of public data, images of canaries
     "features/random_patches.py",  # filters, which are public
     "methods/kernel_projection.py",  # a projection before it is trained
     "methods/network_check.py",  # pictures to try a network with
+    "methods/preconditioning.py",  # pictures to make public maps of
     "models/random_features.py",  # public frequencies
     "models/wide_resnet.py",  # weights before training
     "models/equivariant_resnet.py",  # the same

@@ -71,7 +71,7 @@ def test_a_bundle_as_it_was_released_holds(bundle):
             f"right: {len(listed)} files are as bundle.json lists them",
             f"right: ledger.json is of {NAME}, and of this model",
             "right: PRIVACY.md states the epsilon of ledger.json, 4.0",
-            f"right: the events of ledger.json are worth ε = {worth:.6g} by another accountant; it states 4",
+            f"right: the events of ledger.json are worth ε = {module._up(worth)} by another accountant; it states 4.0",
         ]
     )
     assert len(lines) == 6 and all(line.startswith("could not check: that ") for line in lines[4:])
@@ -235,7 +235,7 @@ def test_what_the_accountant_of_a_bundle_does_not_know_it_could_not_check(bundle
 
     assert "repeat-and-select is not known" in told([replace(SAMPLED, trials=5.0)])[0]
     assert "replacing a unit" in told([SAMPLED], adjacency="replace-one")[0]
-    assert "between 0 and inf" in told([OFTEN_CUT])[0]
+    assert "between 0.0 and inf" in told([OFTEN_CUT])[0]
     with_ledger(bundle, [SAMPLED])
     assert any("for which NumPy is needed" in line for line in run(bundle)[1])
     assert run(bundle)[0] == 0

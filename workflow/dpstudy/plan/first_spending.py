@@ -136,7 +136,7 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
     if together <= ENOUGH[sampled] * ceiling:  # near it the accountants of the trainings decide
         return
     largest, count = fitting(ceiling, before, len(cells), delta, sampled), len(cells)
-    fits = f"one with ε = {largest:g} fits" if count == 1 else f"{count} fit, each with ε = {largest:g}"
+    fits = f"one with ε = {largest} fits" if count == 1 else f"{count} fit, each with ε = {largest}"
     fewer = "leave it out" if count == 1 else "ask for fewer"
     raise StudyError(
         f"release: {{budget: {spending.ceiling}}}: {count} model{'s' if count > 1 else ''} of {dataset!r} would bring "

@@ -147,11 +147,22 @@ def _recompute(folder: Path, ledger: dict, listed: dict, present: dict, report: 
     if stated < low * (1 - 1e-6) or math.isnan(low):
         report.wrong.append(f"{_LEDGER}: states ε = {stated}, where its events are worth {low}; {_AGAIN}")
     elif stated < high * (1 - _AGREEMENT):
-        report.unknown.append(f"{what}: by the accountant here they are worth between {low:.6g} and {high:.6g}")
+        report.unknown.append(f"{what}: by the accountant here they are worth between {low} and {_up(high)}")
     else:
-        report.right.append(
-            f"the events of {_LEDGER} are worth ε = {high:.6g} by another accountant; it states {stated:.6g}"
-        )
+        worth = f"are worth ε = {_up(high)} by another accountant"
+        report.right.append(f"the events of {_LEDGER} {worth}; it states {_up(stated)}")
+
+
+def _up(epsilon: float) -> float:
+    """Six digits, rounded up: what is printed of an epsilon is never less than it is.
+
+    >>> _up(3.9999999999), _up(0.12345671), _up(0.0)
+    (4.0, 0.123457, 0.0)
+    """
+    if not 0 < epsilon < math.inf:
+        return epsilon
+    digits = 5 - math.floor(math.log10(epsilon))
+    return math.ceil(epsilon * 10.0**digits) / 10.0**digits
 
 
 def _present(folder: Path) -> dict:
