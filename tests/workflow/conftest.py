@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from tests.workflow.clinic import CONFIG, write_clinic
+from tests.workflow.jobs import can_be_minded
 from tests.workflow.snakemakes import Snakemakes
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +82,7 @@ class StudyFolder:
 @functools.cache
 def _runs(kind: str) -> Snakemakes:
     """One process for dry runs, another for those in earnest."""
-    made = Snakemakes(StudyFolder(ROOT).environment, jobs=kind == "in earnest")
+    made = Snakemakes(StudyFolder(ROOT).environment, jobs=kind == "in earnest" and can_be_minded())
     atexit.register(made.close)
     return made
 

@@ -21,6 +21,15 @@ IMPORTED += ("dp_accounting.pld.privacy_loss_distribution", "dp_accounting.rdp",
 _LONGEST = 1 << 17  # bytes of a request: an environment
 
 
+def can_be_minded() -> bool:
+    """Whether this system tells when a process ends by a file, as Linux does; otherwise jobs are started as ever."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
 def ask(path: str, script: str) -> None:
     """Have a script run as if this process did, and end as it ends."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as own:
