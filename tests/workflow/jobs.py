@@ -22,7 +22,10 @@ _LONGEST = 1 << 17  # bytes of a request: an environment
 
 
 def can_be_minded() -> bool:
-    """Whether this system tells when a process ends by a file, as Linux does; otherwise jobs are started as ever."""
+    """Whether this system tells when a process ends by a file, as Linux does, and nobody measures what processes run
+    (`make coverage`); otherwise jobs are started as ever."""
+    if any(name.startswith("COV") for name in os.environ):
+        return False
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):
