@@ -3,7 +3,6 @@
 import dataclasses
 import math
 
-from dpstudy.tables.claims import de2022
 from dpstudy.tables.claims.de2022_printed import (
     CIFAR10,
     CIFAR100,
@@ -15,6 +14,7 @@ from dpstudy.tables.claims.de2022_printed import (
     printed_scores,
 )
 from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.judge import judges
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
@@ -23,7 +23,7 @@ from tests.scenarios.claims.agreeing_study import moved
 ROWS = published_rows(RESULTS, PAPER)
 SETTINGS = published_rows(HYPERPARAMETERS, PAPER)
 PRINTED_SCORES = printed_scores(ROWS)
-FUNCTIONS = {f"{section}: {words}": function for (section, words), function in de2022.CLAIMS.items()}
+FUNCTIONS = judges("de2022")
 INF = math.inf
 # What a study that agrees with the paper would find: (data set, role) -> accuracy by epsilon.
 ONE = {

@@ -2,16 +2,16 @@
 
 import math
 
-from dpstudy.tables.claims import anon_smoothing
 from dpstudy.tables.claims.anon_smoothing_printed import PAPER, printed_scores
 from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.judge import judges
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
 from dpstudy.tables.published import RESULTS, published_rows
 
 ROWS = published_rows(RESULTS, PAPER)
 PRINTED_SCORES = printed_scores(ROWS)
-FUNCTIONS = {f"{section}: {words}": function for (section, words), function in anon_smoothing.CLAIMS.items()}
+FUNCTIONS = judges("anon_smoothing")
 INF = math.inf
 SMOOTHING = {"projected_dim": 64, "margin": 10, "noise_delta": 1e-5, "batch_size": 4096, "neighbours": 5}
 SIZES = {"CIFAR-10": (50_000, 10), "CheXpert": (224_316, 5)}

@@ -3,8 +3,8 @@
 import dataclasses
 import math
 
-from dpstudy.tables.claims import tramer2021
 from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.judge import judges
 from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
@@ -13,7 +13,7 @@ from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 
 PRINTED_SCORES = printed_scores(published_rows(RESULTS, PAPER))
 SETTINGS = published_rows(HYPERPARAMETERS, PAPER)
-FUNCTIONS = {function.__name__: function for function in tramer2021.CLAIMS.values()}
+FUNCTIONS = {claim.replace("-", "_"): function for claim, function in judges("tramer2021").items()}
 SETS = ("MNIST", "Fashion-MNIST", "CIFAR-10")
 # What a study that agrees with the paper would find: role -> accuracy on each of SETS.
 PRIVATE = {

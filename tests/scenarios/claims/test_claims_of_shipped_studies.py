@@ -5,8 +5,9 @@ import yaml
 
 from dpstudy.config.cells import unfold
 from dpstudy.config.loading import load
-from dpstudy.tables.claims import de2022, de2022_printed, tramer2021, tramer2021_printed
+from dpstudy.tables.claims import de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.judge import judges
 from dpstudy.tables.claims.names import roles_of
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
@@ -17,12 +18,11 @@ LACKS = ": no cells to compare"  # of one part among others
 STUDIES = sorted(path.stem for path in (ROOT / "studies").glob("de2022-*.yaml"))
 STUDIES += ["tramer2021-mnist", "tramer2021-fashion", "tramer2021-cifar10"]  # the others are each of one claim or two
 PRINTED = {"de2022": de2022_printed.PRINTED, "tramer2021": tramer2021_printed.PRINTED}
-CLAIMS = {"de2022": de2022.CLAIMS, "tramer2021": tramer2021.CLAIMS}
-COMPUTED = {"iteration_noise", "more_steps_for_more_records", "noise_and_rate"}  # seconds, and no cells
+COMPUTED = {"iteration-noise", "more-steps-for-more-records", "noise-and-rate"}  # seconds, and no cells
 ELSEWHERE = {  # parts that no cells of these studies are meant to decide
-    "tramer2021-mnist": {"sizes_and_accuracy"},  # the smaller CNN is one of CIFAR-10
-    "tramer2021-fashion": {"sizes_and_accuracy"},
-    "tramer2021-cifar10": {"more_data"},  # half a million records more: tramer2021-data-extra
+    "tramer2021-mnist": {"sizes-and-accuracy"},  # the smaller CNN is one of CIFAR-10
+    "tramer2021-fashion": {"sizes-and-accuracy"},
+    "tramer2021-cifar10": {"more-data"},  # half a million records more: tramer2021-data-extra
 }
 
 
@@ -69,8 +69,8 @@ def test_no_claim_lacks_a_part(name):
         values |= {key: value for key, value in printed.values.items() if key[1] in says.cited and key[0] in sets}
         evidence = Evidence(printed, Scores(values, runs), settings, rows)
         lacking = {
-            judge.__name__: found.here
-            for judge in CLAIMS[paper].values()
-            if judge.__name__ not in COMPUTED and LACKS in (found := judge(evidence)).here
+            claim: found.here
+            for claim, judge in judges(paper).items()
+            if claim not in COMPUTED and LACKS in (found := judge(evidence)).here
         }
         assert lacking.keys() == ELSEWHERE.get(name, set()), lacking

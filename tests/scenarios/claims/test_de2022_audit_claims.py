@@ -9,8 +9,8 @@ from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.scores import Run, Scores
 from tests.scenarios.claims.agreeing_de2022 import FUNCTIONS, evidence
 
-SAFE, TIGHTER = "A.2, Table 9: Audit: no violation", "A.2: Bounds with |D|=100"
-BLANK, COPIES, PROTOCOL = "A.2: A blank image", "A.2: Augmentation multiplicity", "A.2: Audit protocol"
+SAFE, TIGHTER = "no-violation", "tighter-on-small-sets"
+BLANK, COPIES, PROTOCOL = "blank-canary", "audit-with-copies", "protocol"
 BOUNDS = {(100, 1.0): 0.36, (100, 4.0): 2.4, (1000, 1.0): 0.3, (1000, 4.0): 1.1}
 
 

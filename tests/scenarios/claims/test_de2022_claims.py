@@ -5,14 +5,12 @@ import math
 
 import pytest
 
-from dpstudy.tables.claims import de2022
 from dpstudy.tables.claims.de2022_printed import CIFAR10, IMAGENET, PAPER, PRIOR, PRIOR_TUNED, SCATTERNET
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
-from dpstudy.tables.claims.judge import function_of
+from dpstudy.tables.claims.judge import judges
 from dpstudy.tables.claims.names import ROLES
 from dpstudy.tables.claims.scores import Scores
-from dpstudy.tables.published import CLAIMS, published_rows
 from tests.scenarios.claims.agreeing_de2022 import (
     BATCHES,
     FUNCTIONS,
@@ -23,38 +21,39 @@ from tests.scenarios.claims.agreeing_de2022 import (
     verdict,
 )
 from tests.scenarios.claims.agreeing_study import moved
+from tests.scenarios.claims.left_over import found_in
 
-CLIPPING, OPTIMA = "B.1; Figure 8: Figure contents: WRN-16-4 accuracy", "5; Figure 7 (a)-(c): Figure contents: WRN-16-4"
-RULES, COPIES = "1 (contributions): Three hyper-parameter rules", "3.1: Averaging the gradients"
-NOISE, STEPS = "5; Figure 6 (a)-(c): Figure contents: WRN-16-4", "4.2: Optimal number of iterations"
-DEEP_NOISE, DEEP_OPTIMA = "B.5; Figure 10: Figure contents: as Figure 6", "B.6; Figure 11: Figure contents: as Figure 7"
+CLIPPING, OPTIMA = "clipping-norm", "settings-by-batch"
+RULES, COPIES = "three-rules", "same-sensitivity"
+NOISE, STEPS = "noise-at-the-optimum", "steps-with-epsilon"
+DEEP_NOISE, DEEP_OPTIMA = "noise-at-the-optimum-of-wrn-40", "settings-by-batch-of-wrn-40"
 BATCH, DEPTHS = (
-    "Figure 2; 3.1; 5: Figure contents: WRN-16-4 training",
-    "B.2; Figure 9 (a)-(c): Figure contents: validation accuracy",
+    "larger-batches",
+    "depth-and-budget",
 )
-HEADLINE, PLAIN = "Abstract; 1; 4.2: ImageNet fine-tuning of NFNet-F3", "3.1: Constant learning rate"
+HEADLINE, PLAIN = "headline", "plain-descent"
 TURNING = [
-    "Abstract; 1; 3.2: CIFAR-10 without extra data",
-    "Figure 1(a): Figure contents: CIFAR-10 test accuracy",
-    "3.2: ScatterNet models",
-    "3.2; B.2: The best depth grows",
-    "3.3, Table 4: ImageNet from scratch",
-    "3.1: Non-private reference",
-    "3.1, Table 2: Each technique adds",
-    "Figure 3; 3.1: Figure contents: WRN-16-4 training",
-    "3.1; C.3: EMA of parameters",
-    "B.2: Without augmentation",
-    "4.1: Fine-tuning all layers",
-    "4.1: Fine-tuning beats the previous",
-    "4.1; B.3: A better pre-trained model",
-    "B.4, Table 11: CIFAR-100 -> CIFAR-10",
-    "B.2; 4: In fine-tuning, larger models",
-    "4.2: A stronger pre-trained model",
-    "Figure 1(b): Figure contents: ImageNet top-1",
-    "4.2; Figure 4: Figure contents: ImageNet top-1",
-    "4.2; Figure 5; 1: Figure contents: ImageNet top-1",
-    "4.3, Table 7: Places-365",
-    "C.2: Larger images",
+    "new-best",
+    "best-from-three",
+    "scatternet-first",
+    "best-depth",
+    "imagenet",
+    "without-privacy",
+    "ablation",
+    "more-copies",
+    "averaging",
+    "deeper-is-worse",
+    "all-layers-first",
+    "over-earlier",
+    "better-pretraining",
+    "from-cifar100",
+    "larger-models",
+    "stronger-start",
+    "along-epsilon",
+    "depth-and-mode",
+    "more-images",
+    "places",
+    "larger-images",
     BATCH,
     NOISE,
     DEEP_NOISE,
@@ -67,9 +66,7 @@ TURNING = [
 
 
 def test_every_claim_of_the_csv_has_one_function_and_no_function_is_left_over():
-    rows = published_rows(CLAIMS, PAPER)
-    functions = [function_of(PAPER, row) for row in rows]
-    assert len(rows) == len(set(functions)) == len(de2022.CLAIMS) == 49
+    assert {*judges(PAPER).values()} == found_in(PAPER) and len(judges(PAPER)) == 49
     assert len(ROLES[PAPER]) == len(set(ROLES[PAPER]))
 
 
@@ -119,11 +116,11 @@ def where(scores, by, **named):
     [
         (CLIPPING, {"role": "clipping", "entry": "C = 0.1, 2.0"}, -2.0),
         (CLIPPING, {"role": "clipping", "entry": "C = 0.5, 1.0"}, 2.0),
-        ("4.3, Table 7: Places-365", {"role": "nonprivate-places-all"}, 2.0),
-        ("3.1, Table 2: Each technique adds", {"role": "ablation", "entry": "3"}, -2.0),
-        ("4.1: Fine-tuning all layers", {"dataset": "CIFAR-100", "role": "all-layers", "epsilon": 1.0}, -2.0),
-        ("3.2; B.2: The best depth grows", {"role": "wrn-40-4", "epsilon": 1.0}, 2.0),
-        ("B.4, Table 11: CIFAR-100 -> CIFAR-10", {"role": "all-layers-cifar100", "epsilon": 8.0}, 4.0),
+        ("places", {"role": "nonprivate-places-all"}, 2.0),
+        ("ablation", {"role": "ablation", "entry": "3"}, -2.0),
+        ("all-layers-first", {"dataset": "CIFAR-100", "role": "all-layers", "epsilon": 1.0}, -2.0),
+        ("best-depth", {"role": "wrn-40-4", "epsilon": 1.0}, 2.0),
+        ("from-cifar100", {"role": "all-layers-cifar100", "epsilon": 8.0}, 4.0),
         (HEADLINE, {"role": "nonprivate-nfnet"}, 1.0),
         (STEPS, {"role": "iterations", "epsilon": 4.0, "entry": "T = 250"}, 8.0),
         (PLAIN, {"role": "decay"}, 1.0),
@@ -194,10 +191,10 @@ def test_the_noise_of_cells_must_not_depend_on_the_copies():
 @pytest.mark.parametrize(
     "claim",
     [
-        "3.1: Non-private reference",
-        "3.3, Table 4: ImageNet from scratch",
-        "Figure 1(b): Figure contents: ImageNet top-1",
-        "4.2; Figure 4: Figure contents: ImageNet top-1",
+        "without-privacy",
+        "imagenet",
+        "along-epsilon",
+        "depth-and-mode",
         HEADLINE,
     ],
 )
@@ -214,6 +211,6 @@ def test_clipping_above_one_and_updates_that_are_not_normalised_are_left_out():
 
 
 def test_what_cells_say_of_their_choice_is_counted():
-    found = FUNCTIONS["2.2: Hyper-parameter tuning"](evidence(as_the_paper_says()))
+    found = FUNCTIONS["tuning-is-free"](evidence(as_the_paper_says()))
     count = sum(not math.isinf(one.epsilon) for one in as_the_paper_says().runs)
     assert found.here.startswith(f"{count} of {count} private cells say")

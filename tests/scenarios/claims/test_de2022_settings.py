@@ -8,13 +8,13 @@ from dpstudy.tables.claims.finding import COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.judge import judge
 from tests.scenarios.claims.agreeing_de2022 import FUNCTIONS, ROWS, SETTINGS, evidence, verdict
 
-ACCOUNTING, TUNING = "2.2; A: Accounting", "2.2: Hyper-parameter tuning"
-BOUNDS, ADVANTAGE = "A.2: Bounds with |D|=100", "A.2: Membership advantage upper bound"
-PROTOCOL = "A.2: Audit protocol"
-COST, STEPS = "6: DP-SGD is much slower", "4.2: Optimal number of iterations"
+ACCOUNTING, TUNING = "recomputed", "tuning-is-free"
+BOUNDS, ADVANTAGE = "tighter-on-small-sets", "advantage-in-closed-form"
+PROTOCOL = "protocol"
+COST, STEPS = "cost", "steps-with-epsilon"
 FIGURE_4, FIGURE_5 = (f"4.2; {where}: Figure contents: ImageNet top-1" for where in ("Figure 4", "Figure 5; 1"))
-FIGURE_6 = "5; Figure 6 (a)-(c): Figure contents: WRN-16-4"
-HEADLINE = "Abstract; 1; 4.2: ImageNet fine-tuning of NFNet-F3"
+FIGURE_6 = "noise-at-the-optimum"
+HEADLINE = "headline"
 
 
 def altered(value, **where):
@@ -40,7 +40,7 @@ def with_setting(parameter, value, **where):
             HOLDS,
             FAILS,
         ),
-        ("4.1: Fine-tuning all layers", altered("70.4", table="5", dataset="CIFAR-100", epsilon="1"), FAILS, OPEN),
+        ("all-layers-first", altered("70.4", table="5", dataset="CIFAR-100", epsilon="1"), FAILS, OPEN),
         ("4.1: Fine-tuning beats", altered("94.0", table="5", method="DP-SGD (all layers)", epsilon="1"), OPEN, FAILS),
         ("A.2, Table 9: Audit", altered("4.1", table="9", metric="eps_lower_bound", epsilon="4"), HOLDS, FAILS),
         (BOUNDS, altered("0.4", metric="eps_lower_bound", epsilon="2", method="DP-SGD audit (|D|=60K)"), FAILS, HOLDS),
@@ -133,13 +133,13 @@ def test_computations_break_when_what_they_rest_on_does(monkeypatch):
     monkeypatch.setattr(de2022_audit, "_EVALUATED", 990_000)
     assert verdict(PROTOCOL) == (FAILS, COMPUTED)
     monkeypatch.setattr(de2022_techniques, "_clipped", lambda gradient: gradient)
-    assert verdict("3.1: Averaging the gradients") == (FAILS, COMPUTED)
+    assert verdict("same-sensitivity") == (FAILS, COMPUTED)
 
 
 def test_the_limit_of_scatternet_models_is_quoted_beside_the_claim():
-    assert "71.1 (linear), 73.8 (ScatterNet+CNN)" in FUNCTIONS["3.2: ScatterNet models"](evidence()).printed
+    assert "71.1 (linear), 73.8 (ScatterNet+CNN)" in FUNCTIONS["scatternet-first"](evidence()).printed
 
 
 def test_citations():
-    assert verdict("1 (footnote 1): Later results by others") == (OPEN, "")
-    assert "mehta2023's best now 86.8" in FUNCTIONS["4.2: Concurrent ViT result"](evidence()).printed
+    assert verdict("later-results") == (OPEN, "")
+    assert "mehta2023's best now 86.8" in FUNCTIONS["concurrent-result"](evidence()).printed

@@ -8,10 +8,10 @@ from dpstudy.tables.claims.de2022_techniques import copies, setting
 from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS
 from tests.scenarios.claims.agreeing_de2022 import FUNCTIONS, as_the_paper_says, evidence
 
-BATCHES = "Figure 2; 3.1; 5: Figure contents: WRN-16-4 training"
-COPIES = "Figure 3; 3.1: Figure contents: WRN-16-4 training"
-PLAIN = "3.1: Constant learning rate"
-NOISE = "5; Figure 6 (a)-(c): Figure contents: WRN-16-4"
+BATCHES = "larger-batches"
+COPIES = "more-copies"
+PLAIN = "plain-descent"
+NOISE = "noise-at-the-optimum"
 
 
 def ahead_by(points):

@@ -6,13 +6,14 @@ import math
 import pytest
 
 from dpstudy.core.errors import StudyError
-from dpstudy.tables.claims import mehta2023, mehta2023_methods, mehta2023_pretraining, mehta2023_tables
+from dpstudy.tables.claims import mehta2023_methods, mehta2023_pretraining, mehta2023_tables
 from dpstudy.tables.claims import mehta2023_settings as settings
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED, Cell, Evidence, Part
 from dpstudy.tables.claims.gather import printed_grid
 from dpstudy.tables.claims.grid import Grid, Place, Value, average, compare
-from dpstudy.tables.claims.judge import function_of, judge
-from dpstudy.tables.published import CLAIMS, HYPERPARAMETERS, RESULTS, published_rows
+from dpstudy.tables.claims.judge import judge, judges
+from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
+from tests.scenarios.claims.left_over import found_in
 
 ROWS = published_rows(RESULTS, "mehta2023")
 SETTINGS = published_rows(HYPERPARAMETERS, "mehta2023")
@@ -53,11 +54,13 @@ def rank(**ranks):
 
 
 def test_every_claim_of_the_csv_has_one_function_and_no_function_is_left_over():
-    rows = published_rows(CLAIMS, "mehta2023")
-    functions = [function_of("mehta2023", row) for row in rows]
-    assert len(rows) == len(set(functions)) == len(mehta2023.CLAIMS) == 35
-    with pytest.raises(StudyError, match="0 functions judge the claim 'Something new'"):
-        function_of("mehta2023", {"section": "1", "claim": "Something new"})
+    assert {*judges("mehta2023").values()} == found_in("mehta2023") and len(judges("mehta2023")) == 35
+
+
+def test_a_claim_that_nothing_judges_is_named(monkeypatch):
+    monkeypatch.setattr("dpstudy.tables.claims.judge.published_rows", lambda *_: [{"id": "something-new"}])
+    with pytest.raises(StudyError, match="0 functions judge the claim 'something-new' .* of the name something_new"):
+        judges("mehta2023")
 
 
 def test_verdicts_on_the_printed_numbers_alone():

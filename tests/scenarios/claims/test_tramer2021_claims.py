@@ -5,14 +5,12 @@ import math
 
 import pytest
 
-from dpstudy.tables.claims import tramer2021
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
-from dpstudy.tables.claims.judge import function_of, judge
+from dpstudy.tables.claims.judge import judge, judges
 from dpstudy.tables.claims.names import ROLES
 from dpstudy.tables.claims.scores import Point, Scores
 from dpstudy.tables.claims.tramer2021_printed import PAPER, PRIOR
-from dpstudy.tables.published import CLAIMS, published_rows
 from tests.scenarios.claims.agreeing_study import (
     FUNCTIONS,
     PRINTED_SCORES,
@@ -23,12 +21,11 @@ from tests.scenarios.claims.agreeing_study import (
     turned_round,
     verdict,
 )
+from tests.scenarios.claims.left_over import found_in
 
 
 def test_every_claim_of_the_csv_has_one_function_and_no_function_is_left_over():
-    rows = published_rows(CLAIMS, PAPER)
-    functions = [function_of(PAPER, row) for row in rows]
-    assert len(rows) == len(set(functions)) == len(tramer2021.CLAIMS) == 46
+    assert {*judges(PAPER).values()} == found_in(PAPER) and len(judges(PAPER)) == 46
     assert len(ROLES[PAPER]) == len(set(ROLES[PAPER]))
 
 
@@ -108,7 +105,7 @@ def test_cells_decide_and_turned_round_they_contradict(name):
 
 @pytest.mark.parametrize("section", ["4; Figure 3", "D.6; Figure 11"])
 def test_convergence(section):
-    (claim,) = [function for (where, _), function in tramer2021.CLAIMS.items() if where == section]
+    claim = judges(PAPER)["convergence-on-cifar" if section.startswith("4") else "convergence-on-grey-images"]
     ours = as_the_paper_says()
     assert claim(evidence(ours)).verdict == HOLDS
     assert claim(evidence(turned_round(ours))).verdict == FAILS
@@ -146,7 +143,7 @@ def test_one_data_set_leaves_open_what_is_said_of_another():
 
 def test_noise_that_costs_much_at_a_low_rate_contradicts_convergence():
     """As much on the way as at the end."""
-    (claim,) = [function for (where, _), function in tramer2021.CLAIMS.items() if where == "4; Figure 3"]
+    claim = judges(PAPER)["convergence-on-cifar"]
     found = claim(evidence(changed(as_the_paper_says(), "cnn-low", -15.0, dataset="CIFAR-10")))
     assert found.verdict == FAILS and "with noise no more than 3 points below, from 25% of training on" in found.here
     assert "CIFAR-10 cnn after 20" in found.here

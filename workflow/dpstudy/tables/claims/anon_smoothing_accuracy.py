@@ -153,12 +153,3 @@ def _along(scores: Scores) -> Iterator[Triple]:
             if earlier:
                 name = f"{run.dataset} {number(run.epsilon)}, epoch {point.epochs:g}"
                 yield name, point.accuracy, earlier[-1].accuracy
-
-
-CLAIMS = {
-    ("4.3, Table 1", "The method lags"): narrow_gap,
-    ("4.3, Table 1", "DP-SGD at eps=8"): less_privacy_needed,
-    ("4.3, Table 1", "Larger backbones"): larger_backbones,
-    ("4.3, Table 1", "Accuracy rises with eps"): more_epsilon,
-    ("4.4; Figure 3", "Figure contents: model performance in AUC"): on_radiographs,
-}

@@ -134,11 +134,3 @@ def adaptive_kernel(evidence: Evidence) -> Finding:
         "Proposition 1 gives it less noise, not more"
     )
     return decided(classes["dog"] == "sparse" and share >= 1, COMPUTED, text)
-
-
-CLAIMS = {
-    ("3.2, Theorem 2", "Sample complexity"): enough_records,
-    ("3.3, Theorem 3", "Misclassification bound"): errors_below_the_bound,
-    ("3.3", "Text says a higher rho"): more_smoothing,
-    ("3.2, Proposition 2", "Adaptive kernel"): adaptive_kernel,
-}

@@ -135,9 +135,3 @@ def compact_classes(evidence: Evidence) -> Finding:
                 shown.append(f"{name}: best {best} {means[best]:.1f}, worst {worst} {means[worst]:.1f}")
     here = ". ".join([why, *shown, audited(evidence)])
     return undecided(here, f"The distances alone: dog's is {ratio:.2f} times car's; no accuracy or attack by class")
-
-
-CLAIMS = {
-    ("4.4", "Group fairness"): fairness,
-    ("1", "Compact classes show"): compact_classes,
-}

@@ -90,10 +90,3 @@ def conversion(evidence: Evidence) -> Finding:
     text += f"; not as printed at ε = {', '.join(number(epsilon) for epsilon in wrong)}" if wrong else ", as printed"
     text += f". The conversion is an upper bound: one Gaussian release of that ρ has exactly ε = {exact}"
     return decided(not wrong, COMPUTED, text)
-
-
-CLAIMS = {
-    ("3.1, Proposition 1", "Each sample gets noise"): instance_noise,
-    ("3.1, Theorem 1", "rho-zCDP is claimed"): zero_concentrated,
-    ("2; 4.2", "Budget conversion used"): conversion,
-}

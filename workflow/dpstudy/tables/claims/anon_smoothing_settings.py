@@ -116,13 +116,3 @@ def neighbour_distances(evidence: Evidence) -> Finding:
 def framework(evidence: Evidence) -> Finding:
     """Figure 2 is a drawing."""
     return undecided("A drawing without axes or numbers: it claims no result")
-
-
-CLAIMS = {
-    ("3.1; 4.2", "Model settings"): model_settings,
-    ("4.1", "Datasets"): data_sets,
-    ("Abstract; 1", "The method is said to be independent"): independence,
-    ("4.2", "Evaluation metric is AUC"): measure,
-    ("Figure 1; 1", "Figure contents: histogram"): neighbour_distances,
-    ("Figure 2", "Figure contents: schematic"): framework,
-}

@@ -73,9 +73,3 @@ def tuning_is_free(evidence: Evidence) -> Finding:
     said = [run for run in private if any(_UNPAID in sentence for sentence in run.ledger.get("not_accounted", ()))]
     here = f"{len(said)} of {len(private)} private cells say in their ledger that the choice was not paid for"
     return decided(len(alone) == len(found), COMPUTED, text, here if private else "")
-
-
-CLAIMS = {
-    ("2.2; A", "Accounting"): recomputed,
-    ("2.2", "Hyper-parameter tuning"): tuning_is_free,
-}

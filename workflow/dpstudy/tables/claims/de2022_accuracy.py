@@ -144,14 +144,3 @@ def without_privacy(evidence: Evidence) -> Finding:
         "The study has no WRN-16-4 and WRN-40-4 without privacy on all records (the role nonprivate-wrn, CIFAR-10)",
         "A citation of Zagoruyko and Komodakis, whose networks have batch normalisation",
     )
-
-
-CLAIMS = {
-    ("Abstract; 1; 3.2", "CIFAR-10 without extra data"): new_best,
-    ("Figure 1(a)", "Figure contents: CIFAR-10 test accuracy"): best_from_three,
-    ("3.2", "ScatterNet models"): scatternet_first,
-    ("3.2", "Prose and table disagree"): prose_and_table,
-    ("3.2; B.2", "The best depth grows"): best_depth,
-    ("3.3, Table 4", "ImageNet from scratch"): imagenet,
-    ("3.1", "Non-private reference"): without_privacy,
-}

@@ -147,13 +147,3 @@ def audit_with_copies(evidence: Evidence) -> Finding:
         texts.append(f"{_name(run)}: {bounds[0]:.3f} without, {bounds[1]:.3f} with K = {copies}")
         same &= abs(bounds[1] - bounds[0]) <= _SAME * run.epsilon
     return decided(same, CELLS, printed, f"{'; '.join(texts)}; a tenth of the nominal ε counts as unchanged")
-
-
-CLAIMS = {
-    ("A.2, Table 9", "Audit: no violation"): no_violation,
-    ("A.2", "Bounds with |D|=100"): tighter_on_small_sets,
-    ("A.2", "Membership advantage upper bound"): advantage_in_closed_form,
-    ("A.2", "Audit protocol"): protocol,
-    ("A.2", "A blank image"): blank_canary,
-    ("A.2", "Augmentation multiplicity"): audit_with_copies,
-}

@@ -109,8 +109,5 @@ _RULES = {
 }
 
 
-CLAIMS = {
-    ("Figure 2; 3.1; 5", "Figure contents: WRN-16-4 training"): larger_batches,
-    ("5; Figure 7 (a)-(c)", "Figure contents: WRN-16-4"): optimal_settings(deep=False),
-    ("B.6; Figure 11", "Figure contents: as Figure 7"): optimal_settings(deep=True),
-}
+settings_by_batch = optimal_settings(deep=False)
+settings_by_batch_of_wrn_40 = optimal_settings(deep=True)

@@ -57,12 +57,3 @@ def fairness(evidence: Evidence) -> Finding:
     return undecided(
         "A warning: it needs accuracies by subgroup, with and without privacy, which are not compared here"
     )
-
-
-CLAIMS = {
-    ("4.2", "Concurrent ViT result"): concurrent_result,
-    ("1 (footnote 1)", "Later results by others"): later_results,
-    ("4.2 (footnote 3)", "De-duplicating JFT-300M"): deduplication,
-    ("C.3", "Non-private pre-training"): pretraining_settings,
-    ("6", "Group fairness"): fairness,
-}

@@ -65,9 +65,3 @@ def depth_and_budget(evidence: Evidence) -> Finding:
 def deeper_is_worse(evidence: Evidence) -> Finding:
     """Without augmentation at epsilon 8 deeper networks are worse."""
     return on_cells([_shallow_first(evidence.ours)], _MISSING.format("trained to ε = 8 without augmentation"))
-
-
-CLAIMS = {
-    ("B.2; Figure 9 (a)-(c)", "Figure contents: validation accuracy"): depth_and_budget,
-    ("B.2", "Without augmentation"): deeper_is_worse,
-}

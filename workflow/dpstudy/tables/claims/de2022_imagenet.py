@@ -121,12 +121,3 @@ def places(evidence: Evidence) -> Finding:
         ]
 
     return by_roles(evidence, parts, "places-all, places-classifier, and both without privacy")
-
-
-CLAIMS = {
-    ("Abstract; 1; 4.2", "ImageNet fine-tuning of NFNet-F3"): headline,
-    ("Figure 1(b)", "Figure contents: ImageNet top-1"): along_epsilon,
-    ("4.2; Figure 4", "Figure contents: ImageNet top-1"): depth_and_mode,
-    ("4.2; Figure 5; 1", "Figure contents: ImageNet top-1"): more_images,
-    ("4.3, Table 7", "Places-365"): places,
-}

@@ -173,13 +173,3 @@ def clipping_norm(evidence: Evidence) -> Finding:
 
 def _small_norm(run: Run) -> bool:
     return setting(run, "clipping_norm") <= 1 and bool(setting(run, "normalised"))
-
-
-CLAIMS = {
-    ("3.1, Table 2", "Each technique adds"): ablation,
-    ("Figure 3; 3.1", "Figure contents: WRN-16-4 training"): more_copies,
-    ("3.1", "Averaging the gradients"): same_sensitivity,
-    ("3.1; C.3", "EMA of parameters"): averaging,
-    ("3.1", "Constant learning rate"): plain_descent,
-    ("B.1; Figure 8", "Figure contents: WRN-16-4 accuracy"): clipping_norm,
-}

@@ -28,7 +28,7 @@ def all_layers_first(evidence: Evidence) -> Finding:
     return by_roles(evidence, parts, "all-layers and classifier")
 
 
-def prose_and_table(evidence: Evidence) -> Finding:
+def prose_and_table_of_fine_tuning(evidence: Evidence) -> Finding:
     """Tables 1 and 5 differ in two cells."""
     tables = [_fine_tuned(evidence, table) for table in ("1", "5")]
     shared = [key for key in tables[0] if key in tables[1]]
@@ -128,15 +128,3 @@ def larger_images(evidence: Evidence) -> Finding:
     """Larger images improve fine-tuning; the paper prints accuracies at 320 x 320 alone."""
     parts = [Part.of("Larger images over smaller ones", up(evidence.ours.in_order("image-sizes")))]
     return on_cells(parts, "The study has no cells at two image sizes in the role image-sizes")
-
-
-CLAIMS = {
-    ("4.1", "Fine-tuning all layers"): all_layers_first,
-    ("4.1 vs Table 5", "Prose/Table 1 and Table 5"): prose_and_table,
-    ("4.1", "Fine-tuning beats the previous"): over_earlier,
-    ("4.1; B.3", "A better pre-trained model"): better_pretraining,
-    ("B.4, Table 11", "CIFAR-100 -> CIFAR-10"): from_cifar100,
-    ("B.2; 4", "In fine-tuning, larger models"): larger_models,
-    ("4.2", "A stronger pre-trained model"): stronger_start,
-    ("C.2", "Larger images"): larger_images,
-}

@@ -1,20 +1,75 @@
 """A paper's claims, each with a verdict and the numbers that it rests on."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 from dpstudy.core.errors import StudyError
-from dpstudy.tables.claims import anon_smoothing, de2022, mehta2023, role_evidence, tramer2021
+from dpstudy.tables.claims import (
+    anon_smoothing_accuracy,
+    anon_smoothing_bounds,
+    anon_smoothing_groups,
+    anon_smoothing_privacy,
+    anon_smoothing_settings,
+    de2022_accounting,
+    de2022_accuracy,
+    de2022_audit,
+    de2022_batches,
+    de2022_context,
+    de2022_depth,
+    de2022_imagenet,
+    de2022_schedule,
+    de2022_techniques,
+    de2022_transfer,
+    mehta2023_methods,
+    mehta2023_pretraining,
+    mehta2023_settings,
+    mehta2023_tables,
+    role_evidence,
+    tramer2021_accuracy,
+    tramer2021_data,
+    tramer2021_searches,
+    tramer2021_settings,
+    tramer2021_training,
+)
 from dpstudy.tables.claims import gather as mehta2023_evidence
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Finding, noted
 from dpstudy.tables.published import CLAIMS, published_rows
 from dpstudy.tables.results import Results
 
-PAPERS: dict[str, Mapping[tuple[str, str], Callable[[Any], Finding]]] = {  # each by evidence of its own kind
-    "mehta2023": mehta2023.CLAIMS,
-    "tramer2021": tramer2021.CLAIMS,
-    "de2022": de2022.CLAIMS,
-    "anon_smoothing": anon_smoothing.CLAIMS,
+PAPERS: dict[str, tuple[ModuleType, ...]] = {  # whose functions judge, each by evidence of its own kind
+    "mehta2023": (
+        mehta2023_methods,
+        mehta2023_pretraining,
+        mehta2023_settings,
+        mehta2023_tables,
+    ),
+    "tramer2021": (
+        tramer2021_accuracy,
+        tramer2021_data,
+        tramer2021_searches,
+        tramer2021_settings,
+        tramer2021_training,
+    ),
+    "de2022": (
+        de2022_accounting,
+        de2022_accuracy,
+        de2022_audit,
+        de2022_batches,
+        de2022_context,
+        de2022_depth,
+        de2022_imagenet,
+        de2022_schedule,
+        de2022_techniques,
+        de2022_transfer,
+    ),
+    "anon_smoothing": (
+        anon_smoothing_accuracy,
+        anon_smoothing_bounds,
+        anon_smoothing_groups,
+        anon_smoothing_privacy,
+        anon_smoothing_settings,
+    ),
 }
 EVIDENCE = {
     "mehta2023": mehta2023_evidence.gather,
@@ -51,32 +106,29 @@ def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -
         StudyError: a claim that no function judges.
     """
     rows = [row for row in published_rows(CLAIMS, paper) if sections is None or row["section"] in sections]
-    found = [(row, function_of(paper, row)(evidence)) for row in rows]
+    found = [(row, _judge_of(paper, row["id"])(evidence)) for row in rows]
     left_out = getattr(evidence, "left_out", ())  # where other cells decide, these are not missed
     return [(row, noted(one, here=". ".join(left_out)) if one.verdict == OPEN else one) for row, one in found]
 
 
-def function_of(paper: str, row: dict[str, str]):
-    """The function that judges a row of claims.csv.
+def judges(paper: str) -> dict[str, Callable[[Any], Finding]]:
+    """The function that judges each claim of a paper, by the claim's id in claims.csv.
 
     Raises:
         StudyError: none does, or several do.
     """
-    found = [
-        function
-        for (section, words), function in PAPERS[paper].items()
-        if row["section"] == section and _starts(row["claim"], words)
-    ]
+    return {row["id"]: _judge_of(paper, row["id"]) for row in published_rows(CLAIMS, paper)}
+
+
+def _judge_of(paper: str, claim: str) -> Callable[[Any], Finding]:
+    name = claim.replace("-", "_")
+    found = {vars(module)[name] for module in PAPERS[paper] if name in vars(module)}  # one may use another's
     if len(found) != 1:
         raise StudyError(
-            f"{CLAIMS.name}: {len(found)} functions judge the claim {row['claim'][:60]!r} of {paper}, section "
-            f"{row['section']!r}; each claim needs one entry in dpstudy.tables.claims.{paper}"
+            f"{CLAIMS.name}: {len(found)} functions judge the claim {claim!r} of {paper}; each needs one, of the name "
+            f"{name}, in a module of dpstudy.tables.claims that `judge.PAPERS` has"
         )
-    return found[0]
-
-
-def _starts(claim: str, words: str) -> bool:
-    return claim.startswith(words) and not claim[len(words) : len(words) + 1].isalnum()
+    return found.pop()
 
 
 def claims_rows(judged: list[tuple[dict[str, str], Finding]]) -> tuple[tuple[str, ...], ...]:

@@ -155,14 +155,3 @@ def noise_and_classes(evidence: Evidence) -> Finding:
     noise = ", ".join(f"sqrt({m}) = {math.sqrt(m):.1f}" for m in (10, 100, 1000))
     text = f"By Algorithms 2 and 3, per class: {noise} times σC against σC. {judged(parts(evidence.printed))[1]}"
     return decided(True, COMPUTED, text, judged(parts(evidence.ours))[1])
-
-
-CLAIMS = {
-    ("Abstract; 1; 2.4", "Without privacy, logistic regression"): least_squares_when_private,
-    ("Abstract; 1", "DP least squares is much better"): least_squares_over_adam,
-    ("Abstract", "DP-LS is more effective than DP-Newton"): newton_when_loose,
-    ("1 (contributions); 2.4", "DP-FC improves on DP-Newton"): covariance_over_newton,
-    ("2.2-2.3", "Noise of DP-Newton grows"): noise_and_classes,
-    ("3.2", "DP-FC with 10 epochs beats"): ten_steps_over_hundred,
-    ("3.2", "More epochs of a first-order method"): epochs_cost,
-}

@@ -116,13 +116,3 @@ def decay_given_twice(evidence: Evidence) -> Finding:
     rate, decay = float(table["base_learning_rate"]), float(table["weight_decay"])
     text = f"{_DECAY_IN_TEXT} * {rate:g} = {_DECAY_IN_TEXT * rate:g}; the caption has {decay:g}"
     return decided(math.isclose(_DECAY_IN_TEXT * rate, decay), PRINTED, text)
-
-
-CLAIMS = {
-    ("3.1; Figure 1 caption", "Better pre-training helps more"): helps_more_when_strict,
-    ("1; 3.1", "Accuracy grows with model"): grows_with_pretraining,
-    ("3.1", "Off-the-shelf features suffice"): off_the_shelf,
-    ("D.1", "Higher input resolution"): resolution,
-    ("C.1; 3", "Pre-training data are de-duplicated"): deduplicated,
-    ("C.2; Table 5", "ImageNet pre-training weight decay"): decay_given_twice,
-}

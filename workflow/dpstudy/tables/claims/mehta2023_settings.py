@@ -155,17 +155,3 @@ def clipping_norms(evidence: Evidence) -> Finding:
     text = f"{len(norms) - len(wrong)} of {len(norms)} rows of Tables 6-9; trials: "
     text += ", ".join(f"{method} {count}" for method, count in trials.items())
     return decided(bool(norms) and not wrong and trials == _TRIALS, PRINTED, text)
-
-
-CLAIMS = {
-    ("2.2, Theorem 2.1", "DP-Newton"): newton_privacy,
-    ("2.3, Theorem 2.2", "DP-LS"): least_squares_privacy,
-    ("2.4, Theorem 2.3", "DP-FC"): covariance_privacy,
-    ("2.2", "Size of the block-diagonal Hessian"): hessian_size,
-    ("B.1", "The guarantee eps=4"): zcdp_of_epsilon_4,
-    ("B.1", "DP-SGD noise is calibrated"): renyi_accountant,
-    ("Table 1 (caption)", "Privacy setting"): deltas,
-    ("Table 1 (header); 2; 3", "All private fine-tuning is full batch"): full_batch,
-    ("3; Tables 6-9 (captions)", "Initialisation and loss"): initialisation,
-    ("Tables 6-9", "Per-example clipping norm"): clipping_norms,
-}

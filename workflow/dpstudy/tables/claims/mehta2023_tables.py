@@ -194,19 +194,3 @@ def figure_1(evidence: Evidence) -> Finding:
     series = {str(key[0]) for key in evidence.printed.values if key[1] == FC}
     text = f"DP-FC rows stand in Tables 2-4 for {len(series)} series: {', '.join(sorted(series))}"
     return undecided("The figure is an image whose points and range the text does not give.", text)
-
-
-CLAIMS = {
-    ("Abstract; 6", "Headline DP-FC results"): headline,
-    ("Table 1", "DP-FC/DP-LS beat the previous SOTA"): beats_the_state_of_the_art,
-    ("Table 1 vs Table 2", "Summary table and detailed table disagree"): summary_differs_once,
-    ("Table 1 (caption)", "Non-private logistic regression by Newton"): distance_to_the_best,
-    ("Figure 1 (a)-(c)", "Figure contents"): figure_1,
-    ("3.1", "Last-layer tuning is close"): last_layer_is_close,
-    ("3.1", "Private accuracy at eps=8"): private_is_close,
-    ("Table 2 (caption)", "ImageNet-1k, JFT"): imagenet_jft,
-    ("Table 2 (caption)", "ImageNet-1k, ImageNet-21k"): imagenet_21k,
-    ("Table 3 (caption)", "CIFAR-10"): cifar10,
-    ("Table 4 (caption)", "CIFAR-100"): cifar100,
-    ("Tables 2-4", "Accuracy is expected to be monotone"): monotone,
-}

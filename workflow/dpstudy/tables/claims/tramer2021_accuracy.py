@@ -282,21 +282,3 @@ def underfitting(evidence: Evidence) -> Finding:
 
 def _values(pairs: list[tuple[str, Run, Run]], of: Callable[[Run], Value | None]):
     return [(name, of(free), of(private)) for name, private, free in pairs]
-
-
-CLAIMS = {
-    ("Abstract; 3.2; Figure 1", "Linear models on ScatterNet features"): linear_over_cnns,
-    ("1; 3.2", "CIFAR-10: accuracy of the best prior CNN"): budget_on_cifar,
-    ("1; 3.2", "MNIST: matches PATE"): pate_on_mnist,
-    ("1; 3.2; Figure 2", "Figure contents: highest test accuracy"): best_by_dataset,
-    ("3.2; Figure 2", "Handcrafted features also improve"): features_help_networks,
-    ("2.2", "The non-private limit"): limit_over_earlier_results,
-    ("Figure 1", "Figure contents: highest test accuracy"): end_points,
-    ("3.2", "Private accuracy at eps=3"): close_to_the_limit,
-    ("3.2; C.4, Table 11", "Without privacy end-to-end CNNs"): without_privacy,
-    ("C.4, Table 11", "Without privacy a CNN on ScatterNet"): features_without_privacy,
-    ("3.2", "ScatterNet classifiers at eps=3"): over_a_larger_budget,
-    ("D.4, Table 19", "Poisson sampling and random shuffling"): poisson_and_shuffle,
-    ("3.2", "Tighter analysis of DP-SGD"): tighter_analysis,
-    ("C.5", "Private models underfit"): underfitting,
-}

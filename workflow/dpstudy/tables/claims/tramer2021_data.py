@@ -157,16 +157,3 @@ def random_features(evidence: Evidence) -> Finding:
 def learnt_dictionaries(evidence: Evidence) -> Finding:
     """Without privacy, unsupervised dictionaries reach above 80 % on CIFAR-10."""
     return undecided("Context: another paper's models without privacy, which this repository does not have.")
-
-
-CLAIMS = {
-    ("5.1; Figure 4", "Figure contents: CIFAR-10 test accuracy"): more_data,
-    ("C.7, Table 16", "With more data"): longer_with_more_data,
-    ("C.7", "Adding the pseudo-labelled Tiny Images"): pseudo_labels,
-    ("5.2; Figure 5", "Figure contents: CIFAR-10 test accuracy"): transfer_reaches,
-    ("5.2", "Transfer from CIFAR-100"): transfer_from_cifar100,
-    ("1; 5.2", "Transfer from unlabeled ImageNet"): transfer_from_imagenet,
-    ("5.2", "Better source models"): better_sources,
-    ("A", "Random features with very high dimension"): random_features,
-    ("A", "Non-private unsupervised feature dictionaries"): learnt_dictionaries,
-}

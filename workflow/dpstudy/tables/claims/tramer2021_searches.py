@@ -157,13 +157,3 @@ def _printed_boundaries(evidence: Evidence) -> str:
     best = [r for r in evidence.hyperparameters if (r["table"], r["parameter"]) == ("13", "epochs")]
     ends = [r for r in best if r["value"] == ranges[r["dataset"]].strip("{}").split(", ")[-1]]
     return f"{len(ends)} of {len(best)} best settings of Table 13 have the most epochs that Table 12 searches"
-
-
-CLAIMS = {
-    ("3.2, Table 3", "CIFAR-10: the worst linear"): worst_over_best,
-    ("3.2, Table 3", "MNIST and Fashion-MNIST: the median"): median_over_best,
-    ("3.2, Table 3", "ScatterNet CNNs are less sensitive"): spread,
-    ("3.1, Table 3", "ScatterNet models achieve near-optimal utility"): random_settings,
-    ("D.2; Figure 8", "Figure contents: median and maximum"): maximum_is_stable,
-    ("C.5", "Best hyper-parameters at the boundary"): boundary,
-}

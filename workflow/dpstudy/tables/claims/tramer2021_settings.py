@@ -279,17 +279,3 @@ def iteration_accuracy(evidence: Evidence) -> Finding:
         return [Part.of("DP-SGD over amplification by iteration", pairs)]
 
     return by_roles(evidence, parts, "linear and iteration (CIFAR-10)")
-
-
-CLAIMS = {
-    ("4, Table 4; D.5, Table 20", "Dimensionality does not explain"): sizes_and_accuracy,
-    ("Table 4 vs Tables 6-9", "Parameter counts follow"): counts_follow,
-    ("D.1, Claim D.1; Figure 6", "Figure contents: noise scale sigma"): noise_and_rate,
-    ("D.3; Figure 9", "Figure contents: noise scale sigma"): iteration_noise,
-    ("5.1; C.7", "Larger data sets allow"): more_steps_for_more_records,
-    ("D.3; Figure 10", "Figure contents: maximum test accuracy"): iteration_accuracy,
-    ("2.1; C.1-C.2", "ScatterNet feature dimensions"): scatternet_shapes,
-    ("B, Claim B.5", "PrivDataNorm satisfies"): normalisation_privacy,
-    ("B, Lemma B.4", "RDP to DP conversion used"): plain_conversion_valid,
-    ("3.1", "Training settings common"): common_settings,
-}

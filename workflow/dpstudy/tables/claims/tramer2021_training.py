@@ -169,12 +169,5 @@ def batch_of_root_n(evidence: Evidence) -> Finding:
     )
 
 
-CLAIMS = {
-    ("2.2, Table 2", "Normalising ScatterNet features"): normalisation,
-    ("4", "The best learning rate with DP noise"): lower_rate_with_noise,
-    ("4; Figure 3", "Figure contents: CIFAR-10 convergence"): convergence([CIFAR]),
-    ("D.6; Figure 11", "Figure contents: same as Figure 3"): convergence([MNIST, FASHION]),
-    ("D.1; Figure 7", "Figure contents: test accuracy"): batch_sizes,
-    ("D.1", "Total noise of k steps"): one_large_step,
-    ("D.1", "Abadi et al. (2016) found"): batch_of_root_n,
-}
+convergence_on_cifar = convergence([CIFAR])
+convergence_on_grey_images = convergence([MNIST, FASHION])
