@@ -109,7 +109,8 @@ def test_a_budget_holds_over_two_folders_of_one_clone(clone, tmp_path):
     hopeless = run("status", "three", "1")
     assert (
         hopeless.returncode == 1
-        and "a run would stop at once: cell clinic/pixels/least-squares/eps=2: release: " in (hopeless.stderr)
+        and "a run would stop at once: cell clinic/pixels/least-squares/eps=2: nothing is left of release: "
+        in (hopeless.stderr)
     )
     assert (
         "nothing is left of release: {budget: 1} (ε = " in hopeless.stderr
