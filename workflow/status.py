@@ -102,7 +102,7 @@ def show(arguments: list[str]) -> int:
     if others:
         print("also to run: " + ", ".join(f"{rule} {count}" for rule, count in others.items()))
     if "total_privacy" in others and Path(paths.TOTAL).exists():
-        print(f"  {paths.TOTAL} lacks what was spent since; run the study again before you read or publish it")
+        print(f"  {paths.TOTAL} may lack what was spent since; run the study again before you read or publish it")
     for sentence, concerned in corrected(study, wrong).items():
         more = f" and {len(concerned) - 1} more" if len(concerned) > 1 else ""
         print(f"by an earlier version (docs/errata.md): {concerned[0]}{more}: {sentence}")

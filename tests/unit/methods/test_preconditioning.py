@@ -44,6 +44,32 @@ def test_the_network_computes_what_it_did_and_is_itself_again():
         assert torch.allclose(again[name], value, atol=1e-9), name
 
 
+def test_what_maps_are_not_known_for_stays_as_it_is():
+    """Grouped, mirrored and word-padded convolutions, a layer of another kind, and one that is not trained."""
+    own = [nn.Conv2d(2, 4, 3, padding="same"), nn.Conv2d(4, 4, 3, padding=1, groups=2)]
+    own += [nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect"), nn.GroupNorm(2, 4), nn.Conv2d(4, 2, 3, padding=1)]
+    own[-1].requires_grad_(False)
+    plain = nn.Sequential(*own, nn.Flatten(), nn.Linear(128, CLASSES))
+    assert precondition(plain, RULE, SHAPE, CLASSES) == ["6"]
+    assert [type(one) for one in plain][:5] == [type(one) for one in own]
+
+
+class Last(nn.Module):
+    """Maps with their channels last, as ConvNeXt's linear layers have them."""
+
+    def forward(self, x):
+        return x.movedim(1, -1)
+
+
+def test_linear_layers_on_maps_see_places_as_rows():
+    torch.manual_seed(5)
+    plain = nn.Sequential(Last(), nn.Linear(2, 6), nn.Tanh(), nn.Flatten(), nn.Linear(384, CLASSES)).double()
+    mapped = copy.deepcopy(plain)
+    assert precondition(mapped, RULE, SHAPE, CLASSES) == ["1", "4"] and mapped[1].left.shape == (6, 6)
+    x = torch.randn(3, *SHAPE, dtype=torch.float64)
+    assert torch.allclose(mapped(x), plain(x), atol=1e-9)
+
+
 def by_hand(plain: nn.Module, maps: dict, x: torch.Tensor, labels: torch.Tensor, norm: float) -> dict:
     """The clipped sum of mapped gradients, a record at a time, each parameter by its name in the plain network."""
     total = {}

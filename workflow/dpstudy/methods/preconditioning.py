@@ -8,7 +8,7 @@ clipped gradient: its norm is at most C, whatever it was mapped by. Maps are tho
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -71,7 +71,8 @@ def _is_known(layer: nn.Module) -> bool:
         return layer.weight.requires_grad
     if type(layer) is not nn.Conv2d:
         return False
-    return layer.groups == 1 and layer.padding_mode == "zeros" and layer.weight.requires_grad
+    zeros = layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
+    return layer.groups == 1 and zeros and layer.weight.requires_grad
 
 
 def _moments(
@@ -90,7 +91,8 @@ def _moments(
         return keep
 
     def add(name: str, gradient: torch.Tensor) -> None:
-        outputs = (gradient.movedim(1, -1) if gradient.dim() == 4 else gradient).flatten(0, -2).double()
+        mapped = gradient.movedim(1, -1) if isinstance(layers[name], nn.Conv2d) else gradient
+        outputs = mapped.flatten(0, -2).double()
         inputs = kept[name].double()
         both = inputs.T @ inputs, outputs.T @ outputs
         had = sums.get(name)
@@ -114,10 +116,8 @@ def _patches(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
     """(rows, inputs) what a layer's weight is multiplied with, a row a place."""
     if not isinstance(layer, nn.Conv2d):
         return x.flatten(0, -2)
-    padding = layer.padding
-    if isinstance(padding, str):
-        raise StudyError("preconditioning: a convolution's padding is a word, not numbers")
-    unfolded = functional.unfold(x, layer.kernel_size, layer.dilation, padding, layer.stride)
+    places: Any = layer.kernel_size, layer.dilation, layer.padding, layer.stride
+    unfolded = functional.unfold(x, *places)
     return unfolded.movedim(1, -1).flatten(0, 1)
 
 

@@ -1,4 +1,4 @@
-"""Training curves: accuracy against epochs, steps or the epsilon spent so far, as PDF, PNG and CSV.
+"""Training curves: accuracy against epochs, steps or the epsilon spent so far, as PDF, PNG, SVG and CSV.
 
 A line is one cell: the mean over seeds of each evaluated step, with a band of one standard deviation. What a paper
 prints at single epsilons may stand beside the lines, as points.

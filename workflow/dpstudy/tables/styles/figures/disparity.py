@@ -1,4 +1,4 @@
-"""A metric on each subgroup of the test split, a panel per method entry and feature set, as PDF, PNG and CSV.
+"""A metric on each subgroup of the test split, a panel per method entry and feature set, as PDF, PNG, SVG and CSV.
 
 A point is one group at one epsilon: the mean over seeds, with its 95 % interval over seeds and test records.
 """

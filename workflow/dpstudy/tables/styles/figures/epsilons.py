@@ -1,4 +1,4 @@
-"""Accuracy against epsilon, a panel per data set and a line per (features, method entry), as PDF, PNG and CSV."""
+"""Accuracy against epsilon, a panel per data set and a line per (features, method entry), as PDF, PNG, SVG and CSV."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """How far training records are from the nearest others of their class (anon_smoothing, Figure 1): a histogram a
-class, as PDF, PNG and CSV.
+class, as PDF, PNG, SVG and CSV.
 
 This is a statistic of private records without noise: no guarantee covers it, and it is not for publication.
 """

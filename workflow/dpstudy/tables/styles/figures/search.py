@@ -1,5 +1,5 @@
 """Searches seen through one hyper-parameter at a time: the median and the maximum over all trials that share a value of
-it (tramer2021, Figure 8), as PDF, PNG and CSV.
+it (tramer2021, Figure 8), as PDF, PNG, SVG and CSV.
 
 Values are on the validation split: a search never sees the test split.
 """

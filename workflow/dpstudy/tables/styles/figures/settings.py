@@ -1,5 +1,5 @@
 """What suits a cell against what it was given: accuracy or a chosen setting by batch size, noise, copies and the like
-(de2022, Figures 2 to 4, 6, 7, 10 and 11), as PDF, PNG and CSV.
+(de2022, Figures 2 to 4, 6, 7, 10 and 11), as PDF, PNG, SVG and CSV.
 
 A line is made of cells of one epsilon. What is asked of a cell stands in its metrics.json: a metric, as mean over seeds
 with its bar (`bars.py`), or a hyper-parameter as it was used, chosen by a search or not.

@@ -1,4 +1,4 @@
-"""Accuracy against the number of training records (tramer2021, Figure 4), as PDF, PNG and CSV.
+"""Accuracy against the number of training records (tramer2021, Figure 4), as PDF, PNG, SVG and CSV.
 
 A line is one method entry on one feature set, a point one data set: the mean over seeds with its bar (`bars.py`).
 n and the certified epsilon are the ledgers'.
