@@ -152,6 +152,8 @@ def test_a_goal_beyond_what_is_possible_a_budget_and_few_units_are_told(clinic, 
     said = capsys.readouterr().out
     assert "of clinic ε = 0 stands in the budget log already, and the budget is 1" in said
     assert "with these models it would be about 1.5" in said and "which a run refuses" in said
+    assert clinic(methods=calibrated, epsilons=["1"], release={"budget": "2"}) == 0
+    assert "with these models it would be about 1.5" in (fits := capsys.readouterr().out) and "a run allows" in fits
     assert "calibration: auto: too few units, so that scores only rank: ours at epsilon 1" in said
     assert "calibration: 0.01 is too little for so few units, and a run refuses it: theirs at epsilon 1" in said
 

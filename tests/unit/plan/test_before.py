@@ -113,6 +113,8 @@ def test_what_a_study_made_is_named_at_the_end(study):
     write("results/summary.csv", "")
     first, *files = before.made(study)
     assert "Study 'small' is complete: 26 cells, 2 seeds each." in first and files == ["  results/summary.csv"]
+    one = study | {"seeds": [0], "epsilons": ["1"], "cells": [{"features": ["pixels"], "entries": ["ls"]}]}
+    assert "is complete: 1 cell, 1 seed each." in before.made(one)[0]
 
 
 def test_trainings_that_are_taken_as_they_are_can_be_asked_for():

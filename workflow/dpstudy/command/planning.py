@@ -143,7 +143,7 @@ def _sizes(name: str, known: Sizes, entry: Mapping, delta: float, most: int) -> 
         + f"; for the scores: {known.tested:,} images"
     )
     told = ", ".join(f"{label} {100 * share:.3g} %" for label, share in zip(known.classes, known.shares, strict=True))
-    yield f"  {told}"
+    yield f"  share of each label: {told}"
     yield f"  delta {upper_bound(delta)} is {upper_bound(delta * known.units, 2)} of one over their number" + (
         "; a tenth of that at most is usual" if delta * known.units > 0.1 else ""
     )
@@ -157,8 +157,8 @@ def _budget(study: dict, name: str, mu: float, delta: float, sampled: bool) -> I
     yield f"  {told}"
     if spent is not None and "budget" in study["release"]:
         whole = gaussian.epsilon_of(math.hypot(mu, gaussian.mu_of(spent, delta) if spent else 0.0), delta)
-        if whole > ENOUGH[sampled] * float(study["release"]["budget"]):
-            yield f"  with these models it would be about {upper_bound(whole)}, which a run refuses"
+        refused = whole > ENOUGH[sampled] * float(study["release"]["budget"])
+        yield f"  with these models it would be about {upper_bound(whole)}, which a run {'refuses' if refused else 'allows'}"
 
 
 def _calibrated(study: dict, cells: Sequence[Cell], known: Sizes, most: int) -> Iterator[str]:

@@ -71,6 +71,7 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
             print(f"  {folder} is left. Its scores are of drawn images, and say nothing; it is not for others.")
         else:
             _remove(place)
+            print(f"  {folder} and what was made in it are gone again (`dpstudy rehearse --keep` leaves them).")
 
 
 def _end(ended: list[int]) -> None:

@@ -239,5 +239,6 @@ def note_kept(study: dict, path: str) -> None:
 def made(study: dict) -> list[str]:
     """What to tell the user at the end: what the study made."""
     seeds, cells = len(study["seeds"]), len(unfold(study))
-    first = f"\nStudy {study['study']!r} is complete: {cells} cells, {seeds} {'seed' if seeds == 1 else 'seeds'} each."
+    counted = f"{cells} cell{'s' * (cells != 1)}, {seeds} seed{'s' * (seeds != 1)} each"
+    first = f"\nStudy {study['study']!r} is complete: {counted}."
     return [first, *(f"  {path}" for path in final_targets(study) if os.path.exists(path))]
