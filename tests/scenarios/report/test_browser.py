@@ -1,4 +1,4 @@
-"""The page in a real browser, where there is one: layout, console, links, sorting, hovering, printing, dark mode."""
+"""The page in a real browser, where there is one: layout, console, links, sorting, unfolding, printing, dark mode."""
 
 import os
 import shutil
@@ -103,21 +103,20 @@ def test_verdicts_sort_as_words(page):
     assert len(verdicts) == 20 and verdicts == sorted(verdicts) and len(set(verdicts)) > 1
 
 
-def test_a_point_says_its_numbers_at_the_pointer_and_inside_the_window(page):
+def test_a_figure_is_drawn_inside_the_window_and_its_numbers_unfold_below(page):
     opened = page(viewport=PHONE)
-    tip = opened.locator("#tip")
-    assert tip.is_hidden()
-    points = opened.locator("[data-tip]").all()
-    assert len(points) == 14
-    for point in points:  # those of one epsilon stand close to each other
-        point.scroll_into_view_if_needed()
-        point.hover(force=True)
-        assert tip.inner_text().split("\n") == point.get_attribute("data-tip").split("\n")
-        box = tip.bounding_box()
-        assert box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"]
-    assert "ε = " in tip.inner_text() and " ± " in tip.inner_text() and "95 %: " in tip.inner_text()
-    opened.keyboard.press("Escape")
-    assert tip.is_hidden()
+    picture = opened.locator("figure img").first
+    picture.scroll_into_view_if_needed()
+    assert picture.evaluate("image => image.complete && image.naturalWidth") > 0, "the SVG loads"
+    box = picture.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"]
+    numbers = opened.locator("details", has_text="The numbers of this figure").first
+    assert numbers.locator("table").is_hidden()
+    numbers.locator("summary").click()
+    assert numbers.locator("tbody tr").count() == 14
+    for row in numbers.locator("tbody tr").all():
+        cells = row.locator("td").all_inner_texts()
+        assert " ± " in cells[3] and "–" in cells[4], "mean, standard deviation and interval"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -67,7 +67,7 @@ def build(study, name="report", graph=None, making=MAKING, **more):
         folder = study.folder / "benchmarks"
         making = dataclasses.replace(making, benchmarks=folder, graph=folder / "graph.json")
     pictures = {"accuracy": study.folder / "accuracy.svg"}
-    pictures["accuracy"].write_text("<svg/>")
+    pictures["accuracy"].write_text('<svg xmlns="http://www.w3.org/2000/svg" width="640" height="360"/>')
     build_report("digits", study.results, TABLES, FIGURES, pictures, page, making=making, privacy=privacy, **more)
     return page.read_text(encoding="utf-8")
 

@@ -157,8 +157,8 @@ def _budget(study: dict, name: str, mu: float, delta: float, sampled: bool) -> I
     yield f"  {told}"
     if spent is not None and "budget" in study["release"]:
         whole = gaussian.epsilon_of(math.hypot(mu, gaussian.mu_of(spent, delta) if spent else 0.0), delta)
-        refused = whole > ENOUGH[sampled] * float(study["release"]["budget"])
-        yield f"  with these models it would be about {upper_bound(whole)}, which a run {'refuses' if refused else 'allows'}"
+        told = "allows" if whole <= ENOUGH[sampled] * float(study["release"]["budget"]) else "refuses"
+        yield f"  with these models it would be about {upper_bound(whole)}, which a run {told}"
 
 
 def _calibrated(study: dict, cells: Sequence[Cell], known: Sizes, most: int) -> Iterator[str]:
