@@ -277,6 +277,15 @@ def test_when_a_difference_counts(left, right, sign):
     assert compare(left, right) == sign
 
 
+def test_there_is_no_best_of_several_methods_where_one_was_not_run():
+    place = Place("CIFAR-10", "Lite1")
+    values = {(place, "DP-Adam", 10, 1.0): Value(70.0), (place, "DP-Adam", 100, 1.0): Value(80.0)}
+    assert Grid(values).best(place, 1.0, ["DP-Adam"]).mean == 80.0
+    assert Grid(values).best(place, 1.0, ["DP-Newton", "DP-Adam"]) is None
+    both = values | {(place, "DP-Newton", 1, 1.0): Value(75.0)}
+    assert Grid(both).best(place, 1.0, ["DP-Newton", "DP-Adam"]).mean == 80.0
+
+
 def test_no_difference_is_formed_with_a_bound():
     assert Value(22.1) - Value(None, None, 20.0) is None
     part = Part.of("a over b", [("x", Value(30.0), Value(None, None, 20.0)), ("y", Value(30.0), Value(28.0))])

@@ -21,10 +21,15 @@ def said(*rows):
 
 def test_the_best_certified_entry_counts():
     command = f"`studies/{ROW.study}.yaml`"
-    assert said(row("a", 81.0), row("b", 82.0)) == f"| p | 80 at ε = 2 | 82.0 ± 0.2, b | {command} |"
-    assert "79.0 ± 0.2, a, missed" in said(row("a", 79.0))
+    assert said(row("a", 81.0), row("b", 82.0)) == f"| p | 80 at ε = 2 | 82.0 ± 0.2, {ROW.features}, b | {command} |"
+    assert f"79.0 ± 0.2, {ROW.features}, a, missed" in said(row("a", 79.0))
     for other in ({"certified": ""}, {"certified": "2.1"}, {"dataset": "x"}, {"study": "x"}):
         assert "| not yet |" in said(replace(row("a", 81.0), **other))
+
+
+def test_where_a_promise_is_of_certain_features_no_others_count():
+    rows = [row("a", 81.0), row("b", 90.0, features="larger")]
+    assert "81.0 ± 0.2" in text([GOAL | {"features": ROW.features}], rows) and "90.0 ± 0.2, larger, b" in said(*rows)
 
 
 def test_a_command_stands_where_there_is_no_cell():

@@ -132,14 +132,20 @@ class Grid:
         without: Iterable[tuple[str, int]] = (),
         epochs: Iterable[int] | None = None,
     ) -> Value | None:
-        """The highest value of some methods over their epochs; a bound where no number is there."""
-        found = [
-            value
+        """The highest value of some methods over their epochs; a bound where no number is there.
+
+        None where one of several methods was not run: the best of the others may be no best.
+        """
+        rows = {
+            (method, steps): value
             for (where, method, steps, at), value in self.values.items()
             if (where, at) == (place, epsilon)
             and (methods is None or method in methods)
             and (epochs is None or steps in epochs)
             and (method, steps) not in without
-        ]
+        }
+        if methods is not None and set(methods) - {method for method, _ in rows}:
+            return None
+        found = list(rows.values())
         numbers = [value for value in found if value.mean is not None]
         return max(numbers, key=lambda value: value.number) if numbers else found[0] if found else None
