@@ -106,6 +106,12 @@ def test_without_the_cells_of_its_roles_a_claim_says_what_is_lacking(claim):
     assert found.decided_by in ("", PRINTED) and "The study has no" in found.here
 
 
+def test_the_better_of_two_networks_takes_both():
+    ours = as_the_paper_says(wanted=lambda one: one.role != "wrn-40-4")
+    found = FUNCTIONS["best-from-three"](evidence(ours))
+    assert found.decided_by in ("", PRINTED) and "The study has no" in found.here
+
+
 def where(scores, by, **named):
     """The same with the accuracies of some runs moved."""
     return moved(scores, lambda one: all(getattr(one, k) == v for k, v in named.items()), lambda mean: mean + by)
