@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from dpstudy.privacy.accounting import certify, zcdp_epsilon
+from dpstudy.privacy.accountants import zcdp_epsilon
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.loss_distributions import pld_epsilon
 from dpstudy.privacy.renyi import rdp_epsilon, rough_epsilon

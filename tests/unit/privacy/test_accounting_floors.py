@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from dpstudy.core.errors import StudyError
 from dpstudy.privacy import calibration, gaussian
-from dpstudy.privacy.accounting import COUPLED, PLD, RDP, UNSAMPLED, certify
+from dpstudy.privacy.accountants import COUPLED, PLD, RDP, UNSAMPLED
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.adjacency import replacing_epsilon
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.calibration import affordable, calibrate

@@ -15,7 +15,8 @@ from dpstudy.methods.first_order import Parameters, plan
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.sampling import batches
 from dpstudy.privacy import gaussian, loss_distributions
-from dpstudy.privacy.accounting import COUPLED, PLD, RDP, UNSAMPLED, certify
+from dpstudy.privacy.accountants import COUPLED, PLD, RDP, UNSAMPLED
+from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import TRUNCATED, Event
 from dpstudy.privacy.ledger import build_ledger

@@ -28,7 +28,7 @@ from dpstudy.auditing.tapes import EnoughError, Replay, Silent, Watched
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.averaging import Subjects
 from dpstudy.methods.problem import Plan, Problem
-from dpstudy.privacy.events import ITERATED, Event
+from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
 
 PACK = 61
@@ -66,7 +66,7 @@ class Game:
     @property
     def last_iterate_only(self) -> bool:
         """Whether nothing but the model is released."""
-        return any(event.mechanism == ITERATED for event in self.plan.events)
+        return any(event.kind.uneven for event in self.plan.events)
 
     @property
     def adjacency(self) -> str:

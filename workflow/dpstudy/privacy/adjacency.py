@@ -16,8 +16,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from dpstudy.privacy import gaussian
-from dpstudy.privacy.accounting import certify, sampled_epsilons
-from dpstudy.privacy.events import EXPONENTIAL, TRUNCATED, Event, unamplified
+from dpstudy.privacy.accountants import sampled_epsilons
+from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.events import TRUNCATED, Event, pure, unamplified
 from dpstudy.privacy.ledger_events import from_ledger
 
 ADJACENCIES = ("add-remove-one", "zero-out", "replace-one")
@@ -60,12 +61,12 @@ def replacing_epsilon(events: Sequence[Event], delta: float) -> float:
 def _closed(events: Sequence[Event]) -> bool:
     """Whether the events are mu-Gaussian-DP, and every unit has the same mu."""
     plain = all(event.part is None and not event.trials and not event.secret_order for event in events)
-    return plain and unamplified(events) and all(event.mechanism != EXPONENTIAL for event in events)
+    return plain and unamplified(events) and not pure(events)
 
 
 def _epsilon_at(events: tuple[Event, ...]) -> Callable[[float], float]:
     """delta -> epsilon for adding, removing or zeroing out."""
-    repeated = any(event.trials or event.mechanism == EXPONENTIAL or event.part for event in events)
+    repeated = pure(events) or any(event.trials or event.part for event in events)
     if repeated or unamplified(events):
         return lambda delta: certify(events, delta).epsilon
     return sampled_epsilons(events)

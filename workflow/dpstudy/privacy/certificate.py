@@ -30,6 +30,7 @@ from dpstudy.privacy.distributions_certificate import (
     pld,
     uncut,
 )
+from dpstudy.privacy.event_bounds import PURE, pure_epsilons
 from dpstudy.privacy.event_bounds import bounds as bounds_of_events
 from dpstudy.privacy.ledger_events import flat
 from dpstudy.privacy.printed import upper_bound
@@ -182,14 +183,15 @@ def _bounds(known: tuple, delta: float, loose: bool) -> tuple:
         every = [dict(_bounds(_touching(events, part), delta, loose)) for part in sorted(parts)]
         return tuple(_of_all_parts(every, clear(events, delta)).items())
     found: dict[str, float | None] = dict.fromkeys(BOUNDS)
-    if any(event["mechanism"] == "local-sensitivity-gaussian" or not event["noise_multiplier"] for event in events):
+    known_here = {"gaussian", "iterated-gaussian", *PURE}
+    if not all(event["mechanism"] in known_here and event["noise_multiplier"] for event in events):
         return tuple(found.items())
     if any("trials" in event for event in events):
         if all("trials" in event for event in events) and len({event["trials"] for event in events}) == 1:
             chance = chance_of_a_cut(events) * events[0]["trials"]
             found["rdp"] = finite(beside_cuts(lambda rest: best_run_bound(uncut(events), rest, orders), chance, delta))
         return tuple(found.items())
-    choices = [1 / event["noise_multiplier"] for event in events if event["mechanism"] == "exponential"]
+    choices = pure_epsilons(events)
     if choices:
         return tuple((found | _choice_bounds(events, choices, delta)).items())
     if not events_sampled(events):
@@ -227,7 +229,7 @@ def _smallest(values: Sequence[float | None]) -> float | None:
 
 
 def _choice_bounds(events: Sequence[Mapping], choices: Sequence[float], delta: float) -> dict[str, float | None]:
-    others = [event for event in events if event["mechanism"] != "exponential"]
+    others = [event for event in events if event["mechanism"] not in PURE]
     if any(event["mechanism"] != "gaussian" or event["sampling"] != "none" for event in others):
         return {}
     exact = _solved(choice_delta(_gaussian_deltas(others) if others else None, choices), delta)

@@ -7,6 +7,9 @@ is. The best of several runs is known to Renyi DP alone, and not to it.
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+# Mechanisms whose releases are epsilon-DP, epsilon = 1 / noise multiplier; who vouches for another adds its name.
+PURE = {"exponential"}
+
 # (noise multiplier, sampling rate, count) of each release, delta -> (low, high): privacy/second_accountant.py
 Bracket = Callable[[Sequence[tuple[float, float, int]], float], tuple[float, float]]
 
@@ -25,13 +28,13 @@ def bounds(events: Sequence[Mapping], delta: float, bracket: Bracket) -> tuple[f
 
 
 def _of_unit(events: Sequence[Mapping], delta: float, bracket: Bracket) -> tuple[float, float]:
-    if unknown := {event["mechanism"] for event in events} - {"gaussian", "iterated-gaussian", "exponential"}:
+    if unknown := {event["mechanism"] for event in events} - {"gaussian", "iterated-gaussian", *PURE}:
         raise ValueError(f"the mechanism {unknown.pop()} is not known to it")
     if not all(event["noise_multiplier"] > 0 for event in events):
         return math.inf, math.inf
     sampled = [event for event in events if event["sampling"] in ("poisson", "truncated-poisson")]
-    choices = [1 / event["noise_multiplier"] for event in events if event["mechanism"] == "exponential"]
-    whole = [event for event in events if event not in sampled and event["mechanism"] != "exponential"]
+    choices = pure_epsilons(events)
+    whole = [event for event in events if event not in sampled and event["mechanism"] not in PURE]
     if not sampled:
         exact = _solved(lambda epsilon: _delta(epsilon, choices, _squares(whole)), delta)
         return exact, exact
@@ -48,6 +51,11 @@ def _of_unit(events: Sequence[Mapping], delta: float, bracket: Bracket) -> tuple
     guess = bracket(releases, delta / 2)[1]
     less = delta - (1 + math.exp(min(guess, 600))) * cut
     return low, bracket(releases, less)[1] if less >= delta / 2 else math.inf
+
+
+def pure_epsilons(events: Sequence[Mapping]) -> list[float]:
+    """The epsilon of each release of the mechanisms in PURE."""
+    return [1 / e["noise_multiplier"] for e in events if e["mechanism"] in PURE for _ in range(e["count"])]
 
 
 def _tail(event: Mapping) -> float:

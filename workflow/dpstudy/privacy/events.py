@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
-ITERATED = "iterated-gaussian"
-LOCAL = "local-sensitivity-gaussian"
-EXPONENTIAL = "exponential"
-MECHANISMS = ("gaussian", ITERATED, LOCAL, EXPONENTIAL)
+from dpstudy.privacy.mechanisms import MECHANISMS, Exponential, IteratedGaussian, LocalSensitivity, Mechanism
+
+ITERATED, LOCAL, EXPONENTIAL = IteratedGaussian.name, LocalSensitivity.name, Exponential.name
 TRUNCATED = "truncated-poisson"
 SAMPLINGS = ("none", "poisson", TRUNCATED, "shuffle")
 PARTS = ("train", "validation")
@@ -18,13 +17,11 @@ class Event:
 
     Attributes:
         name: what is released; the noise source counts its draws under the same name.
-        mechanism: "gaussian", or "iterated-gaussian": `count` noisy steps that contract, on fixed batches in the same
-            order in each of `epochs`, of which only the last iterate is released (privacy/iteration.py), or
-            "local-sensitivity-gaussian": noise scaled by what the records at hand could change, which nothing bounds;
-            or "exponential": one of several candidates, chosen with probability proportional to exp(eps x its score),
-            where a unit can only add to scores (privacy/selection.py).
-        noise_multiplier: noise standard deviation / L2 sensitivity (0: no noise, no guarantee); of "exponential" the
-            scale of the Gumbel noise that would choose alike / the most a unit adds to a score, which is 1/eps.
+        mechanism: the name of one of MECHANISMS: "gaussian"; "iterated-gaussian", `count` steps over fixed batches in
+            the same order in each of `epochs`; "exponential", where a unit can only add to scores;
+            "local-sensitivity-gaussian"; or one that was registered.
+        noise_multiplier: noise standard deviation / L2 sensitivity (0: no noise, no guarantee); of a pure mechanism
+            1/eps, which is the scale of its noise / its sensitivity (L1, or the most a unit adds to a score).
         sensitivity: L2 sensitivity of the released sum, in the units of the release; None where there is no global one
             (of "local-sensitivity-gaussian", and only there).
         count: how often it is released.
@@ -57,12 +54,12 @@ class Event:
 
     def __post_init__(self):
         if self.mechanism not in MECHANISMS:
-            raise ValueError(f"event {self.name!r}: unknown mechanism {self.mechanism!r}, one of {MECHANISMS}")
+            raise ValueError(f"event {self.name!r}: unknown mechanism {self.mechanism!r}, one of {tuple(MECHANISMS)}")
         if self.sampling not in SAMPLINGS:
             raise ValueError(f"event {self.name!r}: unknown sampling {self.sampling!r}, one of {SAMPLINGS}")
         if not self.noise_multiplier >= 0:
             raise ValueError(f"event {self.name!r}: noise_multiplier must be >= 0, got {self.noise_multiplier}")
-        if (self.sensitivity is None) != (self.mechanism == LOCAL):
+        if (self.sensitivity is not None) != self.kind.bounded:
             raise ValueError(f"event {self.name!r}: {LOCAL} has no global sensitivity, every other mechanism has one")
         if self.sensitivity is not None and not self.sensitivity > 0:
             raise ValueError(f"event {self.name!r}: sensitivity must be > 0, got {self.sensitivity}")
@@ -77,20 +74,16 @@ class Event:
         cut, units = self.largest, self.units
         if cut is not None and units is not None and cut < self.sampling_rate * units * (1 - 1e-9):
             raise ValueError(f"event {self.name!r}: batches are cut below their expected size, where no bound is known")
-        if self.mechanism == ITERATED and not self._whole_epochs():
-            raise ValueError(
-                f"event {self.name!r}: iteration is over fixed batches (shuffle), all of them in each epoch"
-            )
         if self.part not in (None, *PARTS):
             raise ValueError(f"event {self.name!r}: unknown part {self.part!r}, one of {PARTS}")
-        if self.mechanism == EXPONENTIAL and (self.sampling != "none" or self.trials):
-            raise ValueError(f"event {self.name!r}: a choice is neither sampled nor repeated")
         if self.trials is not None and not self.trials >= 1:
             raise ValueError(f"event {self.name!r}: the mean number of trials must be >= 1, got {self.trials}")
-        if self.trials and (self.sampling == "shuffle" or self.mechanism == LOCAL):
+        if self.trials and self.sampling == "shuffle":
             raise ValueError(f"event {self.name!r}: no bound is known for the best of several such runs")
-        if self.secret_order and self.mechanism != ITERATED:
+        if self.secret_order and not self.kind.uneven:
             raise ValueError(f"event {self.name!r}: a secret order is known to be worth something for iteration only")
+        if fault := self.kind.fault(self):
+            raise ValueError(f"event {self.name!r}: {fault}")
 
     def __str__(self) -> str:
         """For a log, without what is as it usually is.
@@ -105,23 +98,20 @@ class Event:
                 told.append(f"{own.name} {value:.6g}" if isinstance(value, float) else f"{own.name} {value}")
         return f"{self.count} x {self.name}: {', '.join([self.mechanism, *told])}"
 
-    def _whole_epochs(self) -> bool:
-        """Whether the releases are `epochs` passes over ceil(n/B) batches."""
-        if self.epochs is None or self.count % self.epochs:
-            return False
-        batches = self.count // self.epochs
-        return (batches - 1) * self.sampling_rate < 1 <= batches * self.sampling_rate * (1 + 1e-9)
+    @property
+    def kind(self) -> Mechanism:
+        """What is known of its mechanism."""
+        return MECHANISMS[self.mechanism]
+
+    @property
+    def amplified(self) -> bool:
+        """Whether it relies on who takes part being random."""
+        return self.sampling in ("poisson", TRUNCATED) and (self.sampling_rate < 1.0 or self.largest is not None)
 
     @property
     def participations(self) -> float:
-        """mu^2 x noise_multiplier^2 of the unit that the event protects least: in how many releases it takes part.
-
-        Steps of an iterated mechanism that come after a unit's own hide it: it counts as (epochs - 1)/m + 1 of them,
-        m the batches of an epoch, if its batch is the last (privacy/iteration.py).
-        """
-        if self.epochs is None:
-            return self.count
-        return (self.epochs - 1) * self.epochs / self.count + 1 if self.mechanism == ITERATED else self.epochs
+        """mu^2 x noise_multiplier^2 of the unit that the event protects least: in how many releases it takes part."""
+        return self.kind.participations(self)
 
     @property
     def deviation(self) -> float:
@@ -154,8 +144,7 @@ class Event:
             params["epochs"] = self.epochs
         if self.largest is not None:
             params |= {"largest_batch": self.largest, "units": self.units}
-        if self.mechanism == ITERATED:
-            params["order"] = "secret" if self.secret_order else "public"
+        params |= self.kind.params(self)
         if self.part is not None:
             params["part"] = self.part
         if params:
@@ -178,16 +167,18 @@ class Event:
 
 
 def unamplified(events: Iterable[Event]) -> bool:
-    """Whether no event relies on subsampling, so that exact Gaussian composition applies."""
-    return all(
-        event.sampling not in ("poisson", TRUNCATED) or (event.sampling_rate == 1.0 and event.largest is None)
-        for event in events
-    )
+    """Whether no event relies on subsampling, so that exact composition applies."""
+    return not any(event.amplified for event in events)
+
+
+def pure(events: Iterable[Event]) -> bool:
+    """Whether any is of a mechanism that is epsilon-DP and not Gaussian DP."""
+    return any(event.kind.pure for event in events)
 
 
 def unproved(events: Iterable[Event]) -> bool:
     """Whether an event has no bound at all, whatever its authors claim."""
-    return any(event.mechanism == LOCAL for event in events)
+    return not all(event.kind.bounded for event in events)
 
 
 def known_to_renyi(events: Iterable[Event]) -> bool:

@@ -35,7 +35,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpstudy.privacy import gaussian
-from dpstudy.privacy.events import ITERATED, Event
+from dpstudy.privacy.events import Event
 
 
 def batch_shares(event: Event) -> np.ndarray:
@@ -65,13 +65,13 @@ def record_mus(events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray]:
     """What each batch's records get of one iterated event composed with unamplified ones.
 
     Args:
-        events: exactly one of them of mechanism ITERATED; the others are releases in which every record takes part.
+        events: exactly one of them iterated; the others are releases in which every record takes part.
 
     Returns:
         (m,) mu of a record, non-decreasing along the batches, and (m,) shares of the records.
     """
-    (iterated,) = (event for event in events if event.mechanism == ITERATED)
-    others = gaussian.composed_mu(event for event in events if event.mechanism != ITERATED)
+    (iterated,) = (event for event in events if event.kind.uneven)
+    others = gaussian.composed_mu(event for event in events if not event.kind.uneven)
     shares = batch_shares(iterated)
     if iterated.noise_multiplier == 0:
         return np.full(len(shares), math.inf), shares
@@ -105,7 +105,7 @@ def for_a_share(events: Sequence[Event], share: float) -> tuple[Event, ...]:
         square = squared_shifts(len(reached), _epochs(event))[worst]
         return Event(event.name, "gaussian", event.noise_multiplier / math.sqrt(square), event.sensitivity)
 
-    return tuple(worth(event) if event.mechanism == ITERATED else event for event in events)
+    return tuple(worth(event) if event.kind.uneven else event for event in events)
 
 
 def secret_order_epsilon(events: Sequence[Event], delta: float) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dpstudy import __version__
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.events import ITERATED, TRUNCATED, Event, unamplified, unproved
+from dpstudy.privacy.events import TRUNCATED, Event, unamplified, unproved
 from dpstudy.privacy.iteration import share_within
 from dpstudy.privacy.ledger_events import to_ledger
 from dpstudy.privacy.noise import NoiseSource
@@ -96,7 +96,7 @@ def _caveats(events: Sequence[Event], budget: Budget) -> list[str]:
     """What a reader must know of batches in a fixed order."""
     return [
         _iteration_caveat(events, event.secret_order, budget)
-        if event.mechanism == ITERATED
+        if event.kind.uneven
         else f"The noise was calibrated for Poisson sampling at epsilon {budget.epsilon}, but batches were shuffled: "
         "what is certified is the epsilon of shuffled fixed batches, without amplification, under zero-out adjacency."
         for event in events

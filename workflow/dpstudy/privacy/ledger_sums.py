@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpstudy.privacy.accounting import RDP, certify
-from dpstudy.privacy.events import EXPONENTIAL, PARTS, Event, known_to_renyi, unamplified
+from dpstudy.privacy.accountants import RDP
+from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.events import PARTS, Event, known_to_renyi, pure, unamplified
 from dpstudy.privacy.ledger_events import from_ledger
 from dpstudy.privacy.renyi import RDP_ORDERS, converted, rdp_curve, rdp_epsilon
 
@@ -56,7 +57,7 @@ def _composed(proved: Sequence[tuple[dict, int]], delta: float, same_parts: bool
     for ledger, seeds in proved:
         for event in _nameless(ledger):
             events[event] += seeds
-    if any(event.part or event.trials or event.mechanism == EXPONENTIAL for event in events):
+    if pure(events) or any(event.part or event.trials for event in events):
         return _composed_with_selections(proved, delta, same_parts)
     if unamplified(events):
         return certify(tuple(events.elements()), delta).epsilon, "exact Gaussian DP"

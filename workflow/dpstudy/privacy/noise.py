@@ -196,9 +196,21 @@ class NoiseSource:
         Raises:
             RuntimeError: `name` was released before.
         """
-        self._enter(name, 0.0 if math.isinf(epsilon) else 1 / epsilon, 0, "")
-        drawn = os.urandom(32) if self.mode == "secure" else self._stream("choice", name).bytes(32)
-        return choose(scores, epsilon, int.from_bytes(drawn, "little"))
+        return choose(scores, epsilon, self.word(name, 0.0 if math.isinf(epsilon) else 1 / epsilon))
+
+    def word(self, name: str, scale: float, step: int = 0, tensor: str = "") -> int:
+        """A uniform number of 256 bits, from which a mechanism that is not Gaussian draws one release.
+
+        Args:
+            scale: of its noise, in the units of the release: what its event calls noise multiplier x sensitivity.
+
+        Raises:
+            RuntimeError: this (name, step, tensor) was released before.
+        """
+        self._enter(name, scale, step, tensor)
+        beside = (step, tensor) if step or tensor else ()
+        drawn = os.urandom(32) if self.mode == "secure" else self._stream("choice", name, *beside).bytes(32)
+        return int.from_bytes(drawn, "little")
 
     def part(self, *key: object) -> "NoiseSource":
         """A source of its own for a part of this run, such as one of several trials; it counts for itself."""

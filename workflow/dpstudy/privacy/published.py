@@ -6,7 +6,7 @@ None of these certifies anything: a ledger's epsilon always comes from `accounti
 import math
 from collections.abc import Callable, Sequence
 
-from dpstudy.privacy.accounting import zcdp_epsilon
+from dpstudy.privacy.accountants import zcdp_epsilon
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.renyi import rdp_curve, rdp_epsilon
 

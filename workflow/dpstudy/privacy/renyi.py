@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpstudy.privacy import gaussian, selection
-from dpstudy.privacy.events import EXPONENTIAL, TRUNCATED, Event, known_to_renyi, unamplified
+from dpstudy.privacy.events import TRUNCATED, Event, known_to_renyi, pure, unamplified
 
 # Small epsilon needs large orders, large epsilon orders near 1 (below 1.7 the subsampled bound rarely converges).
 RDP_ORDERS = (
@@ -35,7 +35,7 @@ def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
     Raises:
         ValueError: batches are cut to a size.
     """
-    chosen = any(event.trials or event.mechanism == EXPONENTIAL for event in events)
+    chosen = pure(events) or any(event.trials for event in events)
     if unamplified(events) and not chosen:
         return gaussian_rdp_epsilon(gaussian.composed_mu(events), delta)
     if not known_to_renyi(events):
@@ -88,7 +88,7 @@ def rdp_curve(events: Sequence[Event], orders: Sequence[float]) -> list[float]:
 
     Events with trials are one run, of which the best is released.
     """
-    single = tuple(event for event in events if not event.trials and event.mechanism != EXPONENTIAL)
+    single = tuple(event for event in events if not (event.trials or event.kind.pure))
     curve = list(sampled_curve(single, tuple(orders))) if single else [0.0] * len(orders)
     for epsilon in selection.pure_epsilons(events):
         chosen = [selection.choice_rdp(epsilon, order) for order in orders]

@@ -18,18 +18,16 @@ from collections.abc import Sequence
 from decimal import Decimal, localcontext
 
 from dpstudy.privacy import gaussian
-from dpstudy.privacy.events import EXPONENTIAL, Event
+from dpstudy.privacy.events import Event
 
-_MOST_CHOICES = 8  # whose losses are combined exactly
+MOST_CHOICES = 8  # whose losses are combined exactly
 _WORD_BITS, _DIGITS = 256, 90  # of the random number behind a choice, and of the arithmetic it is held against
 _BISECTIONS = 200
 
 
 def pure_epsilons(events: Sequence[Event]) -> list[float]:
-    """The eps of each choice among `events`."""
-    return [
-        1 / event.noise_multiplier for event in events if event.mechanism == EXPONENTIAL for _ in range(event.count)
-    ]
+    """The eps of each release of a pure mechanism among `events`."""
+    return [1 / event.noise_multiplier for event in events if event.kind.pure for _ in range(event.count)]
 
 
 def delta_of(epsilon: float, mu: float, choices: Sequence[float]) -> float:
@@ -38,8 +36,8 @@ def delta_of(epsilon: float, mu: float, choices: Sequence[float]) -> float:
     Raises:
         ValueError: more choices than are combined exactly.
     """
-    if len(choices) > _MOST_CHOICES:
-        raise ValueError(f"{len(choices)} choices: at most {_MOST_CHOICES} are combined exactly")
+    if len(choices) > MOST_CHOICES:
+        raise ValueError(f"{len(choices)} choices: at most {MOST_CHOICES} are combined exactly")
     total = 0.0
     for signs in itertools.product((1, -1), repeat=len(choices)):
         chance = math.prod(1 / (1 + math.exp(-sign * eps)) for sign, eps in zip(signs, choices, strict=True))

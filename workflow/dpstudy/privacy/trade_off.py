@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.accounting import by_part, certify
-from dpstudy.privacy.events import EXPONENTIAL, Event, unamplified
+from dpstudy.privacy.events import Event, pure, unamplified
 from dpstudy.privacy.loss_distributions import pld_profile
 
 DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
@@ -81,14 +81,14 @@ def _caught(a: float, epsilon: float, delta: float) -> float:
 
 def _mu(events: tuple[Event, ...]) -> float | None:
     """mu, where each unit has mu-Gaussian DP and there is nothing better to say."""
-    if any(event.mechanism == EXPONENTIAL or event.secret_order or event.trials for event in events):
+    if pure(events) or any(event.secret_order or event.trials for event in events):
         return None
     return max(map(gaussian.composed_mu, by_part(events))) if unamplified(events) else None
 
 
 def _profile(events: tuple[Event, ...], delta: float) -> tuple[Callable[[float], float], float]:
     """delta -> an epsilon, and a delta at epsilon 0; privacy loss distributions are composed once."""
-    plain = all(event.mechanism != EXPONENTIAL and not event.trials for event in events)
+    plain = not pure(events) and not any(event.trials for event in events)
 
     def of(part: tuple[Event, ...]) -> tuple[Callable[[float], float], float]:
         if plain and not unamplified(part):

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 
-from dpstudy.privacy.accounting import zcdp_epsilon
+from dpstudy.privacy.accountants import zcdp_epsilon
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of
 from dpstudy.privacy.printed import upper_bound
