@@ -261,8 +261,8 @@ def releases(problem: Problem, mu: float) -> tuple[Event, ...]:
     bound = _bound(problem)
     asked = math.sqrt(_QUERIES / (1 - _SCALE_SHARE)) / mu
     return (
-        Event(SCALE, "gaussian", 1 / (mu * math.sqrt(_SCALE_SHARE)), float(problem.unit_bound)),
-        Event(ASKED, "gaussian", asked, problem.unit_bound * bound, _QUERIES),
+        problem.sum_of(1.0).event(SCALE, 1 / (mu * math.sqrt(_SCALE_SHARE))),
+        problem.sum_of(bound).event(ASKED, asked, _QUERIES),
     )
 
 

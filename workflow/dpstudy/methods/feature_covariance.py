@@ -32,6 +32,7 @@ from dpstudy.core.arrays import Array
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_mean, regularised
 from dpstudy.methods.checks import finite
+from dpstudy.methods.clipped_sum import ClippedSum
 from dpstudy.methods.gradients import LOSSES, Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.optimisers import TailAverage
@@ -176,8 +177,15 @@ class Parameters(Hyperparameters):
         """What the gradients are of."""
         if self.loss is None or self.bias is None:
             raise ValueError(f"{_METHOD}: loss and bias follow from the variant, and were taken away since")
-        clip = self.clipping_norm if problem.clipped else math.inf
-        return Head(self.loss, self.bias, clip)
+        return Head(self.loss, self.bias, self.gradient_sum(problem).clip)
+
+    def gradient_sum(self, problem: Problem) -> ClippedSum:
+        """What is released in each step."""
+        return problem.sum_of(self.clipping_norm)
+
+    def gram_rows(self, problem: Problem) -> ClippedSum:
+        """The records as the Gram has them, of norm at most 1 where they are not clipped."""
+        return problem.sum_of(1.0 if self.variant == "improved" else self.covariance_norm)
 
 
 def auto_reach(problem: Problem) -> float:
@@ -219,24 +227,27 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     """The releases with a multiplier of 1 each (published), or a total mu of 1 (improved)."""
-    steps, records = parameters.total_steps(problem), problem.unit_bound
+    steps, rows, gradients = (
+        parameters.total_steps(problem),
+        parameters.gram_rows(problem),
+        parameters.gradient_sum(problem),
+    )
+    gram = rows.products
     if parameters.variant == "published":
         return (
-            Event(GRAM, "gaussian", 1.0, records * parameters.covariance_norm**2),
-            Event(GRADIENT, "gaussian", 1.0, records * parameters.clipping_norm, steps),
+            gram.event(GRAM, 1.0),
+            gradients.event(GRADIENT, 1.0, steps),
         )
     shares = {"mean": parameters.mean_share, "gram": parameters.gram_share, "start": parameters.start_share}
     rest = 1 - sum(shares.values())
     if not steps:  # all of it goes to the least-squares start
         shares["start"] += rest
     events = [private_mean.event(shares["mean"], problem)] if shares["mean"] else []
-    events.append(Event(GRAM, "gaussian", shares["gram"] ** -0.5, records))
+    events.append(gram.event(GRAM, shares["gram"] ** -0.5))
     if shares["start"]:
-        bound = records * math.sqrt(problem.positives)
-        events.append(Event(TARGETS, "gaussian", shares["start"] ** -0.5, bound))
+        events.append(rows.times(math.sqrt(problem.positives)).event(TARGETS, shares["start"] ** -0.5))
     if steps:
-        bound = records * parameters.clipping_norm
-        events.append(Event(GRADIENT, "gaussian", math.sqrt(steps / rest), bound, steps))
+        events.append(gradients.event(GRADIENT, math.sqrt(steps / rest), steps))
     return tuple(events)
 
 
@@ -251,8 +262,7 @@ def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     if parameters.variant == "improved":
         unit = records.mapped(RowMap(unit=True))
         return TrainingSet(unit, unit)
-    clip = parameters.covariance_norm if problem.clipped else math.inf
-    return TrainingSet(records.mapped(RowMap(clip=clip)), records)
+    return TrainingSet(records.mapped(RowMap(clip=parameters.gram_rows(problem).clip)), records)
 
 
 def prepared_by(parameters: Parameters) -> tuple[str, float]:

@@ -5,7 +5,6 @@ the sum once per step, an empty batch included, and the result is divided by the
 adds sigma C to a *mean*, which is n times too much; its Eq. 3 (sigma C / n) is what this computes.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -21,7 +20,7 @@ from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records
 from dpstudy.methods.releases import released_array
 from dpstudy.methods.sampling import units_of_steps
-from dpstudy.methods.schedule import GRADIENT, LENGTH, Schedule, plan, prepared_by, spent
+from dpstudy.methods.schedule import GRADIENT, LENGTH, Schedule, gradient_sum, plan, prepared_by, spent
 from dpstudy.methods.units import Units, units_of
 from dpstudy.models.linear import LinearModel
 from dpstudy.privacy.noise import NoiseSource
@@ -100,8 +99,7 @@ def fit(
         records, center, scale = private_normalisation.normalised(
             records, data.sums, parameters.normalisation, problem, source
         )
-    clip = parameters.clipping_norm if problem.clipped else math.inf
-    head = Head(parameters.loss, parameters.bias, clip, parameters.clipping)
+    head = Head(parameters.loss, parameters.bias, gradient_sum(parameters, problem).clip, parameters.clipping)
     weights = head.start(records)
     optimiser = make_optimiser(parameters.optimiser, parameters.step_size(problem), parameters.momentum, weights)
     steps, divisor = parameters.total_steps(problem), parameters.gradient_divisor(problem)

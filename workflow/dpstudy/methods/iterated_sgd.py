@@ -26,6 +26,7 @@ from dpstudy.core.arrays import add_scaled, place_of
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_normalisation
 from dpstudy.methods.checks import finite
+from dpstudy.methods.clipped_sum import ClippedSum
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.private_normalisation import ChannelSums, Normalisation
 from dpstudy.methods.problem import Fit, Plan, Problem, check_softmax
@@ -94,9 +95,13 @@ class Parameters(Hyperparameters):
         """eta as applied."""
         return self.learning_rate * (self.batch_size / self.learning_rate_batch if self.learning_rate_batch else 1)
 
+    def clipped_rows(self, problem: Problem) -> ClippedSum:
+        """The records as they enter gradients."""
+        return problem.sum_of(self.clipping_norm)
+
     def lipschitz(self, problem: Problem) -> float:
         """L, the longest gradient of a clipped record."""
-        return math.sqrt(1 + problem.positives) * self.clipping_norm
+        return self.clipped_rows(problem).times(math.sqrt(1 + problem.positives)).sensitivity()
 
 
 @dataclass(frozen=True)
@@ -167,8 +172,8 @@ def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan,
         if data.sums is None:
             raise ValueError("iterated_sgd: the sums of its normalisation are made with the training set, not sampled")
         center, scale = private_normalisation.release(data.sums, parameters.normalisation, problem, source)
-    clip = parameters.clipping_norm if problem.clipped else math.inf
-    records = data.records.mapped(RowMap(center=center, scale=scale, clip=clip))
+    rows = parameters.clipped_rows(problem)
+    records = data.records.mapped(RowMap(center=center, scale=scale, clip=rows.clip))
     head = Head("softmax", 0.0, math.inf)  # a gradient is bounded because its record is
     weights = head.start(records)
     order = source.sampling("order").permutation(problem.n)

@@ -39,7 +39,6 @@ from dpstudy.models.linear import LinearModel
 from dpstudy.models.random_features import FeatureMap, Landmarks, RandomFeatureModel, draw_frequencies
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.calibration import calibrate
-from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of, mu_of
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.printed import upper_bound
@@ -182,14 +181,14 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
         return Plan((), {**noise, **(stage.plan.noise if stage else {})}, stage.plan.facts if stage else {})
     if problem.budget.accounting != "certified":
         raise StudyError(f"{_METHOD}: its budget is divided exactly; set accounting: certified")
-    records, rows = problem.unit_bound, problem.positives + (problem.positives > 1)
+    unit_rows, sums = problem.sum_of(1.0), problem.positives + (problem.positives > 1)
     fixed = stage.plan.events if stage else ()
     rest = mu_of(problem.budget.target, problem.budget.delta) ** 2 - composed_mu(fixed) ** 2
-    unit = [Event(SUMS, "gaussian", 1.0, records * math.sqrt(rows))]
+    unit = [unit_rows.times(math.sqrt(sums)).event(SUMS, 1.0)]
     if parameters.class_shares == "released":
         share = parameters.counts_share / (1 - (parameters.projection_share if stage else 0))
         unit = [unit[0].scaled((1 - share) ** -0.5)]
-        unit.append(Event(COUNTS, "gaussian", share**-0.5, records * math.sqrt(problem.positives)))
+        unit.append(unit_rows.times(math.sqrt(problem.positives)).event(COUNTS, share**-0.5))
     unit = [event.scaled(rest**-0.5) for event in unit]
     scale = calibrate(lambda scale: (*fixed, *(event.scaled(scale) for event in unit)), problem.budget)
     own = tuple(event.scaled(scale) for event in unit)

@@ -25,6 +25,7 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.checks import finite
+from dpstudy.methods.clipped_sum import ClippedSum
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.spectral import solve_floored, solve_ridge, solve_square
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
@@ -93,9 +94,9 @@ class Parameters(Hyperparameters):
         return self.variant == "published"
 
 
-def clipping(parameters: Parameters, problem: Problem) -> float:
-    """The norm that the statistics are clipped to; infinite where nothing is clipped."""
-    return parameters.clipping_norm if problem.clipped else math.inf
+def clipped_rows(parameters: Parameters, problem: Problem) -> ClippedSum:
+    """The records as they enter the statistics, which are their products with themselves and with labels."""
+    return problem.sum_of(parameters.clipping_norm)
 
 
 def plan(parameters: Parameters, problem: Problem) -> Plan:
@@ -116,17 +117,18 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     """The releases with a total mu of 1 (improved), or a multiplier of 1 each (published)."""
-    norm, root, records = parameters.clipping_norm, math.sqrt(problem.positives), problem.unit_bound
+    rows, root = clipped_rows(parameters, problem), math.sqrt(problem.positives)
+    gram, targets = rows.products, rows.times(root)
     if parameters.variant == "published":
         return (
-            Event("gram", "gaussian", 1.0, records * norm**2),
-            Event("class_grams", "gaussian", 1.0, records * root * norm**2),
-            Event("targets", "gaussian", 1.0, records * root * norm),
+            gram.event("gram", 1.0),
+            gram.times(root).event("class_grams", 1.0),
+            targets.event("targets", 1.0),
         )
     share = parameters.gram_share
     return (
-        Event("gram", "gaussian", 1 / math.sqrt(share), records * norm**2),
-        Event("targets", "gaussian", 1 / math.sqrt(1 - share), records * root * norm),
+        gram.event("gram", 1 / math.sqrt(share)),
+        targets.event("targets", 1 / math.sqrt(1 - share)),
     )
 
 
@@ -135,7 +137,7 @@ def prepare(batches, parameters: Parameters, problem: Problem) -> Statistics:
     return accumulate(
         batches,
         problem.classes,
-        clipping(parameters, problem),
+        clipped_rows(parameters, problem).clip,
         problem.positives,
         per_class=parameters.per_class,
         exact=problem.exact,
@@ -156,10 +158,10 @@ def fit(statistics: Statistics, parameters: Parameters, problem: Problem, plan: 
         ValueError: the sums were clipped or labelled otherwise than the noise was planned for.
     """
     known = (statistics.clipping_norm, statistics.positives)
-    if known != (clipping(parameters, problem), problem.positives):
+    if known != (clipped_rows(parameters, problem).clip, problem.positives):
         raise ValueError(
             f"statistics with clipping norm {statistics.clipping_norm} and {statistics.positives} positives do not fit "
-            f"a plan for {clipping(parameters, problem)} and {problem.positives}"
+            f"a plan for {clipped_rows(parameters, problem).clip} and {problem.positives}"
         )
     if problem.averaged != statistics.averaged:
         raise ValueError("statistics of averaged records do not fit a plan for all of them, nor the other way about")

@@ -1,6 +1,5 @@
 """A network's training in progress: what one noisy step does to it, and what a checkpoint of it holds."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -19,7 +18,7 @@ from dpstudy.methods.ranks import Ranks
 from dpstudy.methods.record_gradients import RecordGradients, zeros
 from dpstudy.methods.record_sums import clipped_for
 from dpstudy.methods.releases import released_array
-from dpstudy.methods.schedule import GRADIENT
+from dpstudy.methods.schedule import GRADIENT, gradient_sum
 from dpstudy.models import networks, preconditioned
 from dpstudy.models.lora import merged
 from dpstudy.models.network import NetworkModel
@@ -164,7 +163,7 @@ class NetworkRun:
         parameters, size = self._parameters, self._micro_batch
         total = zeros(self._network)
         shapes = [value.shape for value in total.values()]
-        norm = clipped_for(parameters.clipping_norm, self._most, size, shapes, self._ranks.size)
+        norm = clipped_for(gradient_sum(parameters, self._problem).clip, self._most, size, shapes, self._ranks.size)
         augmentation, choices = parameters.augmentation, iter(())
         own = None
         if self._ranks.size > 1:
@@ -187,7 +186,7 @@ class NetworkRun:
                 images,
                 labels,
                 parameters.loss,
-                norm if self._problem.clipped else math.inf,
+                norm,
                 self._copies,
                 part,
             )

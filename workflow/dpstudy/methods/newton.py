@@ -37,6 +37,7 @@ import numpy as np
 from dpstudy.core.arrays import place_of, to_numpy
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.checks import finite
+from dpstudy.methods.clipped_sum import ClippedSum
 from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.grams import gram
 from dpstudy.methods.hessians import class_hessians, flat_hessian, shared_hessian
@@ -132,30 +133,34 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     """The releases with a multiplier of 1 each (published), or a total mu of 1 (softmax)."""
-    norm, steps, records, classes = parameters.clipping_norm, parameters.steps, problem.unit_bound, problem.classes
-    root = math.sqrt(classes)
+    rows, steps, classes = _rows(parameters, problem), parameters.steps, problem.classes
+    root, products = math.sqrt(classes), rows.products
     if parameters.variant == "published":
         return (
-            Event(GRADIENT, "gaussian", 1.0, records * root * norm, steps),
-            Event(HESSIAN, "gaussian", 1.0, records * root * norm**2 / 4, steps),
+            rows.times(root).event(GRADIENT, 1.0, steps),
+            products.times(root / 4).event(HESSIAN, 1.0, steps),
         )
     part = parameters.hessian_share
-    gradients = records * norm * math.sqrt(1 - 1 / classes), records * norm * math.sqrt(2)
     at_zero, anywhere = 1 - 1 / classes, 1 - 1 / classes
     if parameters.preconditioner == "per-class":
         at_zero, anywhere = (1 - 1 / classes) / root, math.sqrt(1 / 8 if classes == 2 else 4 / 27)
     return (
-        *_steps_of(GRADIENT, *gradients, steps, 1 - part),
-        *_steps_of(HESSIAN, records * norm**2 * at_zero, records * norm**2 * anywhere, steps, part),
+        *_steps_of(GRADIENT, rows.times(math.sqrt(1 - 1 / classes)), rows.times(math.sqrt(2)), steps, 1 - part),
+        *_steps_of(HESSIAN, products.times(at_zero), products.times(anywhere), steps, part),
     )
 
 
-def _steps_of(name: str, first: float, later: float, steps: int, square: float) -> Iterator[Event]:
-    """Releases of these sensitivities with the same noise, worth a mu^2 of `square` together."""
-    std = math.sqrt((first**2 + (steps - 1) * later**2) / square)
-    yield Event(name, "gaussian", std / first, first)
+def _rows(parameters: Parameters, problem: Problem) -> ClippedSum:
+    """The records as they enter gradients and Hessians, which are their products with bounded numbers."""
+    return problem.sum_of(parameters.clipping_norm)
+
+
+def _steps_of(name: str, first: ClippedSum, later: ClippedSum, steps: int, square: float) -> Iterator[Event]:
+    """Releases of these sums with the same noise, worth a mu^2 of `square` together."""
+    std = math.sqrt((first.sensitivity() ** 2 + (steps - 1) * later.sensitivity() ** 2) / square)
+    yield first.event(name, std / first.sensitivity())
     if steps > 1:
-        yield Event(name, "gaussian", std / later, later, steps - 1)
+        yield later.event(name, std / later.sensitivity(), steps - 1)
 
 
 def spent(plan: Plan, step: int) -> tuple[Event, ...]:
@@ -171,8 +176,7 @@ def spent(plan: Plan, step: int) -> tuple[Event, ...]:
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Take (features, labels) batches in; non-finite records become zero and take no part."""
     records = Records.of(batches, problem)
-    clip = parameters.clipping_norm if problem.clipped else math.inf
-    return TrainingSet(records.mapped(RowMap(clip=clip)))
+    return TrainingSet(records.mapped(RowMap(clip=_rows(parameters, problem).clip)))
 
 
 def fit(

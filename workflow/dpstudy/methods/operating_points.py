@@ -53,7 +53,7 @@ def event(problem: Problem, mu: float) -> Event:
     """
     if problem.classes > MOST_CLASSES:
         raise StudyError(f"thresholds: are for at most {MOST_CLASSES} classes, and there are {problem.classes}")
-    return Event(NAME, "gaussian", 1 / mu, problem.unit_bound * math.sqrt(problem.classes))
+    return problem.sum_of(math.sqrt(problem.classes)).event(NAME, 1 / mu)
 
 
 def counted(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray, problem: Problem) -> np.ndarray:

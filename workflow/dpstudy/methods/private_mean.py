@@ -18,7 +18,7 @@ MEAN = "mean"
 
 def event(share: float, problem: Problem) -> Event:
     """The release, with the noise that spends a mu^2 of `share`."""
-    return Event(MEAN, "gaussian", share**-0.5, problem.unit_bound)
+    return problem.sum_of(1.0).event(MEAN, share**-0.5)
 
 
 def release(records: Records, problem: Problem, plan: Plan, source: NoiseSource) -> np.ndarray:

@@ -26,6 +26,7 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.averaging import scaled
+from dpstudy.methods.clipped_sum import ClippedSum
 from dpstudy.methods.clipping import clip_rows
 from dpstudy.methods.exact import grid_of
 from dpstudy.methods.problem import Problem
@@ -111,12 +112,14 @@ def events(normalisation: Normalisation, problem: Problem) -> tuple[Event, ...]:
     if normalisation.sampled:
         single_records("normalisation", problem, "sampling_rate")
     sampling = "poisson" if normalisation.sampled else "none"
-    bounds = {MEAN: normalisation.mean_clip, SQUARE: normalisation.square_clip}
-    multiplier = normalisation.noise_multiplier
     return tuple(
-        Event(name, "gaussian", multiplier, problem.unit_bound * bound, 1, sampling, normalisation.sampling_rate)
-        for name, bound in bounds.items()
+        total.event(name, normalisation.noise_multiplier, sampling=sampling, sampling_rate=normalisation.sampling_rate)
+        for name, total in _sums(normalisation, problem).items()
     )
+
+
+def _sums(normalisation: Normalisation, problem: Problem) -> dict[str, ClippedSum]:
+    return {MEAN: problem.sum_of(normalisation.mean_clip), SQUARE: problem.sum_of(normalisation.square_clip)}
 
 
 def shared_sums(records: Records, normalisation: Normalisation | None, problem: Problem) -> ChannelSums | None:
@@ -159,7 +162,7 @@ def channel_sums(
     """
     channels, rate = problem.shape[0], normalisation.sampling_rate
     mean, square = np.zeros(channels), np.zeros(channels)
-    bounds = (normalisation.mean_clip, normalisation.square_clip) if problem.clipped else (np.inf, np.inf)
+    bounds = [total.clip for total in _sums(normalisation, problem).values()]
     if normalisation.sampled and source is None:
         raise ValueError("a sampled normalisation needs a noise source, which draws who takes part")
     drawing = source if normalisation.sampled else None
@@ -190,9 +193,8 @@ def release(
     """The noisy center and scale, each (d,) float32, of x -> (x - center) * scale."""
     mean, square = sums.mean, sums.square
     if problem.noised:
-        sigma = normalisation.noise_multiplier * problem.unit_bound
-        mean = source.released(MEAN, mean, sigma * normalisation.mean_clip)
-        square = source.released(SQUARE, square, sigma * normalisation.square_clip)
+        stds = {event.name: event.deviation for event in events(normalisation, problem)}
+        mean, square = source.released(MEAN, mean, stds[MEAN]), source.released(SQUARE, square, stds[SQUARE])
     expected = _most(problem) * normalisation.sampling_rate
     mean, square = mean / expected, square / expected
     variance, floor = square - mean**2, _floor(normalisation, problem)
@@ -214,6 +216,6 @@ def _floor(normalisation: Normalisation, problem: Problem) -> float:
         return normalisation.variance_floor
     if not problem.noised:
         return _LEAST_VARIANCE
-    std = normalisation.noise_multiplier * problem.unit_bound * normalisation.square_clip
+    std = normalisation.noise_multiplier * _sums(normalisation, problem)[SQUARE].sensitivity()
     noise = std / (_most(problem) * normalisation.sampling_rate)
     return max(noise, _LEAST_VARIANCE)

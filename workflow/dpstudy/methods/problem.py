@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.methods.clipped_sum import ClippedSum
 from dpstudy.methods.exact import CAPACITY
 from dpstudy.models import Model
 from dpstudy.models.linear import LinearModel
@@ -74,6 +75,10 @@ class Problem:
     def unit_bound(self) -> int:
         """By how many times the bound on a record's contribution a unit moves a sum."""
         return 1 if self.averaged else self.unit_records
+
+    def sum_of(self, norm: float) -> ClippedSum:
+        """A sum of contributions that are clipped to `norm`."""
+        return ClippedSum(norm, self.unit_bound, self.clipped)
 
     @property
     def exclusive(self) -> bool:

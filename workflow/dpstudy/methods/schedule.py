@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_normalisation
+from dpstudy.methods.clipped_sum import ClippedSum
 from dpstudy.methods.optimisers import OPTIMISERS
 from dpstudy.methods.private_normalisation import Normalisation
 from dpstudy.methods.problem import Plan, Problem, check_softmax
@@ -140,7 +141,7 @@ def plan(parameters: Schedule, problem: Problem) -> Plan:
     """Calibrate the gradient noise to what the normalisation leaves of the budget."""
     if getattr(parameters, "loss", None) == "softmax":  # a field of each method's own
         check_softmax(parameters.METHOD, problem, "set loss: sigmoid for several")
-    rate, steps, bound = parameters.rate(problem), parameters.total_steps(problem), _bound(parameters, problem)
+    rate, steps, total = parameters.rate(problem), parameters.total_steps(problem), gradient_sum(parameters, problem)
     facts = {"steps": steps, "sampling_rate": rate, "learning_rate_applied": parameters.step_size(problem)}
     if not problem.noised:
         return Plan((), {GRADIENT: 0.0}, facts)
@@ -157,16 +158,14 @@ def plan(parameters: Schedule, problem: Problem) -> Plan:
         _check_affordable(parameters, problem, events)
     if parameters.sampling == "shuffle" and parameters.batch_size != "full" and rate < 1.0:
         passes = math.ceil(steps / (problem.n // parameters.batch_size))
-        events = (
-            *fixed,
-            Event(GRADIENT, "gaussian", scale, bound, steps, "shuffle", rate, epochs=passes),
-        )
-    return Plan(events, {GRADIENT: scale * bound}, facts | {"noise_multiplier": scale})
+        shuffled = {"sampling": "shuffle", "sampling_rate": rate, "epochs": passes}
+        events = (*fixed, total.event(GRADIENT, scale, steps, **shuffled))
+    return Plan(events, {GRADIENT: scale * total.sensitivity()}, facts | {"noise_multiplier": scale})
 
 
-def _bound(parameters: Schedule, problem: Problem) -> float:
-    """How much one unit changes a gradient sum."""
-    return problem.unit_bound * parameters.clipping_norm
+def gradient_sum(parameters: Schedule, problem: Problem) -> ClippedSum:
+    """What is released in each step."""
+    return problem.sum_of(parameters.clipping_norm)
 
 
 def _fixed_events(parameters: Schedule, problem: Problem) -> tuple[Event, ...]:
@@ -174,10 +173,11 @@ def _fixed_events(parameters: Schedule, problem: Problem) -> tuple[Event, ...]:
 
 
 def _gradients(parameters: Schedule, problem: Problem, scale: float, steps: int) -> Event:
-    rate, bound, largest = parameters.rate(problem), _bound(parameters, problem), parameters.largest_batch
+    rate, largest = parameters.rate(problem), parameters.largest_batch
+    sampling: dict = {"sampling": "none" if rate == 1.0 else "poisson", "sampling_rate": rate}
     if largest is not None:
-        return Event(GRADIENT, "gaussian", scale, bound, steps, TRUNCATED, rate, largest=largest, units=problem.n)
-    return Event(GRADIENT, "gaussian", scale, bound, steps, "none" if rate == 1.0 else "poisson", rate)
+        sampling |= {"sampling": TRUNCATED, "largest": largest, "units": problem.n}
+    return gradient_sum(parameters, problem).event(GRADIENT, scale, steps, **sampling)
 
 
 @lru_cache(maxsize=64)
