@@ -6,6 +6,7 @@ import pytest
 
 from dpstudy.privacy import iteration
 from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.certificate import bounds_of
 from dpstudy.privacy.event_bounds import bounds
 from dpstudy.privacy.events import EXPONENTIAL, TRUNCATED, Event
 from dpstudy.privacy.second_accountant import bracket
@@ -57,3 +58,11 @@ def test_batches_that_are_often_cut_have_bounds_that_lie_apart():
     low, high = bounds([often.to_json()], 1e-2, bracket)
     whole = bracket([(1.1, 0.02, 500)], 1e-2)
     assert low < 0.9 * whole[0] and low <= certify([often], 1e-2).epsilon and high == math.inf
+
+
+def test_an_event_of_several_choices_is_as_many():
+    apart = [Event("choice", "exponential", 4.0, 1.0).to_json()] * 3
+    together = [Event("choice", "exponential", 4.0, 1.0, 3).to_json()]
+    assert bounds(together, 1e-6, bracket) == bounds(apart, 1e-6, bracket)
+    assert bounds_of(together, 1e-6) == bounds_of(apart, 1e-6)
+    assert bounds(together, 1e-6, bracket)[0] == pytest.approx(3 / 4, rel=1e-4)
