@@ -145,6 +145,7 @@ def study_of(arguments: list[str]) -> dict:
     import yaml
 
     from dpstudy.config import loading as config
+    from dpstudy.config.including import read_config
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--configfile", default="config.yaml")
@@ -153,8 +154,7 @@ def study_of(arguments: list[str]) -> dict:
     # As Snakemake reads them: numbers are text. This loader makes text, lists and mappings, and nothing else.
     given_text = (text.partition("=") for text in given.config)
     changes = {key: yaml.BaseLoader(value).get_single_data() for key, _, value in given_text}
-    with open(given.configfile, encoding="utf-8") as file:
-        return config.load(yaml.safe_load(file) | changes)
+    return config.load(read_config(given.configfile) | changes)
 
 
 def cells_seeds_and_spent(study: dict) -> tuple[dict[str, None], list[int], set[tuple[str, int]]]:

@@ -7,9 +7,9 @@ import shutil
 
 import numpy as np
 import pytest
-import yaml
 from PIL import Image
 
+from dpstudy.config.including import read_config
 from dpstudy.config.tuned import CHOSEN_BEFOREHAND
 from dpstudy.core.files import read_table
 from dpstudy.data.names import CHOSEN
@@ -17,7 +17,7 @@ from dpstudy.plan.outside import FLOOR_CHOSEN, KEPT_NUMBERS
 from tests.workflow.conftest import ROOT, StudyFolder, make_folder
 
 OWN, EXTRA, DATASET, CELL = 60, 40, "cifar10-100k", "results/cells/cifar10-100k/scatternet/sn-linear/eps=3"
-STUDY = yaml.safe_load((ROOT / "studies" / "tramer2021-data-extra.yaml").read_text())
+STUDY = read_config(ROOT / "studies" / "tramer2021-data-extra.yaml")
 SAID = "What the entry says of its settings."
 (FOOTNOTE,) = STUDY["datasets"][DATASET]["not_accounted"]
 

@@ -9,10 +9,10 @@ import re
 
 import numpy as np
 import pytest
-import yaml
 from safetensors.torch import save_file
 
 from dpstudy.config.cells import unfold
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.core.files import read_json
 from dpstudy.models.resnext29 import ResNeXt29
@@ -118,7 +118,7 @@ def transferred(study: StudyFolder, validation: bool) -> None:
 def test_a_shrunk_study_runs_whole(name, tmp_path):
     if name not in ALWAYS and "DPSTUDY_STUDIES" not in os.environ:
         pytest.skip("a command of its own: DPSTUDY_STUDIES=1")
-    config = shrunk(yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text(encoding="utf-8")))
+    config = shrunk(read_config(ROOT / "studies" / f"{name}.yaml"))
     study = make_folder(tmp_path / "study")
     made_up(study.path / "data")
     study.write_config(config)

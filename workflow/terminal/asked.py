@@ -49,12 +49,12 @@ def unknown_target(target: str, arguments: list[str]) -> str:
     Args:
         arguments: Snakemake's, whose study files can be read.
     """
-    import yaml
+    from dpstudy.config.including import read_config
 
     files = list(_values(arguments, "--configfile", "--configfiles")) or ["config.yaml"]
     study: dict = {}
     for name in files:
-        study |= yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+        study |= read_config(name)
     cell = {"data set": "datasets", "feature set": "features", "entry": "methods", "epsilon": "epsilons"}
     names = {kind: [str(name) for name in study.get(key) or []] for kind, key in cell.items()}
     made = [

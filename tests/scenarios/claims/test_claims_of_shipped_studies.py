@@ -1,9 +1,9 @@
 """The roles of the studies in studies/ name the cells that their claims compare: no part of a judgement lacks them."""
 
 import pytest
-import yaml
 
 from dpstudy.config.cells import unfold
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.tables.claims import de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
@@ -49,7 +49,7 @@ def as_run(dataset, role, cell, config, records) -> Run:
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_no_claim_lacks_a_part(name):
-    config = load(yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text(encoding="utf-8")))
+    config = load(read_config(ROOT / "studies" / f"{name}.yaml"))
     paper = name.partition("-")[0]
     rows, settings = published_rows(RESULTS, paper), published_rows(HYPERPARAMETERS, paper)
     cells, says = unfold(config), PRINTED[paper]

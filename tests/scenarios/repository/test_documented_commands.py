@@ -5,12 +5,12 @@ import shlex
 from pathlib import Path
 
 import pytest
-import yaml
 from snakemake.cli import get_argument_parser
 
 from benchmarks.__main__ import BENCHMARKS
 from dpstudy.command.main import _parser as command_line
 from dpstudy.config.cells import unfold
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from tests.workflow.conftest import make_folder
 
@@ -62,7 +62,7 @@ def check_make(words, page):
             check_study(study, page)
         elif word.startswith("ONLY="):
             if word != "ONLY=NAME":
-                config = yaml.safe_load((ROOT / study).read_text(encoding="utf-8"))
+                config = read_config(ROOT / study)
                 assert load(config | {"only": word.removeprefix("ONLY=").split(",")}), page
         elif word.startswith("TORCH="):
             assert word == "TORCH=cpu", page  # the one that setup.sh takes
@@ -78,7 +78,7 @@ def check_snakemake(words, page):
         check_study(name, page)
     assert given.workflow_profile is None or (ROOT / given.workflow_profile / "config.yaml").is_file(), page
     if not OF_THE_READER & set(studies) and not any("DATASET" in target for target in given.targets):
-        config = load(yaml.safe_load((ROOT / studies[0]).read_text(encoding="utf-8")))
+        config = load(read_config(ROOT / studies[0]))
         makes = {f"results/tables/{name}.{end}" for name in config["tables"] for end in ("tex", "csv")}
         makes |= {f"results/figures/{name}.{end}" for name in config["figures"] for end in ("pdf", "png", "csv", "svg")}
         makes |= {f"results/release/{cell.path}" for cell in unfold(config)}
@@ -89,7 +89,7 @@ def check_dpstudy(words, page):
     given = command_line().parse_args(words)
     if getattr(given, "study", None):
         check_study(given.study, page)
-        config = yaml.safe_load((ROOT / given.study).read_text(encoding="utf-8"))
+        config = read_config(ROOT / given.study)
         assert load(config | ({"only": given.only} if given.only else {})), page
 
 
@@ -144,7 +144,7 @@ def test_every_command_in_running_text_can_be_given():
 
 def test_the_target_of_the_readme_is_planned_by_the_real_workflow(tmp_path):
     folder = make_folder(tmp_path / "study")
-    folder.write_config(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8")))
+    folder.write_config(read_config(ROOT / "config.yaml"))
     assert "results/tables/digits.tex" in (ROOT / "README.md").read_text(encoding="utf-8")
     planned = folder.planned("results/tables/digits.tex")
     assert ("build_table", "results/tables/digits.tex") in planned

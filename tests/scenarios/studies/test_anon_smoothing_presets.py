@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dpstudy.config.cells import unfold
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.tables.claims.names import roles_of
 
@@ -19,7 +19,7 @@ ROLES = {"instance-smoothing": "smoothing", "dp-sgd": "dp-sgd", "nonprivate": "s
 
 
 def loaded(study):
-    return load(yaml.safe_load((ROOT / "studies" / f"{study}.yaml").read_text(encoding="utf-8")))
+    return load(read_config(ROOT / "studies" / f"{study}.yaml"))
 
 
 @pytest.mark.parametrize(("study", "delta"), [("smoothing", "1e-5"), ("smoothing-chexpert", "1e-6")])

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dpstudy.config.cells import unfold
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.pretraining.options import complete
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def loaded(study):
-    return load(yaml.safe_load((ROOT / "studies" / f"de2022-{study}.yaml").read_text(encoding="utf-8")))
+    return load(read_config(ROOT / "studies" / f"de2022-{study}.yaml"))
 
 
 def check_model(cells, config, printed):

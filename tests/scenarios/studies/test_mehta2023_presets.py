@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dpstudy.config.cells import unfold
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.pretraining.options import complete
 from dpstudy.tables.published import combine, lookup
@@ -26,7 +26,7 @@ EPSILONS = ["0.01", "0.05", "0.1", "0.5", "1", "2", "4", "8", "inf"]  # the colu
 
 
 def loaded(name):
-    return load(yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text(encoding="utf-8")))
+    return load(read_config(ROOT / "studies" / f"{name}.yaml"))
 
 
 def cells_of(name):

@@ -5,9 +5,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dpstudy.config.cells import unfold
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.tables.published import combine, lookup
 from dpstudy.tables.trials import STATISTICS
@@ -17,12 +17,12 @@ STUDIES = [ROOT / "config.yaml", *sorted((ROOT / "studies").glob("*.yaml"))]
 
 
 def loaded(path):
-    return load(yaml.safe_load(path.read_text(encoding="utf-8")))
+    return load(read_config(path))
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_a_study_of_the_repository_loads(path):
-    config, written = loaded(path), yaml.safe_load(path.read_text(encoding="utf-8"))
+    config, written = loaded(path), read_config(path)
     cells = unfold(config)
     assert {cell.entry for cell in cells} == set(config["methods"])
     of_others = {name for features in written["features"].values() for name in features.get("parts", [])}

@@ -5,9 +5,8 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-import yaml
-
 from dpstudy.config.cells import unfold
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 
 ROOT = Path(__file__).parents[3]
@@ -18,7 +17,7 @@ MODELS |= {"tanh-32": "CNN", "tanh-32-smaller": "CNN"}
 
 def loaded(study):
     path = ROOT / "studies" / f"tramer2021-{study}.yaml"
-    return load(yaml.safe_load(path.read_text(encoding="utf-8")))
+    return load(read_config(path))
 
 
 def cells_of(study):

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from dpstudy.config.cells import unfold
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.config.narrowing import study_of
 from dpstudy.core.errors import StudyError
@@ -27,7 +28,7 @@ PRINTED = ("plain", "grouped", "best", "ceiling", "claims", "parameters")  # sty
 
 
 def loaded(path, **changes):
-    return load(yaml.safe_load(path.read_text(encoding="utf-8")) | changes)
+    return load(read_config(path) | changes)
 
 
 def axes_of(config):

@@ -1,8 +1,8 @@
 """Which cells stand beside which printed number: of shipped studies, each style by an example."""
 
 import pytest
-import yaml
 
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.evidence.printed import CERTIFIED, NONE, PRINTED, Place, places
 from dpstudy.tables.published import all_lines
@@ -10,7 +10,7 @@ from tests.workflow.conftest import ROOT
 
 
 def of_study(name):
-    return places([load(yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text(encoding="utf-8")))])
+    return places([load(read_config(ROOT / "studies" / f"{name}.yaml"))])
 
 
 def line_of(**columns):
@@ -72,7 +72,7 @@ def test_searches_stand_beside_what_is_printed_of_trials():
 
 
 def test_a_place_says_whether_its_noise_is_the_printed_one():
-    config = yaml.safe_load((ROOT / "studies" / "tramer2021-transfer.yaml").read_text(encoding="utf-8"))
+    config = read_config(ROOT / "studies" / "tramer2021-transfer.yaml")
     config["methods"]["dp-sgd-resnext"]["accounting"] = "tramer2021"
     found = {
         (place.entry, place.epsilon): place.noise for of_line in places([load(config)]).values() for place in of_line

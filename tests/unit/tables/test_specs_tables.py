@@ -4,8 +4,8 @@
 import re
 
 import pytest
-import yaml
 
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from tests.unit.config.selecting import GONE, GROUPS, PAPER, ROWS, STUDIES, config, refused
@@ -169,7 +169,7 @@ def test_a_table_side_by_side_that_cannot_be_built_is_refused_at_once(change, se
 
 
 def test_a_table_of_images_has_the_groups_that_it_names():
-    study = yaml.safe_load((STUDIES / "medical-nih.yaml").read_text(encoding="utf-8"))
+    study = read_config(STUDIES / "medical-nih.yaml")
     study["tables"]["sex"]["column"] = "patient_sex"
     refused(study, "tables.sex.column: unknown group column 'patient_sex'*patient_gender, view_position, patient_age*")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import yaml
 
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.config.locations import books_of, records_of
 from dpstudy.core.errors import StudyError
@@ -23,7 +24,7 @@ def read_study(study: str) -> tuple[dict, dict]:
     """
     try:
         check_keys(Path(study))
-        config = yaml.safe_load(Path(study).read_text(encoding="utf-8"))
+        config = read_config(study)
         return config, load(copy.deepcopy(config))
     except StudyError as error:
         raise StudyError(f"{study}: {error}") from None

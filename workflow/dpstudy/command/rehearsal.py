@@ -18,6 +18,7 @@ import yaml
 from dpstudy.command.own_study import in_the_book, read_own_study
 from dpstudy.command.workflow import run
 from dpstudy.config.cells import unfold
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
@@ -133,7 +134,7 @@ def _known(study: dict, name: str, root: Path) -> Iterator[str]:
 
 def _releasable(config: Path) -> str | None:
     """A cell with a finite epsilon of a data set that was stood in for, where noise is secure."""
-    study = load(yaml.safe_load(config.read_text(encoding="utf-8")))
+    study = load(read_config(config))
     if study["noise"] != "secure":
         return None
     cells = (cell.path for cell in unfold(study) if cell.epsilon != "inf")

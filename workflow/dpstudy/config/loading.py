@@ -7,6 +7,7 @@ from typing import Any
 from dpstudy.config.black_box_options import check_black_box
 from dpstudy.config.cells import matching, unfold
 from dpstudy.config.dedup_options import check_dedup
+from dpstudy.config.including import INCLUDE
 from dpstudy.config.label_kinds import check_averages, check_label_kinds
 from dpstudy.config.narrowing import judged_papers, narrow, study_of
 from dpstudy.config.new_methods import check_method
@@ -37,6 +38,8 @@ def load(raw: dict) -> dict:
     Raises:
         StudyError: the mistakes: of each the key, what is wrong with it, what is allowed.
     """
+    if isinstance(raw, dict) and INCLUDE in raw:
+        raise StudyError(f"{INCLUDE}: is for a study in a file, whose folder the names are relative to")
     check_size(raw)
     config = as_numbers(expand(_text_keys(raw)), schema("config"))
     mistakes = Mistakes()

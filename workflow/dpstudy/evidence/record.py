@@ -10,6 +10,7 @@ from dpstudy.cell.bound import Binding, PaidHashes
 from dpstudy.comparison.tree import Cell as Documents
 from dpstudy.comparison.tree import read_cell
 from dpstudy.config.cells import Cell, unfold
+from dpstudy.config.including import read_config
 from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
@@ -35,15 +36,13 @@ def read_study(path: str | os.PathLike) -> dict:
     import yaml
 
     try:
-        raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        return load(read_config(path))
     except FileNotFoundError:
         raise StudyError(
             f"{path}: no such file; a study is a YAML file such as config.yaml or those in studies/"
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise StudyError(f"{path}: not YAML ({str(error).splitlines()[0]})") from None
-    try:
-        return load(raw)
     except StudyError as error:
         raise StudyError(f"{path}: {error}") from None
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dpstudy.config.cells import unfold
+from dpstudy.config.including import with_included
 from dpstudy.config.loading import load
 from dpstudy.config.locations import check_locations
 from dpstudy.core.errors import Mistakes
@@ -27,9 +28,10 @@ def load_study(raw: dict, files: Iterable[str | Path] = ()) -> dict:
     Raises:
         StudyError: the first mistake in the config, or data or code that is missing.
     """
+    files = list(files)
     for file in files:
         check_keys(file)
-    study = load(raw)
+    study = load(with_included(raw, files))
     mistakes = Mistakes()
     with mistakes.kept():
         check_locations(study, used(study))
