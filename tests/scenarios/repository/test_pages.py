@@ -18,7 +18,9 @@ from dpstudy.report.claims import REFERENCES
 
 ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
-TRACKED = subprocess.run(["git", "ls-files", "studies/*.yaml"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+TRACKED = subprocess.run(
+    ["git", "ls-files", ":(glob)studies/*.yaml"], cwd=ROOT, capture_output=True, text=True
+).stdout.split()
 STUDIES = {Path(path).stem for path in TRACKED or ROOT.glob("studies/*.yaml")}  # a user's own lie there too
 
 

@@ -42,6 +42,22 @@ def test_elsewhere_it_is_told_where_they_are(called, tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("rest", "left"), [([".snakemake/log"], False), ([".snakemake/log", "results/data"], True)])
+def test_a_new_folder_of_a_study_with_a_mistake_is_gone_again(called, tmp_path, monkeypatch, rest, left):
+    def refused(_program, cwd):
+        for name in rest:
+            (cwd / name).mkdir(parents=True)
+        return 1
+
+    monkeypatch.setattr(workflow.subprocess, "call", refused)
+    (tmp_path / "clone/mine.yaml").touch()
+    assert workflow.run("run", "mine.yaml", "../new/deep", [], [], []) == 1
+    assert (tmp_path / "new").is_dir() is left
+    (tmp_path / "old").mkdir()
+    workflow.run("run", "mine.yaml", "../old", [], [], [])
+    assert (tmp_path / "old").is_dir()  # it was there before
+
+
 @pytest.mark.parametrize(("own", "config"), [(True, "../elsewhere/config.yaml"), (False, "../clone/config.yaml")])
 def test_a_folder_s_own_study_comes_before_the_clone_s(called, tmp_path, own, config):
     if own:

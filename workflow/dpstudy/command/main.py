@@ -195,6 +195,10 @@ def _workflow(given: argparse.Namespace, more: list[str]) -> int:
     from dpstudy.plan import paths
 
     cell = getattr(given, "cell", None)
+    if cell and given.study and Path(given.study).is_file():
+        from dpstudy.command.own_study import check_paid_here
+
+        check_paid_here(given.study, cell, given.folder or ".")
     targets = [*(given.target or []), *([f"{paths.RELEASES}/{cell}"] if cell else [])]
     cores = [] if given.command == "status" else ["--cores", given.cores or "all"]
     status = run(given.command, given.study, given.folder, given.only or [], targets, [*cores, *more])

@@ -12,7 +12,7 @@ from dpstudy.config.locations import books_of, records_of
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spending import BOOK, Spending, about
 from dpstudy.schema.spelling import check_keys
 
 
@@ -43,6 +43,30 @@ def read_own_study(study: str) -> tuple[dict, dict, list[str]]:
     if not own:
         raise StudyError(f"{study}: no data set of your own in it (docs/own-data.md); run it as it is")
     return config, loaded, own
+
+
+def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
+    """Refuse to release a cell of which this folder has no model, where another folder has paid for one.
+
+    Raises:
+        StudyError: it has; training the cell here would spend as much again.
+    """
+    try:
+        loaded = read_study(study)[1]
+        name = cell.partition("/")[0]
+        if loaded["noise"] != "secure" or loaded["release"].get("spend_again") or name not in loaded["datasets"]:
+            return
+        book, records = Spending(Path(folder, BOOK), shared=books_of(loaded, [name])), records_of(loaded, name)
+        paid = [entry for entry in book.everywhere() if entry["cell"] == cell and about(entry, name, records)]
+        here = any(entry["cell"] == cell for entry in book.trainings())
+    except StudyError:
+        return  # the run says what is wrong
+    if paid and not here:
+        raise StudyError(
+            f"{cell}: no model of it was trained in {os.path.abspath(folder)}, and one was in another folder, on "
+            f"{paid[-1]['when'][:10]}: name that one (make release IN=..., dpstudy release --in ...); to train it here "
+            "would spend as much again, as release: {spend_again: true} allows"
+        )
 
 
 def in_the_book(study: dict, name: str) -> tuple[float | None, str]:

@@ -50,15 +50,22 @@ def run(
     arguments += ["--configfile", str(config)] if config else []
     arguments += ["--config", f"only=[{','.join(only)}]"] if only else []
     program = [sys.executable, str(WORKFLOW / _PROGRAMS[command]), *arguments, *more]
+    status = 1
     try:
-        return subprocess.call(program, cwd=target)
+        status = subprocess.call(program, cwd=target)
+        return status
     except KeyboardInterrupt:  # which the program got too
         return 130
     finally:
-        if made and command == "status":  # who only asks leaves nothing
+        if made and (command == "status" or (status and _has_made_nothing(target))):  # who only asks leaves nothing
             shutil.rmtree(made, ignore_errors=True)
         elif target != Path.cwd():
             print(f"(paths above count from {folder})", file=sys.stderr)
+
+
+def _has_made_nothing(folder: Path) -> bool:
+    """Whether only Snakemake's own files are there, as after a study with a mistake."""
+    return {path.name for path in folder.iterdir()} <= {".snakemake"}
 
 
 def clone() -> Path:

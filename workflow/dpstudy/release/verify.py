@@ -18,6 +18,7 @@ if sys.version_info < (3, 11):  # noqa: UP036  (people run it with what they hav
 _LIST, _LEDGER, _MODEL, _STATEMENT, _CARD = "bundle.json", "ledger.json", "model.safetensors", "PRIVACY.md", "README.md"
 _AXES = ("dataset", "features", "entry", "epsilon")
 _MARKS = {_LIST, ".snakemake_timestamp"}  # not listed: the list itself, and a mark of the program that made the folder
+_ENVIRONMENT = "pyvenv.cfg"
 _CODE = {".py", ".pyc", ".pyd", ".so"}
 _EPSILON = re.compile(r"^- \*\*The promise\*\*.* ε = ([0-9.]+(?:e[-+]?[0-9]+)?)\.$", re.MULTILINE)
 _ROUNDED = 1.01  # the most by which a statement may round its epsilon up
@@ -72,7 +73,15 @@ def _compare(listed: dict, present: dict, report: Report) -> None:
     if not listed:
         report.unknown.append(f"files: {_LIST} lists none, since an earlier version of dpstudy wrote it")
         return
+    environments = {path.parent.as_posix() for path in map(Path, present) if path.name == _ENVIRONMENT} - {"."}
+    for place in sorted(environments):
+        report.wrong.append(
+            f"{place}: is a virtual environment, which Python may run; remove it, and make one outside this folder"
+        )
+    within = tuple(f"{place}/" for place in environments)
     for name in sorted(listed.keys() | present.keys()):
+        if name.startswith(within) and name not in listed:
+            continue
         if name not in present:
             report.wrong.append(f"{name}: is missing; {_AGAIN}")
         elif name not in listed and Path(name).suffix in _CODE:

@@ -1,0 +1,53 @@
+"""What is looked at before a study of somebody's own images runs."""
+
+import pytest
+
+from dpstudy.command import own_study
+from dpstudy.core.errors import StudyError
+from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.ledger import build_ledger
+from dpstudy.privacy.spending import BOOK, Spending
+
+CELL = "own/pixels/least-squares/eps=1"
+
+
+@pytest.fixture
+def study(monkeypatch, tmp_path):
+    """A config with secure noise, and a book beside its data."""
+    config = {"noise": "secure", "release": {}, "datasets": {"own": {"delta": "1e-5"}}}
+    monkeypatch.setattr(own_study, "read_study", lambda _path: ({}, config))
+    monkeypatch.setattr(own_study, "records_of", lambda _study, _name: "these")
+    monkeypatch.setattr(own_study, "books_of", lambda _study, _names: [tmp_path / "book.jsonl"])
+    return config
+
+
+def trained(tmp_path, folder, cell=CELL, records="these"):
+    events = [Event("sum", "gaussian", 5.0, 1.0)]
+    ledger = build_ledger(events, Budget("1", 1e-5), n=1000, unit="record", noise="secure")
+    path = tmp_path / folder / BOOK
+    path.parent.mkdir(parents=True, exist_ok=True)
+    book = Spending(path, shared=[tmp_path / "book.jsonl"])
+    book.record("own", cell, [0], ledger, records, files={"model.safetensors": "0" * 64})
+
+
+def test_a_cell_that_another_folder_paid_for_is_not_trained_to_be_released(study, tmp_path):
+    own_study.check_paid_here("mine.yaml", CELL, tmp_path / "second")  # nobody has: it is trained, as it says
+    trained(tmp_path, "first")
+    own_study.check_paid_here("mine.yaml", CELL, tmp_path / "first")
+    with pytest.raises(StudyError, match=f"{CELL}: no model of it was trained in .*second, and one was in another"):
+        own_study.check_paid_here("mine.yaml", CELL, tmp_path / "second")
+    study["release"]["spend_again"] = True
+    own_study.check_paid_here("mine.yaml", CELL, tmp_path / "second")
+
+
+@pytest.mark.parametrize("other", [{"cell": "own/pixels/default/eps=1"}, {"records": "those"}])
+def test_other_cells_and_other_records_do_not_matter(study, tmp_path, other):
+    trained(tmp_path, "first", **other)
+    own_study.check_paid_here("mine.yaml", CELL, tmp_path / "second")
+
+
+def test_seeded_noise_costs_nothing_to_draw_again(study, tmp_path):
+    trained(tmp_path, "first")
+    study["noise"] = "seeded"
+    own_study.check_paid_here("mine.yaml", CELL, tmp_path / "second")
