@@ -80,24 +80,13 @@ def _values(arguments: list[str], *flags: str) -> Iterator[str]:
 
 
 def _wrong(file: Path) -> str:
-    import yaml
+    from dpstudy.config.including import read_alone
 
-    if not file.is_file():
-        names = [str(path) for path in (Path("config.yaml"), *sorted(Path("studies").glob("*.yaml")))]
-        stems = {Path(name).stem: name for name in names}
-        near = f" (did you mean {stems[file.stem]!r}?)" if file.stem in stems else suggestion(str(file), names)
-        return f"{file}: no such file{near}; a study is a YAML file such as config.yaml or those in studies/"
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        return f"{file}: not a text in UTF-8; save it so"
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        return (
-            f"{file}: not YAML{where}: {getattr(error, 'problem', None) or error}; mend the line, or the one before it"
-        )
-    return "" if isinstance(content, dict) else f"{file}: holds no keys; config.yaml is a study, and explains each key"
+        read_alone(file)
+    except StudyError as error:
+        return str(error)
+    return ""
 
 
 def _wrong_profile(folder: Path, given: bool) -> str:

@@ -3,8 +3,7 @@
 import pytest
 
 from dpstudy.config.cells import unfold
-from dpstudy.config.including import read_config
-from dpstudy.config.loading import load
+from dpstudy.config.loading import read_study
 from dpstudy.tables.claims import de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import judges
@@ -49,7 +48,7 @@ def as_run(dataset, role, cell, config, records) -> Run:
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_no_claim_lacks_a_part(name):
-    config = load(read_config(ROOT / "studies" / f"{name}.yaml"))
+    config = read_study(ROOT / "studies" / f"{name}.yaml")
     paper = name.partition("-")[0]
     rows, settings = published_rows(RESULTS, paper), published_rows(HYPERPARAMETERS, paper)
     cells, says = unfold(config), PRINTED[paper]

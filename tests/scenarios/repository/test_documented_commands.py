@@ -11,7 +11,7 @@ from benchmarks.__main__ import BENCHMARKS
 from dpstudy.command.main import _parser as command_line
 from dpstudy.config.cells import unfold
 from dpstudy.config.including import read_config
-from dpstudy.config.loading import load
+from dpstudy.config.loading import load, read_study
 from tests.workflow.conftest import make_folder
 
 ROOT = Path(__file__).parents[3]
@@ -78,7 +78,7 @@ def check_snakemake(words, page):
         check_study(name, page)
     assert given.workflow_profile is None or (ROOT / given.workflow_profile / "config.yaml").is_file(), page
     if not OF_THE_READER & set(studies) and not any("DATASET" in target for target in given.targets):
-        config = load(read_config(ROOT / studies[0]))
+        config = read_study(ROOT / studies[0])
         makes = {f"results/tables/{name}.{end}" for name in config["tables"] for end in ("tex", "csv")}
         makes |= {f"results/figures/{name}.{end}" for name in config["figures"] for end in ("pdf", "png", "csv", "svg")}
         makes |= {f"results/release/{cell.path}" for cell in unfold(config)}

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpstudy.config.cells import unfold
-from dpstudy.config.including import read_config
-from dpstudy.config.loading import load
+from dpstudy.config.loading import read_study
 from dpstudy.tables.claims.names import roles_of
 
 ROOT = Path(__file__).parents[3]
@@ -19,7 +18,7 @@ ROLES = {"instance-smoothing": "smoothing", "dp-sgd": "dp-sgd", "nonprivate": "s
 
 
 def loaded(study):
-    return load(read_config(ROOT / "studies" / f"{study}.yaml"))
+    return read_study(ROOT / "studies" / f"{study}.yaml")
 
 
 @pytest.mark.parametrize(("study", "delta"), [("smoothing", "1e-5"), ("smoothing-chexpert", "1e-6")])

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from dpstudy.config.cells import unfold
-from dpstudy.config.including import read_config
-from dpstudy.config.loading import load
+from dpstudy.config.loading import read_study
 from dpstudy.pretraining.options import complete
 
 ROOT = Path(__file__).parents[3]
 
 
 def loaded(study):
-    return load(read_config(ROOT / "studies" / f"de2022-{study}.yaml"))
+    return read_study(ROOT / "studies" / f"de2022-{study}.yaml")
 
 
 def check_model(cells, config, printed):

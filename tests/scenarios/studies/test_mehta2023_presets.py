@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpstudy.config.cells import unfold
-from dpstudy.config.including import read_config
-from dpstudy.config.loading import load
+from dpstudy.config.loading import read_study
 from dpstudy.pretraining.options import complete
 from dpstudy.tables.published import combine, lookup
 
@@ -26,7 +25,7 @@ EPSILONS = ["0.01", "0.05", "0.1", "0.5", "1", "2", "4", "8", "inf"]  # the colu
 
 
 def loaded(name):
-    return load(read_config(ROOT / "studies" / f"{name}.yaml"))
+    return read_study(ROOT / "studies" / f"{name}.yaml")
 
 
 def cells_of(name):

@@ -8,7 +8,7 @@ import pytest
 
 from dpstudy.config.cells import unfold
 from dpstudy.config.including import read_config
-from dpstudy.config.loading import load
+from dpstudy.config.loading import read_study
 from dpstudy.tables.published import combine, lookup
 from dpstudy.tables.trials import STATISTICS
 
@@ -17,7 +17,7 @@ STUDIES = [ROOT / "config.yaml", *sorted((ROOT / "studies").glob("*.yaml"))]
 
 
 def loaded(path):
-    return load(read_config(path))
+    return read_study(path)
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)

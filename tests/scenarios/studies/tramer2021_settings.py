@@ -6,8 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpstudy.config.cells import unfold
-from dpstudy.config.including import read_config
-from dpstudy.config.loading import load
+from dpstudy.config.loading import read_study
 
 ROOT = Path(__file__).parents[3]
 SHORT = {"MNIST": "mnist", "Fashion-MNIST": "fashion-mnist", "CIFAR-10": "cifar10"}
@@ -17,7 +16,7 @@ MODELS |= {"tanh-32": "CNN", "tanh-32-smaller": "CNN"}
 
 def loaded(study):
     path = ROOT / "studies" / f"tramer2021-{study}.yaml"
-    return load(read_config(path))
+    return read_study(path)
 
 
 def cells_of(study):

@@ -16,7 +16,7 @@ CELL = "own/pixels/least-squares/eps=1"
 def study(monkeypatch, tmp_path):
     """A config with secure noise, and a book beside its data."""
     config = {"noise": "secure", "release": {}, "datasets": {"own": {"delta": "1e-5"}}}
-    monkeypatch.setattr(own_study, "read_study", lambda _path: ({}, config))
+    monkeypatch.setattr(own_study, "read_study", lambda _path: config)
     monkeypatch.setattr(own_study, "records_of", lambda _study, _name: "these")
     monkeypatch.setattr(own_study, "books_of", lambda _study, _names: [tmp_path / "book.jsonl"])
     return config

@@ -32,7 +32,7 @@ def test_in_the_clone_itself_snakemake_finds_its_files(called):
 
 
 def test_elsewhere_it_is_told_where_they_are(called, tmp_path):
-    (tmp_path / "clone/mine.yaml").touch()
+    (tmp_path / "clone/mine.yaml").write_text("study: mine\n")
     workflow.run("run", "mine.yaml", "../elsewhere", ["a", "b"], ["results/x"], ["--cores", "2", "-n"])
     arguments, folder = given(called)
     assert folder == "elsewhere" and (tmp_path / "elsewhere").is_dir()
@@ -50,7 +50,7 @@ def test_a_new_folder_of_a_study_with_a_mistake_is_gone_again(called, tmp_path, 
         return 1
 
     monkeypatch.setattr(workflow.subprocess, "call", refused)
-    (tmp_path / "clone/mine.yaml").touch()
+    (tmp_path / "clone/mine.yaml").write_text("study: mine\n")
     assert workflow.run("run", "mine.yaml", "../new/deep", [], [], []) == 1
     assert (tmp_path / "new").is_dir() is left
     (tmp_path / "old").mkdir()

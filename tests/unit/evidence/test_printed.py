@@ -3,14 +3,14 @@
 import pytest
 
 from dpstudy.config.including import read_config
-from dpstudy.config.loading import load
+from dpstudy.config.loading import load, read_study
 from dpstudy.evidence.printed import CERTIFIED, NONE, PRINTED, Place, places
 from dpstudy.tables.published import all_lines
 from tests.workflow.conftest import ROOT
 
 
 def of_study(name):
-    return places([load(read_config(ROOT / "studies" / f"{name}.yaml"))])
+    return places([read_study(ROOT / "studies" / f"{name}.yaml")])
 
 
 def line_of(**columns):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dpstudy.config.loading import load
+from dpstudy.config.loading import load, read_study
 from dpstudy.core.errors import StudyError
-from dpstudy.evidence.record import processor, read_study, record
+from dpstudy.evidence.record import processor, record
 from tests.workflow.conftest import TINY
 
 

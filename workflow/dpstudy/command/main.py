@@ -210,8 +210,6 @@ def _workflow(given: argparse.Namespace, more: list[str]) -> int:
 def _rehearse(given: argparse.Namespace, _more: list[str]) -> int:
     from dpstudy.command.rehearsal import rehearse
 
-    if not Path(given.study).is_file():
-        raise StudyError(f"{given.study}: no such file; a study is a YAML file such as studies/own-data.yaml")
     return rehearse(given.study, given.folder, given.cores, given.keep)
 
 
@@ -222,11 +220,11 @@ def _plan(given: argparse.Namespace, _more: list[str]) -> int:
 
 
 def _curves(given: argparse.Namespace, _more: list[str]) -> int:
-    from dpstudy.command.own_study import read_study
+    from dpstudy.config.loading import read_study
     from dpstudy.forecast.measure import write_curves
 
     logging.basicConfig(level=logging.INFO, format="%(message)s")  # half an hour: how far it is
-    write_curves(read_study(given.study)[1], given.folder)
+    write_curves(read_study(given.study), given.folder)
     return 0
 
 
@@ -238,8 +236,9 @@ def _wipe(given: argparse.Namespace, _more: list[str]) -> int:
 
 def _record(given: argparse.Namespace, _more: list[str]) -> int:
     from dpstudy.command.workflow import clone
+    from dpstudy.config.loading import read_study
     from dpstudy.evidence import measured, verdicts
-    from dpstudy.evidence.record import read_study, record
+    from dpstudy.evidence.record import record
 
     clone()
     kind, _, what = given.kind.partition(":")

@@ -1,48 +1,27 @@
 """A study, read for the commands that look at it before it runs; most of them at those of somebody's own images."""
 
-import copy
 import os
 from pathlib import Path
 
-import yaml
-
-from dpstudy.config.including import read_config
-from dpstudy.config.loading import load
+from dpstudy.config.loading import read_study
 from dpstudy.config.locations import books_of, records_of
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending, about
-from dpstudy.schema.spelling import check_keys
 
 
-def read_study(study: str) -> tuple[dict, dict]:
-    """The config as it stands in the file, and as it is with defaults.
-
-    Raises:
-        StudyError: it has a mistake.
-    """
-    try:
-        check_keys(Path(study))
-        config = read_config(study)
-        return config, load(copy.deepcopy(config))
-    except StudyError as error:
-        raise StudyError(f"{study}: {error}") from None
-    except yaml.YAMLError as error:
-        raise StudyError(f"{study}: no YAML ({str(error).splitlines()[0]})") from None
-
-
-def read_own_study(study: str) -> tuple[dict, dict, list[str]]:
-    """The same, with its data sets of one's own.
+def read_own_study(study: str) -> tuple[dict, list[str]]:
+    """The checked config in a file, and its data sets of one's own.
 
     Raises:
         StudyError: it has a mistake, or no such data set.
     """
-    config, loaded = read_study(study)
-    own = [name for name, entry in config["datasets"].items() if own_reader(entry)]
+    loaded = read_study(study)
+    own = [name for name, entry in loaded["datasets"].items() if own_reader(entry)]
     if not own:
         raise StudyError(f"{study}: no data set of your own in it (docs/own-data.md); run it as it is")
-    return config, loaded, own
+    return loaded, own
 
 
 def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
@@ -52,7 +31,7 @@ def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
         StudyError: it has; training the cell here would spend as much again.
     """
     try:
-        loaded = read_study(study)[1]
+        loaded = read_study(study)
         name = cell.partition("/")[0]
         if loaded["noise"] != "secure" or loaded["release"].get("spend_again") or name not in loaded["datasets"]:
             return

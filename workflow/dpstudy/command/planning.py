@@ -55,13 +55,13 @@ def plan(study: str, json: str | None, figure: str | None = None) -> int:
     Raises:
         StudyError: the config or a table has a mistake, or `useful` cannot be answered.
     """
-    config, loaded, own = read_own_study(study)
+    loaded, own = read_own_study(study)
     for path in filter(None, (json, figure)):
         if not Path(path).absolute().parent.is_dir():
             raise StudyError(f"{path}: there is no folder {Path(path).parent}; make it first")
     if figure and len(own) > 1:
         raise StudyError(f"--figure {figure}: is of one data set, and {study} has {', '.join(own)}")
-    root, found = data_root(config.get("data_root", "data")), {}
+    root, found = data_root(loaded["data_root"]), {}
     for name in own:
         entry = loaded["datasets"][name]
         for told in look_through(name, entry, root, entry["delta"]):

@@ -19,7 +19,7 @@ from dpstudy.command.own_study import in_the_book, read_own_study
 from dpstudy.command.workflow import run
 from dpstudy.config.cells import unfold
 from dpstudy.config.including import read_config
-from dpstudy.config.loading import load
+from dpstudy.config.loading import read_study
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.data.own import own_reader
@@ -95,8 +95,8 @@ def _remove(place: Path) -> None:
 
 def _stood_in(study: str, place: Path) -> tuple[Path, str, list[str]]:
     """The config of the rehearsal, what it changes in words, and what is known of the owner's records."""
-    config, loaded, own = read_own_study(study)
-    root, drawn = data_root(config.get("data_root", "data")), {}
+    loaded, own = read_own_study(study)
+    config, root, drawn = read_config(study), data_root(loaded["data_root"]), {}
     known = [sentence for name in own for sentence in _known(loaded, name, root)]
     place.mkdir(mode=0o700, parents=True)
     try:
@@ -134,7 +134,7 @@ def _known(study: dict, name: str, root: Path) -> Iterator[str]:
 
 def _releasable(config: Path) -> str | None:
     """A cell with a finite epsilon of a data set that was stood in for, where noise is secure."""
-    study = load(read_config(config))
+    study = read_study(config)
     if study["noise"] != "secure":
         return None
     cells = (cell.path for cell in unfold(study) if cell.epsilon != "inf")

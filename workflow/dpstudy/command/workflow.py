@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dpstudy.config.including import read_alone
 from dpstudy.core.errors import StudyError
-from dpstudy.core.suggest import suggestion
 from dpstudy.provenance.code import WORKFLOW
 
 _PROGRAMS = {"run": "run.py", "release": "run.py", "status": "status.py"}
@@ -36,11 +36,8 @@ def run(
     """
     repository = clone()
     target = Path(folder or ".").resolve()
-    if study is not None and not Path(study).is_file():
-        near = suggestion(study, ["config.yaml", *map(str, sorted(Path("studies").glob("*.yaml")))])
-        raise StudyError(
-            f"{study}: no such file{near}; a study is a YAML file such as config.yaml or those in studies/"
-        )
+    if study is not None:
+        read_alone(Path(study))
     made = next((path for path in (*reversed(target.parents), target) if not path.exists()), None)
     target.mkdir(parents=True, exist_ok=True)
     arguments = list(targets)

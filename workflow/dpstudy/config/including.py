@@ -1,4 +1,4 @@
-"""What several studies share stands once, in a file that they include."""
+"""A study's file, and what several studies share: it stands once, in a file that they include."""
 
 import copy
 import os
@@ -16,14 +16,45 @@ INCLUDE = "include"
 _SECTIONS = {"datasets", "public", "backbones", "fits", "features", "methods", "tables", "figures"}
 
 
-def read_config(path: str | os.PathLike) -> Any:
+def read_config(path: str | os.PathLike) -> dict:
     """The config in a file, with what it includes.
 
     Raises:
-        StudyError: an included file is not there, or holds no config.
-        OSError, UnicodeDecodeError, yaml.YAMLError: the file itself cannot be read.
+        StudyError: it, or a file that it includes, is not there, is not YAML, or holds no keys.
     """
-    return with_included(yaml.safe_load(Path(path).read_text(encoding="utf-8")), [path])
+    config = read_alone(Path(path))
+    try:
+        check_keys(Path(path))
+        return with_included(config, [path])
+    except StudyError as error:
+        raise StudyError(f"{path}: {error}") from None
+
+
+def read_alone(path: Path) -> dict:
+    """The keys in a file, and nothing of what it includes.
+
+    Raises:
+        StudyError: it is not there, is not YAML, or holds no keys.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, IsADirectoryError):
+        names = [str(file) for file in (Path("config.yaml"), *sorted(Path("studies").glob("*.yaml")))]
+        stems = {Path(name).stem: name for name in names}
+        near = f" (did you mean {stems[path.stem]!r}?)" if path.stem in stems else suggestion(str(path), names)
+        raise StudyError(
+            f"{path}: no such file{near}; a study is a YAML file such as config.yaml or those in studies/"
+        ) from None
+    except UnicodeDecodeError:
+        raise StudyError(f"{path}: not a text in UTF-8; save it so") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        why = getattr(error, "problem", None) or error
+        raise StudyError(f"{path}: not YAML{where}: {why}; mend the line, or the one before it") from None
+    if not isinstance(content, dict):
+        raise StudyError(f"{path}: holds no keys of a study; config.yaml is one, and explains each key")
+    return content
 
 
 def with_included(raw: Any, files: Sequence[str | os.PathLike]) -> Any:
@@ -52,15 +83,12 @@ def with_included(raw: Any, files: Sequence[str | os.PathLike]) -> Any:
 def _read(name: str, folders: Sequence[Path]) -> dict:
     path = next((folder / name for folder in folders if (folder / name).is_file()), None)
     if path is None:
-        near = [str(each.relative_to(folder)) for folder in folders for each in sorted(folder.glob("*/*.yaml"))]
+        near = [
+            str(Path(name).parent / each.name) for folder in folders for each in (folder / name).parent.glob("*.yaml")
+        ]
         raise StudyError(f"{INCLUDE}: there is no file {name!r} beside the study{suggestion(name, near)}")
+    content = read_alone(path)
     check_keys(path)
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise StudyError(f"{INCLUDE}: {name}: not YAML ({str(error).splitlines()[0]})") from None
-    if not isinstance(content, dict):
-        raise StudyError(f"{INCLUDE}: {name}: holds no keys of a study")
     if INCLUDE in content:
         raise StudyError(f"{INCLUDE}: {name}: an included file cannot include others; name them in the study")
     return content

@@ -2,12 +2,13 @@
 
 import copy
 import math
+import os
 from typing import Any
 
 from dpstudy.config.black_box_options import check_black_box
 from dpstudy.config.cells import matching, unfold
 from dpstudy.config.dedup_options import check_dedup
-from dpstudy.config.including import INCLUDE
+from dpstudy.config.including import INCLUDE, read_config
 from dpstudy.config.label_kinds import check_averages, check_label_kinds
 from dpstudy.config.narrowing import judged_papers, narrow, study_of
 from dpstudy.config.new_methods import check_method
@@ -30,6 +31,19 @@ from dpstudy.schema.reading import fill_defaults, schema
 from dpstudy.schema.spelling import as_numbers
 from dpstudy.schema.validating import validate
 from dpstudy.tables.specs import check_specs, fill_specs
+
+
+def read_study(path: str | os.PathLike) -> dict:
+    """The checked config in a file, with what it includes; whether its data is here is not asked.
+
+    Raises:
+        StudyError: there is none, or a mistake in it.
+    """
+    config = read_config(path)
+    try:
+        return load(config)
+    except StudyError as error:
+        raise StudyError(f"{path}: {error}") from None
 
 
 def load(raw: dict) -> dict:

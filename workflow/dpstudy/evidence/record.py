@@ -10,8 +10,7 @@ from dpstudy.cell.bound import Binding, PaidHashes
 from dpstudy.comparison.tree import Cell as Documents
 from dpstudy.comparison.tree import read_cell
 from dpstudy.config.cells import Cell, unfold
-from dpstudy.config.including import read_config
-from dpstudy.config.loading import load
+from dpstudy.config.loading import read_study
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
 from dpstudy.evidence.measured import FULL, KINDS, Measured
@@ -25,26 +24,6 @@ from dpstudy.provenance.commit import commit
 from dpstudy.tables.intervals import joined
 
 _ON_TRAINING = "train_top1"
-
-
-def read_study(path: str | os.PathLike) -> dict:
-    """The checked config in a file; whether its data is here is not asked.
-
-    Raises:
-        StudyError: there is none, or a mistake in it.
-    """
-    import yaml
-
-    try:
-        return load(read_config(path))
-    except FileNotFoundError:
-        raise StudyError(
-            f"{path}: no such file; a study is a YAML file such as config.yaml or those in studies/"
-        ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path}: not YAML ({str(error).splitlines()[0]})") from None
-    except StudyError as error:
-        raise StudyError(f"{path}: {error}") from None
 
 
 def shipped_studies() -> Iterator[dict]:
