@@ -55,6 +55,11 @@ def test_every_claim_has_a_verdict_by_what_is_known():
     assert verdict_on(one()).verdict == HOLDS and verdict_on(one()).by == "a (reduced: half the records)"
     full = Verdict(*one().key[:2], "b", FAILS, "97 and 98.", "full", "", "2026-11-27")
     assert (verdict_on(one(), full).verdict, verdict_on(one(), full).by) == (FAILS, "b")
+    ties = Verdict(
+        *one().key[:2], "d", OPEN, "0 of 3 for, 3 ties; undecided within the noise.", "full", "", "2026-11-27"
+    )
+    assert verdict_on(ties).verdict == OPEN and (verdict_on(ties).by, verdict_on(ties).numbers) == ("d", ties.numbers)
+    assert verdict_on(ties, one()) == verdict_on(one())  # what decides comes first
     again = Verdict(*one().key[:2], "c", HOLDS, "99 and 98.", "full", "", "2026-11-27")
     assert verdict_on(full, again).verdict == MIXED and verdict_on(full, again).numbers.startswith("b: 97 and 98.")
 
@@ -126,3 +131,15 @@ def test_what_cells_decide_is_judged_as_far_as_a_study_is_finished(tmp_path):
     found, whole = of_results(study, results, "full", "", "2026-11-27")
     assert whole and starts(found) == {PATE, OVER_CNNS}
     assert all(one.verdict == HOLDS and "cells." not in one.numbers for one in found if starts([one]))
+
+
+def test_cells_that_noise_does_not_tell_apart_are_recorded_as_compared(tmp_path):
+    study, results = load(STUDY), tmp_path / "results"
+    finish(results, "scatternet", "linear", "3", 98.9)
+    finish(results, "pixels", "cnn", "3", 98.9)
+    found, _ = of_results(study, results, "full", "", "2026-11-27")
+    (one,) = (one for one in found if one.claim.startswith(OVER_CNNS))
+    assert one.verdict == OPEN, one.numbers
+    assert "1 ties, 0 against" in one.numbers and "undecided within the noise" in one.numbers
+    (pooled,) = (each for each in pool(found) if each.claim == one.claim)
+    assert (pooled.verdict, pooled.by, pooled.numbers) == (OPEN, "s", one.numbers)

@@ -106,17 +106,19 @@ def test_what_was_changed_removed_or_added_is_named(bundle, tmp_path):
     assert [line.split(": ")[1] for line in added] == ["LICENSE", "README.md", "audit.json"]
 
 
-def test_an_environment_made_inside_is_one_line(bundle):
+@pytest.mark.parametrize(("place", "told"), [("env", "env: is"), (".", "pyvenv.cfg, bin, lib: are")])
+def test_an_environment_made_inside_is_one_line(bundle, place, told):
     for name in ("pyvenv.cfg", "bin/activate.py", "lib/python3.11/site-packages/numpy/__init__.py", "lib/numpy.so"):
-        (bundle / "env" / name).parent.mkdir(parents=True, exist_ok=True)
-        (bundle / "env" / name).write_text("")
+        (bundle / place / name).parent.mkdir(parents=True, exist_ok=True)
+        (bundle / place / name).write_text("")
+    (bundle / place / "lib64").symlink_to("lib")
     (bundle / "numpy.py").write_text("")
     status, lines = run(bundle)
     wrong = [line for line in lines if line.startswith("WRONG: ")]
     assert status == 1 and len(wrong) == 2
-    assert wrong[0].startswith("WRONG: env: is a virtual environment") and "outside this folder" in wrong[0]
+    assert wrong[0].startswith(f"WRONG: {told} a virtual environment") and "outside this folder" in wrong[0]
     assert wrong[1].startswith("WRONG: numpy.py: ")
-    assert not [line for line in lines if "env/" in line]
+    assert not [line for line in lines if "env/" in line or "lib/" in line or "lib64" in line]
 
 
 def test_a_link_in_the_place_of_a_file_is_not_followed(bundle, tmp_path):

@@ -101,7 +101,7 @@ def planned(
         f"{upper_bound(delta)}",
         *feature_costs(study, name, known, cells),
         "",
-        *_table(expected, useful),
+        *_table(expected, useful, what.persons),
         *_calibrated(study, finite, known, most),
     ]
     judged = [one for one in expected if one.verdict]
@@ -263,7 +263,7 @@ def _pull(options: Mapping, problem: Problem) -> float | None:
     return min(pulls, default=None)
 
 
-def _table(expected: Sequence[Expected], useful: Useful) -> Iterator[str]:
+def _table(expected: Sequence[Expected], useful: Useful, persons: bool) -> Iterator[str]:
     known = useful.without_privacy is not None
     what = f"{useful.metric}, 90 % interval" if known else "of the gain survives"
     several = len({one.cell.features for one in expected}) > 1
@@ -282,7 +282,10 @@ def _table(expected: Sequence[Expected], useful: Useful) -> Iterator[str]:
         low, middle, high = one.verdict.value or one.verdict.share
         end = f", {one.verdict.verdict}" if not math.isnan(useful.at_least) else ""
         yield line + f"{middle:.2f} ({low:.2f} to {high:.2f}){end}"
-    yield "  units/noise: all of them pulling one way, beside the weakest release's noise; below 10 little is learned"
+    yield (
+        f"  units/noise: how far all {'persons' if persons else 'images'} together can move the noisiest release, in "
+        "standard deviations of its noise; where nothing is forecast, expect little below 10"
+    )
 
 
 def _decision(

@@ -14,7 +14,7 @@ from dpstudy.plan import paths
 from dpstudy.plan.documents import Names, claims_table, files_of, names_of_claims
 from dpstudy.plan.targets import axes
 from dpstudy.report.claims import REFERENCES, judge_paper
-from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN
+from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN, UNDECIDED
 from dpstudy.tables.results import Results
 
 VERDICTS = MEASURED.with_name("verdicts.csv")
@@ -28,7 +28,7 @@ class Verdict:
     Attributes:
         paper, claim: the claim in our words, with its section.
         study: whose cells.
-        verdict: HOLDS or FAILS.
+        verdict: HOLDS, FAILS, or OPEN where its cells were compared and noise decides.
         numbers: that it rests on.
         kind, what: as of a measured line.
         date: when it was judged.
@@ -71,7 +71,7 @@ def read(path: str | os.PathLike = VERDICTS) -> list[Verdict]:
     """
     found = []
     for number, line in read_lines(path, _COLUMNS):
-        if line["verdict"] not in (HOLDS, FAILS) or line["kind"] not in KINDS:
+        if line["verdict"] not in (HOLDS, FAILS, OPEN) or line["kind"] not in KINDS:
             raise damaged(path, number, "its verdict or kind is none")
         found.append(Verdict(**line))
     return found
@@ -88,20 +88,20 @@ def write(verdicts: Iterable[Verdict], path: str | os.PathLike = VERDICTS) -> No
 
 def merged(old: Iterable[Verdict], new: Sequence[Verdict], study: str, whole: bool) -> list[Verdict]:
     """The lines of both, in order of papers and studies. A study that was judged whole replaces all of its own; a part
-    those of the claims that it decides."""
+    those of the claims that it says something of."""
     anew = {one.key for one in new}
     kept = [one for one in old if one.key not in anew and not (whole and one.study == study)]
     return sorted([*kept, *new], key=lambda one: (one.paper, one.study))
 
 
 def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, date: str) -> tuple[list[Verdict], bool]:
-    """What the finished cells of a study decide of the papers' claims that its tables judge, and whether these are all
-    of its cells. Each verdict of a part says of how many cells it is.
+    """What the finished cells of a study say of the papers' claims that its tables judge, and whether these are all of
+    its cells. Each verdict of a part says of how many cells it is.
 
     Raises:
         StudyError: as `summarise` and `judge_paper`.
     """
-    decided, whole = [], True
+    verdicts, whole = [], True
     cells = {cell.path: cell for cell in unfold(study)}
     there = {name: cell for name, cell in cells.items() if _below(results, paths.METRICS, name).exists()}
     for paper in REFERENCES:
@@ -114,10 +114,10 @@ def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, da
         whole = whole and not part
         found = judge_paper(paper, table, study["tables"][table], _results(study, results, names, there))
         for verdict, claim, by, _, here in found["rows"]:
-            if verdict != OPEN and f"({CELLS})" in by:
+            if f"({CELLS})" in by or (verdict == OPEN and UNDECIDED in here):
                 told = f"{here} By {len(judged)} of its {len(names['metrics'])} cells." if part else here
-                decided.append(Verdict(paper, claim, study["study"], verdict, told, kind, what, date))
-    return decided, whole
+                verdicts.append(Verdict(paper, claim, study["study"], verdict, told, kind, what, date))
+    return verdicts, whole
 
 
 def _below(results: str | os.PathLike, pattern: str, cell: str = "") -> Path:
@@ -143,14 +143,15 @@ def _results(study: dict, results: str | os.PathLike, names: Names, there: Mappi
 
 def pool(verdicts: Sequence[Verdict]) -> list[Pooled]:
     """The verdict on each of the papers' claims: by cells where some decide it, of those that are nearest to the
-    paper's; else by what is printed, or by computation."""
+    paper's; else by what is printed, or by computation; else open, with what cells say that cannot decide it."""
     of_claim: dict[tuple[str, str], list[Verdict]] = {}
     for one in verdicts:
         of_claim.setdefault((one.paper, one.claim), []).append(one)
     found = []
     for paper in REFERENCES:
         for verdict, claim, told, printed, here in judge_paper(paper)["rows"]:
-            known = of_claim.get((paper, claim), [])
+            compared = of_claim.get((paper, claim), [])
+            known = [one for one in compared if one.verdict != OPEN] or (compared if verdict == OPEN else [])
             nearest = min((KINDS.index(one.kind) for one in known), default=None)
             if nearest is None:
                 by = told.partition("(")[2].rstrip(")") if verdict != OPEN else ""

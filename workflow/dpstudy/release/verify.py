@@ -19,6 +19,17 @@ _LIST, _LEDGER, _MODEL, _STATEMENT, _CARD = "bundle.json", "ledger.json", "model
 _AXES = ("dataset", "features", "entry", "epsilon")
 _MARKS = {_LIST, ".snakemake_timestamp"}  # not listed: the list itself, and a mark of the program that made the folder
 _ENVIRONMENT = "pyvenv.cfg"
+_OF_ONE = (
+    "bin",
+    "lib",
+    "lib64",
+    "include",
+    "share",
+    "etc",
+    "Scripts",
+    "Lib",
+    "Include",
+)  # the folders of an environment
 _CODE = {".py", ".pyc", ".pyd", ".so"}
 _EPSILON = re.compile(r"^- \*\*The promise\*\*.* ε = ([0-9.]+(?:e[-+]?[0-9]+)?)\.$", re.MULTILINE)
 _ROUNDED = 1.01  # the most by which a statement may round its epsilon up
@@ -73,12 +84,15 @@ def _compare(listed: dict, present: dict, report: Report) -> None:
     if not listed:
         report.unknown.append(f"files: {_LIST} lists none, since an earlier version of dpstudy wrote it")
         return
-    environments = {path.parent.as_posix() for path in map(Path, present) if path.name == _ENVIRONMENT} - {"."}
+    environments = {path.parent.as_posix() for path in map(Path, present) if path.name == _ENVIRONMENT}
     for place in sorted(environments):
+        what = f"{place}: is" if place != "." else f"{_ENVIRONMENT}, bin, lib: are"
         report.wrong.append(
-            f"{place}: is a virtual environment, which Python may run; remove it, and make one outside this folder"
+            f"{what} a virtual environment, which Python may run; remove it, and make one outside this folder"
         )
-    within = tuple(f"{place}/" for place in environments)
+    within = tuple(f"{place}/" for place in environments - {"."})
+    if "." in environments:
+        within += (_ENVIRONMENT, "lib64", ".gitignore", *(f"{name}/" for name in _OF_ONE))
     for name in sorted(listed.keys() | present.keys()):
         if name.startswith(within) and name not in listed:
             continue

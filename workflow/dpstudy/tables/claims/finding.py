@@ -10,6 +10,7 @@ from dpstudy.tables.claims.grid import Grid, Value, average, compare
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided here"
 CELLS, PRINTED, COMPUTED = "these cells", "the printed numbers", "computation"
 TOLERATED = 0.1  # the share of comparisons that two standard errors let go wrong by chance, and some more
+UNDECIDED = "undecided within the noise"  # of a comparison that was made
 _NAMED = 3  # exceptions that are named
 _MISSING = "No cells with the methods, pre-training and epsilons that the claim names"
 
@@ -127,7 +128,7 @@ class Part:
             text += f"; mean difference {mean.mean:+.2f}".replace("-", "−")
             text += f" ± {2 * mean.error:.2f}" if mean.error else ""
         if self.verdict == OPEN:
-            text += "; undecided within the noise"
+            text += f"; {UNDECIDED}"
         return text
 
 
