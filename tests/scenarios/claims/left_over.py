@@ -1,8 +1,8 @@
-"""Functions that look as if they judged a claim."""
+"""Functions that judge a claim, and those that look as if they did."""
 
 import inspect
 
-from dpstudy.tables.claims.judge import PAPERS
+from dpstudy.tables.claims.judge import PAPERS, judges
 
 
 def found_in(paper: str) -> set:
@@ -17,3 +17,8 @@ def found_in(paper: str) -> set:
         and [*inspect.signature(one).parameters] == ["evidence"]
         and getattr(inspect.signature(one).return_annotation, "__name__", "") == "Finding"
     }
+
+
+def judging(paper: str) -> set:
+    """The functions that judge a paper's claims; others are judged as their entries say."""
+    return {one for one in judges(paper).values() if inspect.isfunction(one)}

@@ -13,7 +13,7 @@ from dpstudy.tables.claims.gather import printed_grid
 from dpstudy.tables.claims.grid import Grid, Place, Value, average, compare
 from dpstudy.tables.claims.judge import judge, judges
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
-from tests.scenarios.claims.left_over import found_in
+from tests.scenarios.claims.left_over import found_in, judging
 
 ROWS = published_rows(RESULTS, "mehta2023")
 SETTINGS = published_rows(HYPERPARAMETERS, "mehta2023")
@@ -21,6 +21,12 @@ EPSILONS = ("0.01", "0.05", "0.1", "0.5", "1", "2", "4", "8", "inf")
 STEPS = {"DP-LS": (1,), "DP-Newton": (1, 10), "DP-FC": (1, 10), "DP-Adam": (1, 10, 100)}
 ORDER = ("small", "large")
 METHODS, TABLES, PRETRAINING = mehta2023_methods, mehta2023_tables, mehta2023_pretraining
+JUDGES = judges("mehta2023")  # of some the entry says all
+
+
+def name_of(claim):
+    """The id of the claim that something judges."""
+    return next(name for name, judge in JUDGES.items() if judge == claim)
 
 
 def ours(accuracy, error=0.05, datasets=("CIFAR-10", "CIFAR-100"), order=ORDER):
@@ -53,13 +59,17 @@ def rank(**ranks):
     return lambda method, *_: 50.0 + 10 * ranks[method.removeprefix("DP-")]
 
 
-def test_every_claim_of_the_csv_has_one_function_and_no_function_is_left_over():
-    assert {*judges("mehta2023").values()} == found_in("mehta2023") and len(judges("mehta2023")) == 35
+def test_every_claim_has_one_judge_and_no_function_is_left_over():
+    assert judging("mehta2023") == found_in("mehta2023") and len(judges("mehta2023")) == 35
 
 
 def test_a_claim_that_nothing_judges_is_named(monkeypatch):
-    monkeypatch.setattr("dpstudy.tables.claims.judge.published_rows", lambda *_: [{"id": "something-new"}])
-    with pytest.raises(StudyError, match="0 functions judge the claim 'something-new' .* of the name something_new"):
+    monkeypatch.setattr("dpstudy.tables.claims.judge.claims_of", lambda _: {"something-new": {"section": "1"}})
+    with pytest.raises(StudyError, match="0 judges of the claim 'something-new'; .* the name something_new"):
+        judges("mehta2023")
+    twice = {"hessian-size": {"section": "1", "open": "nobody knows"}}
+    monkeypatch.setattr("dpstudy.tables.claims.judge.claims_of", lambda _: twice)
+    with pytest.raises(StudyError, match="2 judges of the claim 'hessian-size'"):
         judges("mehta2023")
 
 
@@ -94,8 +104,8 @@ def test_verdicts_on_the_printed_numbers_alone():
 def test_counts_of_the_printed_numbers():
     """Counted by hand from Tables 2-4."""
     printed = evidence()
-    assert "63 of 64 for, 1 ties, 0 against" in METHODS.covariance_over_newton(printed).printed
-    assert "64 of 64 for" in METHODS.ten_steps_over_hundred(printed).printed
+    assert "63 of 64 for, 1 ties, 0 against" in JUDGES["covariance-over-newton"](printed).printed
+    assert "64 of 64 for" in JUDGES["ten-steps-over-hundred"](printed).printed
     assert "0 of 16 for, 1 ties, 15 against" in METHODS.newton_when_loose(printed).printed
     assert "10 against (CIFAR-10/ImageNet-1k DP-Newton 10 ep. 2 to 4" in TABLES.monotone(printed).printed
     assert "3 against (ImageNet-1k/ImageNet-21k at 0.01" in TABLES.imagenet_21k(printed).printed
@@ -106,7 +116,7 @@ def test_counts_of_the_printed_numbers():
 
 COMPARISONS = [
     (
-        METHODS.least_squares_when_private,
+        JUDGES["least-squares-when-private"],
         lambda m, t, e, p: 80 + 5 * ((m == "DP-LS") != math.isinf(e)),
     ),
     (METHODS.least_squares_over_adam, lambda m, t, e, p: 80 + (m == "DP-LS") * (5 if e < 1 else 1)),
@@ -114,10 +124,10 @@ COMPARISONS = [
         METHODS.newton_when_loose,
         lambda m, t, e, p: 80 + (m == "DP-Newton") * (3 if math.isinf(e) else 1 if e >= 4 else -2),
     ),
-    (METHODS.covariance_over_newton, rank(LS=0, Newton=1, FC=2, Adam=0)),
-    (METHODS.ten_steps_over_hundred, rank(LS=0, Newton=0, FC=2, Adam=1)),
+    (JUDGES["covariance-over-newton"], rank(LS=0, Newton=1, FC=2, Adam=0)),
+    (JUDGES["ten-steps-over-hundred"], rank(LS=0, Newton=0, FC=2, Adam=1)),
     (
-        METHODS.epochs_cost,
+        JUDGES["epochs-cost"],
         lambda m, t, e, p: 80 + (t if math.isinf(e) else -t) / 10 * (m == "DP-Adam"),
     ),
     (
@@ -134,7 +144,7 @@ COMPARISONS = [
 ]
 
 
-@pytest.mark.parametrize(("claim", "accuracy"), COMPARISONS, ids=[claim.__name__ for claim, _ in COMPARISONS])
+@pytest.mark.parametrize(("claim", "accuracy"), COMPARISONS, ids=[name_of(claim) for claim, _ in COMPARISONS])
 def test_a_verdict_turns_when_our_cells_do(claim, accuracy):
     grid = ours(accuracy)
     found = claim(evidence(grid))

@@ -10,6 +10,7 @@ import pytest
 from dpstudy.config.cells import unfold
 from dpstudy.config.loading import read_study
 from dpstudy.pretraining.options import complete
+from dpstudy.tables.published import claims_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -72,9 +73,8 @@ def test_the_presets_of_de2022_are_those_printed(study, dataset, entry, table, m
 
 
 def test_the_pre_trainings_of_de2022_are_those_printed():
-    """Appendix C.3, as the claims' table has it in words."""
-    with (ROOT / "workflow/published/claims.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if (row["paper"], row["section"]) == ("de2022", "C.3")]
+    """Appendix C.3, as the claims have it in words."""
+    rows = [claim for claim in claims_of("de2022").values() if claim["section"] == "C.3"]
     small, cifar, *_ = rows[0]["numbers"].split("; ")
     assert small == "ImageNet-32: SGD momentum 0.9, lr 0.3 constant, wd 5e-5, 240K iterations, batch 1024"
     assert cifar == "CIFAR-100: momentum 0.9, lr 0.1 divided by 10 at 50K and 75K, wd 5e-4, 100K iterations, batch 128"

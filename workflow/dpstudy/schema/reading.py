@@ -3,6 +3,7 @@
 import copy
 import functools
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -17,16 +18,26 @@ def safe_loader() -> type:
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-@functools.cache
-def schema(name: str) -> dict:
-    """The schema workflow/dpstudy/schemas/{name}.schema.yaml; readers and extractors are those whose keys it lists."""
-    path = FOLDER / f"{name}.schema.yaml"
+def read_yaml(path: Path) -> Any:
+    """What a YAML file of the repository holds.
+
+    Raises:
+        StudyError: it is missing, or not YAML.
+    """
     try:
-        content = safe_loader()(path.read_text(encoding="utf-8")).get_single_data()
+        return safe_loader()(path.read_text(encoding="utf-8")).get_single_data()
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file; it belongs to the repository, restore it") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f": line {mark.line + 1}" if mark else ""
         raise StudyError(f"{path}{where}: not YAML: {getattr(error, 'problem', None) or error}") from None
+
+
+@functools.cache
+def schema(name: str) -> dict:
+    """The schema workflow/dpstudy/schemas/{name}.schema.yaml; readers and extractors are those whose keys it lists."""
+    content = read_yaml(FOLDER / f"{name}.schema.yaml")
     for node, key in (("source", "reader"), ("features", "extractor")) if name == "config" else ():
         node = content["$defs"][node]
         node["properties"][key]["enum"] = list(node[f"x-{key}s"])

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
+from dpstudy.schema.reading import check, read_yaml
 
 RESULTS = Path(__file__).parents[2] / "published" / "results.csv"
-ARCHITECTURES, CLAIMS, HYPERPARAMETERS = (
-    RESULTS.with_name(f"{name}.csv") for name in ("architectures", "claims", "hyperparameters")
-)
+ARCHITECTURES, HYPERPARAMETERS = (RESULTS.with_name(f"{name}.csv") for name in ("architectures", "hyperparameters"))
+CLAIMS = RESULTS.with_name("claims")
 _KEYS = (
     *("paper", "table", "dataset", "pretraining", "model", "method", "epochs", "delta", "metric", "statistic"),
     *("source", "split", "note"),
@@ -107,6 +107,19 @@ def published_rows(path: str | os.PathLike, paper: str) -> list[dict[str, str]]:
             return [row for row in csv.DictReader(file) if row["paper"] == paper]
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file; it belongs to the repository, restore it") from None
+
+
+@functools.cache
+def claims_of(paper: str) -> dict[str, dict]:
+    """The claims of a paper by id, in its order, as workflow/published/claims/ has them.
+
+    Raises:
+        StudyError: the file is missing, or an entry is not as it must be.
+    """
+    path = CLAIMS / f"{paper}.yaml"
+    found = read_yaml(path)
+    check(found, "claims", str(path))
+    return found
 
 
 def _find(where: dict[str, str], epsilon: str) -> list[tuple[int, dict[str, str]]]:

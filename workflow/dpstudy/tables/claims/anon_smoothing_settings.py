@@ -111,8 +111,3 @@ def neighbour_distances(evidence: Evidence) -> Finding:
         "that the paper does not name",
         f"{text}; their unit depends on the features",
     )
-
-
-def framework(evidence: Evidence) -> Finding:
-    """Figure 2 is a drawing."""
-    return undecided("A drawing without axes or numbers: it claims no result")

@@ -33,16 +33,6 @@ def _earlier(scores: Scores, epsilon: float, roles: Sequence[str] = (PRIOR, SCAT
     return max(found, key=lambda value: value.number, default=None)
 
 
-def new_best(evidence: Evidence) -> Finding:
-    """WRN-40-4 at epsilon 8 beats every earlier result."""
-
-    def parts(scores: Scores) -> list[Part]:
-        triple = (f"{CIFAR10} 8", scores.get(CIFAR10, "wrn-40-4", 8.0), _earlier(scores, 8.0))
-        return [Part.of("WRN-40-4 at ε = 8 over the best earlier result at ε ≤ 8", [triple])]
-
-    return by_roles(evidence, parts, "wrn-40-4 (CIFAR-10, ε = 8, all records)")
-
-
 def best_from_three(evidence: Evidence) -> Finding:
     """At every epsilon from 3 on better than all that others had with no more."""
 

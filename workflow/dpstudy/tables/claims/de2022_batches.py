@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable, Sequence
 
-from dpstudy.tables.claims.de2022_techniques import by_number, ends, is_deep, measured, setting, up
+from dpstudy.tables.claims.de2022_techniques import by_number, is_deep, measured, setting
 from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, Finding, Part, noted, on_cells, undecided
 from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Run, Scores
+from dpstudy.tables.claims.scores import Run, Scores, ends, up
 from dpstudy.tables.claims.training_accuracy import gap
 
 _TURN = 0.5  # exponents of the batch size below it read as constant, from it on as proportional

@@ -35,25 +35,10 @@ def later_results(evidence: Evidence) -> Finding:
     return undecided("A citation; the 82.5 of Klause et al. stands in no table that is held here", text)
 
 
-def deduplication(evidence: Evidence) -> Finding:
-    """Removing ImageNet's training images from JFT-300M did not hurt."""
-    return undecided(
-        "It needs models pre-trained on JFT-300M before and after the removal; the data set is not public, and the "
-        "paper prints no number from before"
-    )
-
-
 def pretraining_settings(evidence: Evidence) -> Finding:
     """How models were pre-trained without privacy."""
     listed = sorted({row["table"] for row in evidence.hyperparameters}, key=int)
     return undecided(
         "A description of pre-training; what cells record of public weights is their file, not how they were trained",
         f"Appendix C.3 alone: the tables of settings ({listed[0]} to {listed[-1]}) are about the private trainings",
-    )
-
-
-def fairness(evidence: Evidence) -> Finding:
-    """A warning about subgroups, without a measurement."""
-    return undecided(
-        "A warning: it needs accuracies by subgroup, with and without privacy, which are not compared here"
     )

@@ -3,13 +3,12 @@
 import math
 
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.tables.claims.de2022_printed import IMAGENET, PLACES, level
+from dpstudy.tables.claims.de2022_printed import IMAGENET, level
 from dpstudy.tables.claims.de2022_settings import records, settings, spent
-from dpstudy.tables.claims.de2022_techniques import up
 from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, by_roles, decided, noted, number, on_cells
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Scores
+from dpstudy.tables.claims.scores import Scores, up
 
 _HEADLINE = 86.7  # of the abstract, at epsilon 8
 _BEST = (91.0, 4.3)  # the best without privacy (Yu et al. 2022), and how far below it 86.7 is said to lie
@@ -20,7 +19,6 @@ _BEFORE = 47.8  # of Kurakin et al. at epsilon 10
 _FIGURE_5_EPOCHS = 800  # at epsilon 8
 _ABOUT = 0.02  # relative difference of epsilons that still reads as the same
 _ROUGHLY = 0.05  # the same of epochs
-_SMALL_GAP = 3.0  # points between epsilon 8 and no privacy that read as small
 
 
 def headline(evidence: Evidence) -> Finding:
@@ -103,21 +101,3 @@ def more_images(evidence: Evidence) -> Finding:
         return [Part.of("From JFT-4B over from JFT-300M", scores.pairs("jft-4b", "jft-300m", [IMAGENET]))]
 
     return noted(by_roles(evidence, parts, "jft-4b and jft-300m (ImageNet-1k)"), text)
-
-
-def places(evidence: Evidence) -> Finding:
-    """All layers beat the classifier with and without privacy; privacy costs little."""
-
-    def parts(scores: Scores) -> list[Part]:
-        names = ("places-all", "places-classifier")
-        cost = (PLACES, scores.get(PLACES, names[0], 8.0), scores.get(PLACES, f"nonprivate-{names[0]}", math.inf))
-        return [
-            Part.of("With privacy, all layers over the classifier", scores.pairs(*names, [PLACES])),
-            Part.of(
-                "Without privacy, all layers over the classifier",
-                scores.pairs(f"nonprivate-{names[0]}", f"nonprivate-{names[1]}", [PLACES], private=False),
-            ),
-            Part.not_below(f"All layers, ε = 8 within {_SMALL_GAP:g} points of no privacy", [cost], _SMALL_GAP),
-        ]
-
-    return by_roles(evidence, parts, "places-all, places-classifier, and both without privacy")

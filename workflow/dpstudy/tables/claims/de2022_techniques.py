@@ -12,12 +12,10 @@ from dpstudy.tables.claims.finding import (
     Part,
     by_roles,
     decided,
-    number,
     on_cells,
 )
-from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Run, Scores
+from dpstudy.tables.claims.scores import Run, Scores, up
 from dpstudy.tables.claims.training_accuracy import on_training
 
 TECHNIQUES = (
@@ -55,22 +53,6 @@ def by_number(scores: Scores, role: str, value: Callable[[Run], float | None], w
 def measured(groups: Sequence[Sequence[Run]]) -> bool:
     """Whether all runs of some lists know their accuracy on training records."""
     return bool(groups) and all(on_training(run) for group in groups for run in group)
-
-
-def up(
-    groups: Sequence[Sequence[Run]], value: Callable[[Run], Value | None] = lambda run: run.accuracy
-) -> list[tuple[str, Value | None, Value | None]]:
-    """(name, later, earlier) of each two neighbours in lists of runs."""
-    return [
-        (f"{later.dataset} {number(later.epsilon)}, {later.entry}", value(later), value(earlier))
-        for group in groups
-        for earlier, later in zip(group, group[1:], strict=False)
-    ]
-
-
-def ends(groups: Sequence[Sequence[Run]], **value) -> list[tuple[str, Value | None, Value | None]]:
-    """(name, last, first) of lists of runs."""
-    return up([[group[0], group[-1]] for group in groups if len(group) > 1], **value)
 
 
 def ablation(evidence: Evidence) -> Finding:

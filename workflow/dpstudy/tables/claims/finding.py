@@ -1,11 +1,12 @@
 """What is found about a claim: a verdict, and the numbers that it rests on."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.tables.claims.grid import Grid, Value, average, compare
+from dpstudy.tables.claims.grid import Grid, Place, Value, average, compare
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided here"
 CELLS, PRINTED, COMPUTED = "these cells", "the printed numbers", "computation"
@@ -141,12 +142,6 @@ def judged(parts: Sequence[Part], missing: str = _MISSING) -> tuple[str, str]:
     return verdict, ". ".join(map(str, parts))
 
 
-def of_these(scores: Any, datasets: Sequence[str], part: Part) -> list[Part]:
-    """A part about some data sets, in a list; none where the study has none of them: a claim about several is judged on
-    those that are there."""
-    return [part] if set(datasets) & set(scores.datasets) else []
-
-
 def on_both(
     evidence: Any, parts_of: Callable[[Any], Sequence[Part]], about_the_tables: bool = False, missing: str = _MISSING
 ) -> Finding:
@@ -201,3 +196,11 @@ def decided(true: bool, by: str, text: str, here: str = "") -> Finding:
 def number(epsilon: float) -> str:
     """An epsilon as the tables spell it."""
     return upper_bound(epsilon, digits=17)  # all that there are
+
+
+def cells(grid: Grid, low: float = 0.0, high: float = math.inf) -> Iterator[tuple[str, Place, float]]:
+    """(name, place, epsilon) of the finite epsilons in [low, high)."""
+    for place in grid.places:
+        for epsilon in grid.epsilons:
+            if low <= epsilon < high:
+                yield f"{place} at {number(epsilon)}", place, epsilon

@@ -1,6 +1,7 @@
 """A paper's claims, each with a verdict and the numbers that it rests on."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +12,7 @@ from dpstudy.tables.claims import (
     anon_smoothing_groups,
     anon_smoothing_privacy,
     anon_smoothing_settings,
+    comparing,
     de2022_accounting,
     de2022_accuracy,
     de2022_audit,
@@ -34,7 +36,7 @@ from dpstudy.tables.claims import (
 )
 from dpstudy.tables.claims import gather as mehta2023_evidence
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Finding, noted
-from dpstudy.tables.published import CLAIMS, published_rows
+from dpstudy.tables.published import claims_of
 from dpstudy.tables.results import Results
 
 PAPERS: dict[str, tuple[ModuleType, ...]] = {  # whose functions judge, each by evidence of its own kind
@@ -94,39 +96,41 @@ _PRINTED_NOTES = {
 }
 
 
-def judge_study(name: str, spec: dict, results: Results) -> list[tuple[dict[str, str], Finding]]:
+def judge_study(name: str, spec: dict, results: Results) -> list[tuple[dict[str, Any], Finding]]:
     """The claims of a table's paper (of its `sections`, or all), with what is found about each from a study."""
     return judge(spec["paper"], EVIDENCE[spec["paper"]](name, spec, results), spec.get("sections"))
 
 
-def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -> list[tuple[dict[str, str], Finding]]:
-    """The claims of a paper in workflow/published/claims.csv, in its order, with what is found about each.
+def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -> list[tuple[dict[str, Any], Finding]]:
+    """The claims of a paper in workflow/published/claims/, in its order, with what is found about each.
 
     Raises:
-        StudyError: a claim that no function judges.
+        StudyError: a claim whose entry does not say how it is judged, and that no function judges.
     """
-    rows = [row for row in published_rows(CLAIMS, paper) if sections is None or row["section"] in sections]
-    found = [(row, _judge_of(paper, row["id"])(evidence)) for row in rows]
+    wanted = {name: row for name, row in claims_of(paper).items() if sections is None or row["section"] in sections}
+    found = [(row, _judge_of(paper, name, row)(evidence)) for name, row in wanted.items()]
     left_out = getattr(evidence, "left_out", ())  # where other cells decide, these are not missed
     return [(row, noted(one, here=". ".join(left_out)) if one.verdict == OPEN else one) for row, one in found]
 
 
 def judges(paper: str) -> dict[str, Callable[[Any], Finding]]:
-    """The function that judges each claim of a paper, by the claim's id in claims.csv.
+    """What judges each claim of a paper, by the claim's id.
 
     Raises:
-        StudyError: none does, or several do.
+        StudyError: nothing does, or several do.
     """
-    return {row["id"]: _judge_of(paper, row["id"]) for row in published_rows(CLAIMS, paper)}
+    return {name: _judge_of(paper, name, row) for name, row in claims_of(paper).items()}
 
 
-def _judge_of(paper: str, claim: str) -> Callable[[Any], Finding]:
+def _judge_of(paper: str, claim: str, row: dict) -> Callable[[Any], Finding]:
     name = claim.replace("-", "_")
     found = {vars(module)[name] for module in PAPERS[paper] if name in vars(module)}  # one may use another's
+    if comparing.is_written(row):
+        found.add(partial(comparing.finding, row, role_evidence.PAPERS.get(paper)))
     if len(found) != 1:
         raise StudyError(
-            f"{CLAIMS.name}: {len(found)} functions judge the claim {claim!r} of {paper}; each needs one, of the name "
-            f"{name}, in a module of dpstudy.tables.claims that `judge.PAPERS` has"
+            f"{paper}.yaml: {len(found)} judges of the claim {claim!r}; each needs one: `compare` or `open` in its "
+            f"entry, or a function of the name {name} in a module of dpstudy.tables.claims that `judge.PAPERS` has"
         )
     return found.pop()
 

@@ -1,46 +1,17 @@
 """Claims of mehta2023 that compare methods with each other (abstract, sections 1, 2 and 3.2)."""
 
 import math
-from collections.abc import Iterator
 
-from dpstudy.tables.claims.finding import COMPUTED, Evidence, Finding, Part, decided, judged, number, on_both
+from dpstudy.tables.claims.finding import COMPUTED, Evidence, Finding, Part, cells, decided, judged, on_both
 from dpstudy.tables.claims.grid import Grid, Place, Value, average
 
 LS, NEWTON, FC, ADAM = "DP-LS", "DP-Newton", "DP-FC", "DP-Adam"
-LOGISTIC = (NEWTON, ADAM)
 STRICT, LARGE = 1.0, 4.0  # "low" epsilons lie below 1; "large" ones are 4 and 8
-COSTLY = 0.1  # where the paper shows that many epochs cost accuracy
-
-
-def cells(grid: Grid, low: float = 0.0, high: float = math.inf) -> Iterator[tuple[str, Place, float]]:
-    """(name, place, epsilon) of the finite epsilons in [low, high)."""
-    for place in grid.places:
-        for epsilon in grid.epsilons:
-            if low <= epsilon < high:
-                yield f"{place} at {number(epsilon)}", place, epsilon
 
 
 def gap(left: Value | None, right: Value | None) -> Value | None:
     """left - right; None where one is missing or only a bound."""
     return None if left is None or right is None else left - right
-
-
-def least_squares_when_private(evidence: Evidence) -> Finding:
-    """Logistic regression (Newton, Adam) wins without privacy, least squares with it."""
-
-    def parts(grid: Grid) -> list[Part]:
-        return [
-            Part.of(
-                "Without privacy, best of Newton and Adam over LS",
-                ((p, grid.best(p, math.inf, LOGISTIC), grid.best(p, math.inf, [LS])) for p in grid.places),
-            ),
-            Part.of(
-                "With privacy, LS over best of Newton and Adam",
-                ((name, grid.best(p, e, [LS]), grid.best(p, e, LOGISTIC)) for name, p, e in cells(grid)),
-            ),
-        ]
-
-    return on_both(evidence, parts)
 
 
 def least_squares_over_adam(evidence: Evidence) -> Finding:
@@ -85,47 +56,6 @@ def newton_when_loose(evidence: Evidence) -> Finding:
             Part.of(
                 "Newton's lead over LS without privacy over that at the smallest ε",
                 ((p, lead(p, math.inf), lead(p, min(grid.epsilons, default=math.inf))) for p in grid.places),
-            ),
-        ]
-
-    return on_both(evidence, parts)
-
-
-def covariance_over_newton(evidence: Evidence) -> Finding:
-    """DP-FC is at least as good as DP-Newton at every epsilon."""
-
-    def parts(grid: Grid) -> list[Part]:
-        triples = ((name, grid.best(p, e, [FC]), grid.best(p, e, [NEWTON])) for name, p, e in cells(grid))
-        return [Part.of("Best of FC over best of Newton", triples)]
-
-    return on_both(evidence, parts)
-
-
-def ten_steps_over_hundred(evidence: Evidence) -> Finding:
-    """DP-FC with 10 epochs beats DP-Adam with 100."""
-
-    def parts(grid: Grid) -> list[Part]:
-        triples = ((name, grid.get(p, FC, 10, e), grid.get(p, ADAM, 100, e)) for name, p, e in cells(grid))
-        return [Part.of("FC with 10 epochs over Adam with 100", triples)]
-
-    return on_both(evidence, parts)
-
-
-def epochs_cost(evidence: Evidence) -> Finding:
-    """Many epochs of Adam cost accuracy at small epsilon and help without privacy."""
-
-    def parts(grid: Grid) -> list[Part]:
-        def few(place: Place, epsilon: float) -> Value | None:
-            return grid.best(place, epsilon, methods=[ADAM], without=[(ADAM, 100)])
-
-        return [
-            Part.of(
-                f"At ε ≤ {number(COSTLY)}, Adam with 1 or 10 epochs over 100",
-                ((name, few(p, e), grid.get(p, ADAM, 100, e)) for name, p, e in cells(grid, high=COSTLY * 1.001)),
-            ),
-            Part.of(
-                "Without privacy, 100 epochs over 1 or 10",
-                ((p, grid.get(p, ADAM, 100, math.inf), few(p, math.inf)) for p in grid.places),
             ),
         ]
 

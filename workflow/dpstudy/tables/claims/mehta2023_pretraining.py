@@ -12,7 +12,6 @@ from dpstudy.tables.claims.finding import (
     number,
     on_both,
     on_cells,
-    undecided,
 )
 from dpstudy.tables.claims.grid import Grid, Place, Value
 from dpstudy.tables.claims.mehta2023_methods import FC, gap
@@ -69,13 +68,6 @@ def grows_with_pretraining(evidence: Evidence) -> Finding:
     return on_both(evidence, parts)
 
 
-def off_the_shelf(evidence: Evidence) -> Finding:
-    """No special pre-training is needed."""
-    return undecided(
-        "The text compares with no network pre-trained specially for privacy, and neither does this study."
-    )
-
-
 def resolution(evidence: Evidence) -> Finding:
     """Higher input resolution makes a big difference for CIFAR, with privacy and without."""
 
@@ -103,11 +95,6 @@ def resolution(evidence: Evidence) -> Finding:
         ],
         "The study has no cells on CIFAR at several sizes of the images (resolutions)",
     )
-
-
-def deduplicated(evidence: Evidence) -> Finding:
-    """Pre-training data were de-duplicated."""
-    return undecided("JFT-3B is not public, and for the other sets the paper does not list what was removed.")
 
 
 def decay_given_twice(evidence: Evidence) -> Finding:

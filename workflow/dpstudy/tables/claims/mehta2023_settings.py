@@ -8,7 +8,7 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.renyi import rdp_epsilon
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Evidence, Finding, decided, undecided
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Evidence, Finding, decided
 from dpstudy.tables.claims.mehta2023_methods import ADAM, FC, LS, NEWTON
 from dpstudy.tables.claims.mehta2023_tables import IMAGENET
 
@@ -77,11 +77,6 @@ def hessian_size(evidence: Evidence) -> Finding:
     """[1000, 1664, 1664] is about 2.8 billion."""
     entries = 1000 * 1664**2
     return decided(round(entries / 1e9, 1) == 2.8, COMPUTED, f"1000 * 1664^2 = {entries / 1e9:.3f} billion.")
-
-
-def renyi_accountant(evidence: Evidence) -> Finding:
-    """DP-SGD was calibrated by a Renyi accountant."""
-    return undecided("A fact about the authors' runs, whose noise multipliers are not printed.")
 
 
 def deltas(evidence: Evidence) -> Finding:

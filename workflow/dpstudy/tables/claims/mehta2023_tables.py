@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from dpstudy.tables.claims.finding import PRINTED, Evidence, Finding, Part, decided, number, on_both, undecided
+from dpstudy.tables.claims.finding import PRINTED, Evidence, Finding, Part, cells, decided, number, on_both, undecided
 from dpstudy.tables.claims.grid import Grid, Place
-from dpstudy.tables.claims.mehta2023_methods import FC, LS, NEWTON, cells
+from dpstudy.tables.claims.mehta2023_methods import FC, LS, NEWTON
 
 IMAGENET, CIFAR10, CIFAR100 = "ImageNet-1k", "CIFAR-10", "CIFAR-100"
 BEFORE = ("previous SOTA", "DP-SGD (classifier layer)")  # rows of Table 1 that are not the paper's own

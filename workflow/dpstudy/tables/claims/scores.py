@@ -124,6 +124,22 @@ class Scores:
         return list(groups.values())
 
 
+def up(
+    groups: Sequence[Sequence[Run]], value: Callable[[Run], Value | None] = lambda run: run.accuracy
+) -> list[tuple[str, Value | None, Value | None]]:
+    """(name, later, earlier) of each two neighbours in lists of runs."""
+    return [
+        (f"{later.dataset} {number(later.epsilon)}, {later.entry}", value(later), value(earlier))
+        for group in groups
+        for earlier, later in zip(group, group[1:], strict=False)
+    ]
+
+
+def ends(groups: Sequence[Sequence[Run]], **value) -> list[tuple[str, Value | None, Value | None]]:
+    """(name, last, first) of lists of runs."""
+    return up([[group[0], group[-1]] for group in groups if len(group) > 1], **value)
+
+
 _LEFT_OUT = 0.99  # of the records: what is left when matches of public images are left out
 
 

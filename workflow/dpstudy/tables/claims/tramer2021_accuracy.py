@@ -14,7 +14,6 @@ from dpstudy.tables.claims.finding import (
     Part,
     by_roles,
     number,
-    of_these,
     on_cells,
     undecided,
 )
@@ -29,9 +28,6 @@ MNIST, FASHION, CIFAR = "MNIST", "Fashion-MNIST", "CIFAR-10"
 _FEWER = "Cells on fewer records than the paper's are not compared with its numbers"
 _PRIOR_CIFAR = (66.2, 7.53)  # the best CNN before, and its epsilon
 _STATED_CIFAR = 2.6  # where the paper matches it
-_PATE = (98.5, 2.0)  # PATE's accuracy on MNIST at epsilon 1.97; the paper compares at 2
-_CLOSE = 5.0  # points below the non-private limit that still read as "close"
-_AS_GOOD = 0.5  # points that two models without privacy may differ by and be "similar"
 _ALIKE = 0.2  # points that Table 19 differs by at most
 
 
@@ -95,59 +91,6 @@ def budget_on_cifar(evidence: Evidence) -> Finding:
     return Finding(HOLDS if above[0] < before else FAILS, CELLS, printed, here)
 
 
-def pate_on_mnist(evidence: Evidence) -> Finding:
-    """98.5 % on MNIST at epsilon 2."""
-    goal, epsilon = _PATE
-
-    def parts(scores: Scores) -> list[Part]:
-        return [
-            Part.not_below(
-                f"Linear on MNIST at ε = {number(epsilon)} not below {goal} %",
-                [(MNIST, scores.get(MNIST, "linear", epsilon), level(scores, MNIST, Value(goal)))],
-            )
-        ]
-
-    return by_roles(evidence, parts, "linear (MNIST, ε = 2)")
-
-
-def best_by_dataset(evidence: Evidence) -> Finding:
-    """ScatterNet + CNN is best on CIFAR-10, linear on the others."""
-
-    def parts(scores: Scores) -> list[Part]:
-        best = Part.of("CIFAR-10: ScatterNet + CNN over linear", scores.pairs("scatter-cnn", "linear", [CIFAR]))
-        others = Part.of("MNIST, Fashion-MNIST: linear over both CNNs", _over_both(scores))
-        return [*of_these(scores, [CIFAR], best), *of_these(scores, [MNIST, FASHION], others)]
-
-    return by_roles(evidence, parts, "linear, scatter-cnn and cnn")
-
-
-def _over_both(scores: Scores) -> list[tuple[str, Value, Value]]:
-    return [triple for other in ("scatter-cnn", "cnn") for triple in scores.pairs("linear", other, [MNIST, FASHION])]
-
-
-def features_help_networks(evidence: Evidence) -> Finding:
-    """CNNs on ScatterNet features beat CNNs on images."""
-
-    def parts(scores: Scores) -> list[Part]:
-        return [Part.of("ScatterNet + CNN over CNN", scores.pairs("scatter-cnn", "cnn"))]
-
-    return by_roles(evidence, parts, "scatter-cnn and cnn")
-
-
-def limit_over_earlier_results(evidence: Evidence) -> Finding:
-    """Without privacy linear models beat all earlier private networks, whatever these spent."""
-    role = "nonprivate-linear"
-
-    def parts(scores: Scores) -> list[Part]:
-        triples = [
-            (d, scores.get(d, role, math.inf), level(scores, d, evidence.printed.best(d, PRIOR)))
-            for d in scores.datasets
-        ]
-        return [Part.of("Linear without privacy over the best earlier result at any ε", triples)]
-
-    return by_roles(evidence, parts, role)
-
-
 def end_points(evidence: Evidence) -> Finding:
     """Figure 1's contents: its curves end where Tables 1 and 19 say."""
     runs = [run for run in evidence.ours.of_role("linear", "cnn") if run.curve and run.curve[-1].spent is not None]
@@ -166,66 +109,6 @@ def end_points(evidence: Evidence) -> Finding:
     ]
     found = on_cells([part], "The study has no training curves in the roles linear and cnn with a printed end point")
     return replace(found, here=". ".join([found.here, *([", ".join(stops)] if stops else [])]))
-
-
-def close_to_the_limit(evidence: Evidence) -> Finding:
-    """At epsilon 3 linear models are close to their non-private accuracy."""
-
-    def parts(scores: Scores) -> list[Part]:
-        triples = [
-            (dataset, scores.best(dataset, "linear", 3), scores.get(dataset, "nonprivate-linear", math.inf))
-            for dataset in scores.datasets
-        ]
-        return [Part.not_below(f"Linear up to ε = 3 within {_CLOSE:g} points of it without privacy", triples, _CLOSE)]
-
-    return by_roles(evidence, parts, "linear and nonprivate-linear")
-
-
-def without_privacy(evidence: Evidence) -> Finding:
-    """Without privacy CNNs match or beat ScatterNet models, clearly on CIFAR-10."""
-
-    def parts(scores: Scores) -> list[Part]:
-        cnn, rest = "nonprivate-cnn", ["nonprivate-linear", "nonprivate-scatter-cnn"]
-        all_triples = [triple for role in rest for triple in scores.pairs(cnn, role, private=False)]
-        clear = [triple for role in rest for triple in scores.pairs(cnn, role, [CIFAR], private=False)]
-        clearly = Part.of("CIFAR-10: CNN over ScatterNet models", clear)
-        return [
-            Part.not_below("CNN not below ScatterNet models", all_triples),
-            *of_these(scores, [CIFAR], clearly),
-        ]
-
-    return by_roles(evidence, parts, "nonprivate-cnn, nonprivate-linear and nonprivate-scatter-cnn")
-
-
-def features_without_privacy(evidence: Evidence) -> Finding:
-    """Without privacy a CNN on ScatterNet features is as good as a linear model, on CIFAR-10 better."""
-
-    def parts(scores: Scores) -> list[Part]:
-        cnn, linear = "nonprivate-scatter-cnn", "nonprivate-linear"
-        grey = list(scores.pairs(cnn, linear, [MNIST, FASHION], private=False))
-        swapped = [(name, right, left) for name, left, right in grey]
-        better = Part.of("CIFAR-10: ScatterNet + CNN over linear", scores.pairs(cnn, linear, [CIFAR], private=False))
-        return [
-            *of_these(scores, [CIFAR], better),
-            *of_these(scores, [MNIST, FASHION], Part.not_below(f"CNN at most {_AS_GOOD:g} below", grey, _AS_GOOD)),
-            *of_these(
-                scores, [MNIST, FASHION], Part.not_below(f"Linear at most {_AS_GOOD:g} below", swapped, _AS_GOOD)
-            ),
-        ]
-
-    return by_roles(evidence, parts, "nonprivate-linear and nonprivate-scatter-cnn")
-
-
-def over_a_larger_budget(evidence: Evidence) -> Finding:
-    """ScatterNet models at epsilon 3 beat CNNs at 7.53 on CIFAR-10."""
-    goal, before = _PRIOR_CIFAR
-
-    def parts(scores: Scores) -> list[Part]:
-        goal_here = level(scores, CIFAR, Value(goal))
-        triples = [(role, scores.best(CIFAR, role, 3), goal_here) for role in ("linear", "scatter-cnn")]
-        return [Part.of(f"CIFAR-10, up to ε = 3, over {goal} % at {before}", triples)]
-
-    return by_roles(evidence, parts, "linear and scatter-cnn (CIFAR-10)")
 
 
 def poisson_and_shuffle(evidence: Evidence) -> Finding:

@@ -3,11 +3,10 @@
 import math
 from fractions import Fraction
 
-from dpstudy.tables.claims.finding import PRINTED, Finding, Part, decided, number, on_both, on_cells, undecided
+from dpstudy.tables.claims.finding import PRINTED, Finding, Part, decided, number, on_cells
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Scores
 from dpstudy.tables.claims.tramer2021_accuracy import CIFAR
 from dpstudy.tables.claims.tramer2021_printed import RECORDS, level
 
@@ -16,9 +15,6 @@ _MORE = 10 * _CIFAR_RECORDS  # an order of magnitude
 _FEW = 2 * _CIFAR_RECORDS  # too few for one: there CNNs must still be behind
 _HANDCRAFTED = ("linear", "scatter-cnn")
 _ROLES = ("transfer-cifar100", "transfer-imagenet")
-# Accuracies of earlier work at epsilon 2 that section 5.2 cites.
-_EARLIER = {"Abadi et al. 2016": 67.0, "Papernot et al. 2020a": 72.0}
-_MINOR_COST = 3.0  # points between epsilon 2 and no privacy that read as minor
 _SOURCES = "The study has no linear models on transferred features (the roles transfer-cifar100 and transfer-imagenet)"
 
 
@@ -92,45 +88,6 @@ def transfer_reaches(evidence: Evidence) -> Finding:
     return on_cells([Part.not_below("At ε = 2 not below what section 5.2 prints", triples)], _SOURCES)
 
 
-def transfer_from_cifar100(evidence: Evidence) -> Finding:
-    """Transfer from CIFAR-100 beats earlier transfer."""
-
-    def parts(scores: Scores) -> list[Part]:
-        found = scores.get(CIFAR, "transfer-cifar100", 2.0)
-        return [
-            Part.of(
-                "Over earlier work",
-                [(name, found, level(scores, CIFAR, Value(value))) for name, value in _EARLIER.items()],
-            )
-        ]
-
-    return on_both(evidence, parts, missing=_SOURCES)
-
-
-def transfer_from_imagenet(evidence: Evidence) -> Finding:
-    """Transfer from unlabelled ImageNet costs little at epsilon 2."""
-
-    def parts(scores: Scores) -> list[Part]:
-        role = "transfer-imagenet"
-        triple = (CIFAR, scores.get(CIFAR, role, 2.0), scores.get(CIFAR, f"nonprivate-{role}", math.inf))
-        return [Part.not_below(f"ε = 2 within {_MINOR_COST:g} points of no privacy", [triple], _MINOR_COST)]
-
-    return on_both(evidence, parts, missing=_SOURCES)
-
-
-def better_sources(evidence: Evidence) -> Finding:
-    """The better source model transfers better, with and without privacy."""
-
-    def parts(scores: Scores) -> list[Part]:
-        better, worse = reversed(_ROLES)
-        private, private_worse = (scores.get(CIFAR, role, 2.0) for role in (better, worse))
-        free, free_worse = (scores.get(CIFAR, f"nonprivate-{role}", math.inf) for role in (better, worse))
-        triples = [("ε = 2", private, private_worse), ("ε = ∞", free, free_worse)]
-        return [Part.of("From ImageNet over from CIFAR-100", triples)]
-
-    return on_both(evidence, parts, missing=_SOURCES)
-
-
 def random_features(evidence: Evidence) -> Finding:
     """Many random features are bad for private learning."""
 
@@ -152,8 +109,3 @@ def random_features(evidence: Evidence) -> Finding:
         Part.of("ScatterNet over random features", scatternet),
     ]
     return on_cells(parts, "The study has no linear models on random features of growing dimension")
-
-
-def learnt_dictionaries(evidence: Evidence) -> Finding:
-    """Without privacy, unsupervised dictionaries reach above 80 % on CIFAR-10."""
-    return undecided("Context: another paper's models without privacy, which this repository does not have.")

@@ -1,10 +1,9 @@
 """Claims of tramer2021 about training: normalisation, convergence with and without noise, batches (2.2, 4, D.1)."""
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, by_roles, decided, of_these, on_cells, undecided
+from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, decided, on_cells
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence
@@ -17,21 +16,6 @@ _SIMILAR = 3.0  # points between curves with and without noise that still read a
 _IDENTICAL = 1.0  # points between curves that still read as "nearly identical"
 _NO_CONVERGENCE = "The study has no trainings at a low and a high rate, with and without noise"
 _EXAMPLE = (4, 512, Fraction(1, 4), Fraction(3, 2))  # k, B, eta and sigma at which the algebra is done
-
-
-def normalisation(evidence: Evidence) -> Finding:
-    """Normalised features converge faster; on CIFAR-10 data normalisation beats group normalisation."""
-
-    def parts(scores: Scores) -> list[Part]:
-        none, group, data = "unnormalised", "group-normalised", "data-normalised"
-        over = Part.of("CIFAR-10: data over group normalisation", scores.pairs(data, group, [CIFAR], private=False))
-        return [
-            Part.of("Group normalisation over none", scores.pairs(group, none, private=False)),
-            Part.of("Data normalisation over none", scores.pairs(data, none, private=False)),
-            *of_these(scores, [CIFAR], over),
-        ]
-
-    return by_roles(evidence, parts, "unnormalised, group-normalised and data-normalised")
 
 
 def lower_rate_with_noise(evidence: Evidence) -> Finding:
@@ -160,13 +144,6 @@ def one_large_step(evidence: Evidence) -> Finding:
     one = (k * rate) ** 2 * (k * sigma**2) / (k * batch) ** 2
     text = f"k = {k}, B = {batch}, η = {rate}, σ = {sigma}: variances {float(several):.4g} and {float(one):.4g}"
     return decided(several == one, COMPUTED, text)
-
-
-def batch_of_root_n(evidence: Evidence) -> Finding:
-    """An earlier paper found B about sqrt(N) best."""
-    return undecided(
-        f"Context: another paper's finding, with other parameters fixed; sqrt(50000) = {math.sqrt(5e4):.0f}"
-    )
 
 
 convergence_on_cifar = convergence([CIFAR])

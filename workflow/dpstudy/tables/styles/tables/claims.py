@@ -8,7 +8,7 @@ from dpstudy.schema.messages import check_known
 from dpstudy.tables.checks import check_searches
 from dpstudy.tables.claims.names import METHODS, MODELS, ROLES, entries_of, roles_of
 from dpstudy.tables.keys import COUNTERPARTS, NAMES, ONE_OR_MORE, PAPER, SEARCHES, TEXT, mapping, several
-from dpstudy.tables.published import CLAIMS, published_rows
+from dpstudy.tables.published import claims_of
 from dpstudy.tables.results import Results
 from dpstudy.tables.selecting import Pattern, like, listed, named, searched
 from dpstudy.tables.sheet import Sheet
@@ -91,7 +91,7 @@ def _check(place: str, spec: dict, study: Study) -> None:
             "judged by another metric"
         )
     if "sections" in spec:
-        known = dict.fromkeys(row["section"] for row in published_rows(CLAIMS, paper))
+        known = dict.fromkeys(claim["section"] for claim in claims_of(paper).values())
         for section in spec["sections"]:
             check_known(f"{place}.sections", section, known, f"section of {paper}")
     for dataset, role, features, entry in roles_of(spec):
@@ -139,7 +139,8 @@ def _documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
 STYLE = TableStyle(
     keys={
         "paper": PAPER,
-        "sections": NAMES | {"description": "Sections, as claims.csv has them: only these claims; all where absent."},
+        "sections": NAMES
+        | {"description": "Sections, as workflow/published/claims/ has them: their claims alone; all where absent."},
         "methods": _METHODS,
         "pretraining": _PRETRAINING,
         "resolutions": _RESOLUTIONS,

@@ -1,0 +1,148 @@
+"""Claims whose entry says how they are judged: each way of comparing counts what it says, and adding one touches one
+file."""
+
+import math
+
+import pytest
+import yaml
+
+from dpstudy.core.errors import StudyError
+from dpstudy.tables import published
+from dpstudy.tables.claims.comparing import finding
+from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN, Evidence
+from dpstudy.tables.claims.grid import Grid, Place, Value
+from dpstudy.tables.claims.judge import judge
+from dpstudy.tables.claims.role_evidence import PAPERS
+from dpstudy.tables.claims.scores import Scores
+from tests.scenarios.claims.agreeing_study import evidence, run
+
+TRAMER = PAPERS["tramer2021"]
+OURS = Scores(
+    {
+        ("MNIST", "linear", 1.0): Value(97.0, 0.1),
+        ("MNIST", "linear", 2.0): Value(98.0, 0.1),
+        ("MNIST", "linear", math.inf): Value(99.9, 0.1),
+        ("MNIST", "cnn", 1.0): Value(96.0, 0.1),
+        ("MNIST", "cnn", 2.0): Value(98.5, 0.1),
+        ("MNIST", "nonprivate-linear", math.inf): Value(99.0, 0.1),
+        ("CIFAR-10", "linear", 2.0): Value(60.0, 0.1),
+        ("CIFAR-10", "cnn", 2.0): Value(50.0, 0.1),
+    },
+    [run("linear", "MNIST", 2.0, 98.0), run("linear", "CIFAR-10", 2.0, 60.0, n=1_000)],
+)
+
+
+def found(**claim):
+    return finding({"section": "1", "claim": "c"} | claim, TRAMER, evidence(OURS, printed=Scores({})))
+
+
+@pytest.mark.parametrize(
+    ("comparison", "told"),
+    [
+        ({"over": "x", "left": "linear", "right": "cnn"}, "x: 2 of 3 for, 0 ties, 1 against (MNIST 2)"),
+        ({"over": "x", "left": "linear", "right": "cnn", "datasets": ["CIFAR-10"]}, "x: 1 of 1 for"),
+        ({"not_below": "x", "margin": 1, "left": "linear", "right": "cnn"}, "x: 3 of 3 for"),
+        ({"not_below": "x", "margin": 0.1, "left": "linear", "right": "cnn"}, "x: 2 of 3 for, 0 ties, 1 against"),
+        (
+            {"over": "x", "left": {"best": "linear"}, "right": {"role": "cnn", "epsilon": 1}},
+            "x: 1 of 1 for, 0 ties, 0 against; mean difference +2.00",  # of MNIST, at 2: what has no privacy is no best
+        ),
+        ({"over": "x", "left": {"best": "linear", "up_to": 1}, "right": 97.5}, "0 of 1 for, 0 ties, 1 against (MNIST)"),
+        (
+            {
+                "over": "x",
+                "left": {"best": ["cnn", "linear"]},
+                "right": {"role": "nonprivate-linear", "epsilon": "inf"},
+            },
+            "x: 0 of 1 for, 0 ties, 1 against (MNIST); mean difference −0.50",
+        ),
+        (
+            {"over": "x", "datasets": ["MNIST"], "cells": [{"at": "here", "left": 10, "right": {"best": "cnn"}}]},
+            "1 against (here)",
+        ),
+    ],
+)
+def test_each_way_of_comparing_counts_what_it_says(comparison, told):
+    assert told in found(compare=[comparison]).here
+
+
+def test_the_papers_numbers_count_beside_as_many_records_alone():
+    """The cell on CIFAR-10 has 1,000 records."""
+    one = {"over": "x", "left": {"best": "linear"}, "right": 10}
+    assert "1 of 1 for" in found(compare=[one]).here
+    assert found(compare=[one | {"datasets": ["CIFAR-10"]}], roles="linear").verdict == OPEN
+
+
+def test_a_part_without_cells_is_told_and_an_optional_one_is_not():
+    there, absent = (
+        {"over": text, "left": left, "right": "cnn"} for text, left in (("a", "linear"), ("b", "iteration"))
+    )
+    assert found(compare=[there, absent]).here.endswith("b: no cells to compare")
+    assert "b" not in found(compare=[there, absent | {"optional": True}]).here
+    assert "b" not in found(compare=[there, absent | {"datasets": ["Fashion-MNIST"]}]).here
+    missing = found(compare=[absent], roles="iteration")
+    assert (missing.verdict, missing.here) == (OPEN, "The study has no cells to compare in the roles iteration")
+
+
+def test_an_open_claim_says_why_and_what_is_printed():
+    one = found(open="Nobody knows", printed="Table 9")
+    assert (one.verdict, one.decided_by, one.printed, one.here) == (OPEN, "", "Table 9", "Nobody knows")
+
+
+def test_methods_are_compared_at_their_best_or_at_some_epochs():
+    place = Place("CIFAR-10", "net")
+    values = {("DP-FC", 1): 70.0, ("DP-FC", 10): 80.0, ("DP-LS", 1): 75.0}
+    grid = Grid({(place, *row, e): Value(v + (e == 8), 0.1) for row, v in values.items() for e in (1.0, 8.0)})
+
+    def told(**comparison):
+        known = Evidence(Grid({}), grid)
+        return finding({"compare": [{"over": "x"} | comparison]}, None, known).here
+
+    assert "x: 2 of 2 for" in told(left="DP-FC", right="DP-LS")
+    assert "x: 1 of 1 for" in told(left="DP-FC", right="DP-LS", up_to=1)
+    assert "2 against (CIFAR-10/net at 1, CIFAR-10/net at 8)" in told(
+        left={"method": "DP-FC", "but": 10}, right="DP-LS"
+    )
+    assert "x: 0 of 2 for" in told(left={"method": "DP-FC", "epochs": 1}, right=["DP-LS", "DP-FC"])
+    assert told(left="DP-FC", right="DP-LS", without_privacy=True).startswith("No cells")
+
+
+CLAIM = {"section": "9", "claim": "Linear beats the CNN.", "compare": [{"over": "x", "left": "linear", "right": "cnn"}]}
+
+
+@pytest.fixture
+def adding(tmp_path, monkeypatch):
+    """What writes a paper's file anew with one claim more."""
+    folder = published.CLAIMS
+
+    def add(claim):
+        text = (folder / "tramer2021.yaml").read_text(encoding="utf-8")
+        (tmp_path / "tramer2021.yaml").write_text(text + "\n" + yaml.safe_dump({"mine": claim}, allow_unicode=True))
+        monkeypatch.setattr(published, "CLAIMS", tmp_path)
+        published.claims_of.cache_clear()
+
+    yield add
+    published.claims_of.cache_clear()
+
+
+def test_a_claim_of_ones_own_is_one_entry(adding):
+    adding(CLAIM)
+    (row, one) = judge("tramer2021", evidence(OURS))[-1]
+    assert row["claim"] == "Linear beats the CNN." and (one.verdict, one.decided_by) == (FAILS, CELLS)
+    adding(CLAIM | {"compare": [CLAIM["compare"][0] | {"datasets": ["CIFAR-10"]}]})
+    assert judge("tramer2021", evidence(OURS), ["9"])[0][1].verdict == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"comapre": []}, "mine.*comapre"),
+        ({"compare": [{"over": "x", "left": "linear"}]}, "mine.compare.0"),
+        ({"compare": [{"left": "linear", "right": "cnn"}]}, "mine.compare.0"),
+        ({"open": "Nobody knows"}, "mine"),
+    ],
+)
+def test_an_entry_with_a_mistake_is_named(adding, changes, sentence):
+    adding(CLAIM | changes)
+    with pytest.raises(StudyError, match=f"tramer2021.yaml: {sentence}"):
+        judge("tramer2021", evidence(OURS))
