@@ -36,7 +36,7 @@ YES ?=
 A ?=
 B ?=
 
-.PHONY: study demo status compare plan rehearse wipe release record schemas evidence leaderboard paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
+.PHONY: help study demo status compare plan rehearse wipe release record schemas evidence leaderboard paper test test-rest test-all test-slurm coverage mutants bench lint house lock clean
 
 study: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --cores $(CORES)
@@ -82,6 +82,9 @@ leaderboard: $(VENV)/study.stamp  # docs/leaderboard.md and .yaml, from workflow
 paper: $(VENV)/study.stamp
 	@$(BIN)/dpstudy run $(PART) --target results/tables/all.pdf --cores $(CORES)
 	@echo "  results/tables/all.pdf"
+
+help:  # the commands
+	@sed -n '/^#/!q; s/^# //p' Makefile
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 

@@ -2,6 +2,7 @@
 file."""
 
 import math
+import re
 
 import pytest
 import yaml
@@ -123,6 +124,17 @@ def adding(tmp_path, monkeypatch):
 
     yield add
     published.claims_of.cache_clear()
+
+
+def test_the_entry_of_the_page_is_judged(adding):
+    page = (published.CLAIMS.parents[2] / "docs/add-a-table.md").read_text(encoding="utf-8")
+    claim = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[-1])["linear-at-one"]
+    adding(claim)
+    ((_, one),) = judge("tramer2021", evidence(OURS), ["mine"])
+    assert (one.verdict, one.decided_by) == (HOLDS, CELLS)
+    assert one.here == "Linear over CNN at ε ≤ 1: 1 of 1 for, 0 ties, 0 against; mean difference +1.00 ± 0.28"
+    ((_, without),) = judge("tramer2021", evidence(), ["mine"])
+    assert (without.verdict, without.here) == (OPEN, "The study has no cells to compare in the roles linear and cnn")
 
 
 def test_a_claim_of_ones_own_is_one_entry(adding):

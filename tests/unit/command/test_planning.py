@@ -36,7 +36,7 @@ def clinic(tmp_path, monkeypatch):
 def test_it_counts_persons_images_and_what_all_models_spend(clinic, capsys):
     assert clinic() == 0
     said = capsys.readouterr().out
-    assert "units/noise: all of them pulling one way" in said
+    assert "units/noise: how far all persons together can move the noisiest release" in said
     known = sizes("clinic", CONFIG["datasets"]["clinic"], Path("data"))
     assert f"learned from: {known.units} persons with {known.records} images, at most 2 of each" in said
     assert known.records <= 2 * known.units and known.shares.sum() == pytest.approx(1)

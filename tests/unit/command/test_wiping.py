@@ -6,6 +6,7 @@ import pytest
 
 from dpstudy.command import wiping
 from dpstudy.command.main import main
+from dpstudy.core.errors import StudyError
 
 KEPT = ["results/privacy/spent.jsonl", "results/privacy/total.json", "results/release/own/x/ls/eps=2/model.safetensors"]
 GONE = [
@@ -73,3 +74,8 @@ def test_what_a_link_leads_to_stays(folder, tmp_path_factory):
     (folder / "results/features").symlink_to(other)
     assert main(["wipe", "--in", str(folder), "--yes"]) == 0
     assert (other / "a").exists() and not (folder / "results/features").is_symlink()
+
+
+def test_a_folder_that_is_not_there_is_no_folder_without_private_records(tmp_path):
+    with pytest.raises(StudyError, match="thurd: no such folder; name the one that the study was run in"):
+        wiping.wipe(str(tmp_path / "thurd"), yes=True)

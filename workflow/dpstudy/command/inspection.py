@@ -7,7 +7,7 @@ from dpstudy.core.errors import StudyError, in_a_sentence
 from dpstudy.core.files import read_json
 from dpstudy.plan.paths import TOTAL
 from dpstudy.privacy.certificate import recertify
-from dpstudy.release.statement import guarantee_lines
+from dpstudy.release.statement import NOTHING_LEFT_OUT, guarantee_lines, not_covered
 from dpstudy.schema.reading import check
 from dpstudy.tables.words import bounds_on_epsilon, event_in_words
 
@@ -61,7 +61,8 @@ def _lines(ledger: dict, name: str) -> list[str]:
         "## What this does not cover",
         "",
         *(f"- **Erratum**: an earlier version of dpstudy wrote this ledger; {each}." for each in errata(ledger)),
-        *([f"- {sentence}" for sentence in ledger["not_accounted"]] or ["Nothing is known to be left out."]),
+        *([] if ledger["not_accounted"] else [f"- {NOTHING_LEFT_OUT}"]),
+        *(f"- {sentence}" for sentence in (not_covered(ledger) if promised else ledger["not_accounted"])),
     ]
 
 

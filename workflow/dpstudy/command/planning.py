@@ -172,7 +172,7 @@ def _calibrated(study: dict, cells: Sequence[Cell], known: Sizes, most: int) -> 
         if isinstance(asked, str) and not share_of(problem, asked):
             why = "calibration: auto: too few units, so that scores only rank"
         elif options.get("thresholds") is True and not operating_points.share_of(problem):
-            why = "thresholds: too few units, so that none can be told"
+            why = "thresholds: too few units, so that none can be told; leave `thresholds` out"
         elif not isinstance(asked, str) and asked < needed_share(problem):
             why = f"calibration: {asked:g} is too little for so few units, and a run refuses it"
         else:
@@ -265,7 +265,7 @@ def _pull(options: Mapping, problem: Problem) -> float | None:
 
 def _table(expected: Sequence[Expected], useful: Useful, persons: bool) -> Iterator[str]:
     known = useful.without_privacy is not None
-    what = f"{useful.metric}, 90 % interval" if known else "of the gain survives"
+    what = f"{useful.metric}, 90 % interval" if known else "of what can be gained over guessing survives"
     several = len({one.cell.features for one in expected}) > 1
     yield f"  {'entry':28}{_EPSILON}{'units/noise':>13}   {what}"
     told: set[tuple] = set()

@@ -42,9 +42,11 @@ def wipe(folder: str, yes: bool) -> int:
         yes: ask nothing.
 
     Raises:
-        StudyError: there is nothing, a run is under way, or the answer was no.
+        StudyError: there is no such folder or nothing in it, a run is under way, or the answer was no.
     """
     place = Path(folder)
+    if not place.is_dir():
+        raise StudyError(f"{folder}: no such folder; name the one that the study was run in (make wipe IN=FOLDER)")
     _refuse_running(place)
     left = _left(place)
     if not left:

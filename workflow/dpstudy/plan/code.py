@@ -18,6 +18,7 @@ from dpstudy.plan.sources import reader_modules
 from dpstudy.provenance.code import PACKAGE, WORKFLOW, closure, relative
 from dpstudy.provenance.hashes import library_hash, list_code
 from dpstudy.schema.methods import method_schema
+from dpstudy.tables.published import ARCHITECTURES, CLAIMS, HYPERPARAMETERS, RESULTS
 
 
 def script_code(script: str, *modules: str) -> list[str]:
@@ -131,8 +132,8 @@ def paper_template() -> str:
 
 def published_files() -> list[str]:
     """The papers' numbers and claims."""
-    names = ("results", "hyperparameters", "claims", "architectures")
-    return [relative(WORKFLOW / "published" / f"{name}.csv") for name in names]
+    files = [RESULTS, HYPERPARAMETERS, ARCHITECTURES, *sorted(CLAIMS.glob("*.yaml"))]
+    return [relative(file) for file in files]
 
 
 def searching_code(study: dict, cell: Cell) -> str | list[str]:

@@ -131,11 +131,16 @@ class Spending:
             if not is_begun(entry):
                 places = self.path.with_name("paid"), self.path.parents[1]  # the store, and what was published
                 kept = any((place / "cells" / cell).is_dir() for place in places)
+                bundle = self.path.parents[1] / "release" / cell
+                removal = (
+                    f"A bundle of it stands in {bundle}."
+                    if bundle.is_dir()
+                    else f"If nobody has seen what came of it, remove its lines from {' and '.join(self._paths())} and "
+                    "its folders in results/cells and results/privacy/paid/cells."
+                )
                 raise StudyError(
                     f"cell {cell}: it was trained with secure noise on {entry['when'][:10]}, which spent privacy; "
-                    f"training it again spends as much again. {_CHANGED if kept else _GONE} If nobody has seen "
-                    f"what came of it, remove its lines from {' and '.join(self._paths())} and its folders in "
-                    f"results/cells and results/privacy/paid/cells. {ANOTHER}"
+                    f"training it again spends as much again. {_CHANGED if kept else _GONE} {removal} {ANOTHER}"
                 )
             if entry["training"] != training:
                 raise StudyError(

@@ -22,7 +22,7 @@ _NUMBER = (
     "left out as copies of public images: it is exact, and counts as public."
 )
 _MANY = {"record": "records", "subject": "persons"}
-_NOTHING_LEFT_OUT = "Nothing is known to be left out of the list above."
+NOTHING_LEFT_OUT = "Nothing is known to be left out of the list above."
 _SEVERAL_OF_ONE = (
     "Persons as such: what is promised holds for each image by itself. Who has several, or one that stands in the "
     "data twice, is protected less, at k images with kε and a larger δ."
@@ -83,7 +83,7 @@ def statement(
         *(f"- **Erratum**: an earlier version of dpstudy wrote this ledger; {sentence}." for sentence in errata),
         *(
             f"- {sentence}"
-            for sentence in [*([] if ledger["not_accounted"] else [_NOTHING_LEFT_OUT]), *not_covered(ledger)]
+            for sentence in [*([] if ledger["not_accounted"] else [NOTHING_LEFT_OUT]), *not_covered(ledger)]
         ),
         "",
         "## Attacked",

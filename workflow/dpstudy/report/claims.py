@@ -7,7 +7,7 @@ from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
 from dpstudy.tables.claims.judge import claims_notes, claims_rows, judge_study
 from dpstudy.tables.results import Results
 
-REFERENCES = {  # authors, title, where: what to cite, by the paper's name in claims.csv
+REFERENCES = {  # authors, title, where: what to cite, by the paper's name in workflow/published
     "mehta2023": (
         "H. Mehta, W. Krichene, A. Thakurta, A. Kurakin and A. Cutkosky",
         "Differentially Private Image Classification from Features",
@@ -38,7 +38,7 @@ def judge_paper(paper: str, name: str = "", spec: Mapping | None = None, results
     """What is found about every claim of a paper.
 
     Args:
-        paper: as claims.csv names it.
+        paper: as workflow/published names it.
         name, spec: of the config's table of style `claims` for this paper, which says what cells stand for which of its
             experiments; its `sections` are no bound here. None: no cell does.
         results: of the study, where there is such a table.
