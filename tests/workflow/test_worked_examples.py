@@ -62,7 +62,7 @@ def extended(tmp_path_factory):
     (folder.path / "docs").mkdir()
     shutil.copy(ROOT / "docs/methods.md", folder.path / "docs")
     written = python(folder, "-m", "dpstudy", "schemas")
-    assert written == "class_means.schema.yaml, network_dpsgd.schema.yaml, methods.md\n"
+    assert written == "class_means.schema.yaml, network_dpsgd.schema.yaml, config.schema.yaml, methods.md\n"
     return folder
 
 

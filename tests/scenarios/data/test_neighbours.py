@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
-from dpstudy.data.names import DRAWN, LABELS, may_be_numbered, split_names
+from dpstudy.data.names import LABELS, may_be_numbered, split_names
 from dpstudy.data.prepare import prepare_shard
 from dpstudy.data.readers import open_reader
 from dpstudy.schema.reading import schema
 from tests.scenarios.data import formats
+
+SOURCE = schema("config")["$defs"]["source"]
 
 WRITERS = {
     "arrays": (formats.arrays, formats.arrays_of_two_pools),
@@ -65,7 +67,7 @@ def choices(request, tmp_path, monkeypatch):
 
 def test_every_reader_is_here():
     """But those whose pictures a program draws: nobody's record, and none can be deleted."""
-    assert set(WRITERS) == set(schema("config")["$defs"]["source"]["x-readers"]) - set(DRAWN)
+    assert set(WRITERS) == set(SOURCE["x-readers"]) - set(SOURCE["x-drawn"])
 
 
 def test_the_schema_lists_the_readers_of_rows_without_names(tmp_path, monkeypatch):
@@ -80,7 +82,7 @@ def test_the_schema_lists_the_readers_of_rows_without_names(tmp_path, monkeypatc
             named = all(opened.rows(pool).named for pool in opened.pools)
             assert named or may_be_numbered(options | {"reader": reader})
             found |= set() if named else {reader}
-    assert found == set(schema("config")["$defs"]["source"]["x-numbered"])
+    assert found == set(SOURCE["x-numbered"])
 
 
 def units(rows, by_person):

@@ -1,4 +1,4 @@
-"""What `make schemas` writes is what the methods' modules say."""
+"""What `make schemas` writes is what the modules of methods and readers say."""
 
 import shutil
 
@@ -18,7 +18,9 @@ def test_what_is_committed_is_what_would_be_written(path):
 
 
 def test_every_method_here_has_its_schema():
-    assert {path.name.removesuffix(".schema.yaml") for path in MADE if path.suffix == ".yaml"} == set(method_names())
+    assert {path.name.removesuffix(".schema.yaml") for path in MADE if path.parent.name == "methods"} == set(
+        method_names()
+    )
 
 
 def test_what_has_changed_is_written_and_named(tmp_path, monkeypatch):
@@ -30,7 +32,12 @@ def test_what_has_changed_is_written_and_named(tmp_path, monkeypatch):
     one = tmp_path / "schemas/methods/newton.schema.yaml"
     right = one.read_text(encoding="utf-8")
     one.write_text(right.replace("0.3", "0.4"), encoding="utf-8")
-    assert schemas.write(tmp_path) == ["newton.schema.yaml", "methods.md"]
+    config = tmp_path / "schemas/config.schema.yaml"
+    known = config.read_text(encoding="utf-8")
+    config.write_text(known.replace("x-drawn: [cutouts, ", "x-drawn: ["), encoding="utf-8")
+    assert config.read_text(encoding="utf-8") != known
+    assert schemas.write(tmp_path) == ["newton.schema.yaml", "config.schema.yaml", "methods.md"]
+    assert config.read_text(encoding="utf-8") == known
     assert one.read_text(encoding="utf-8") == right
     assert page.read_text(encoding="utf-8").startswith("before\n<!-- hyper-parameters -->\n| method |")
     assert page.read_text(encoding="utf-8").endswith("|\n<!-- end -->\nbehind\n")

@@ -74,7 +74,7 @@ def override(match, values):
 MISTAKES = [
     # names that do not exist
     ("methods/ls/method", "least_square", "methods.ls.method: unknown method 'least_square' (did you mean 'least_squares'?); there are *least_squares, *newton*"),
-    ("datasets/digits/reader", "digit", "datasets.digits.reader: 'digit' is not one of 'digits', * (did you mean 'digits'?)"),
+    ("datasets/digits/reader", "digit", "datasets.digits.reader: 'digit' is not one of 'arrays', *, 'digits', * (did you mean 'digits'?)"),
     ("backbones/glyph-cnn/public", "glyph", "backbones.glyph-cnn.public: unknown public data set 'glyph' (did you mean 'glyphs'?); there is glyphs"),
     ("fits/pca/public", "glyph", "fits.pca.public: unknown public data set 'glyph' (did you mean 'glyphs'?); there is glyphs"),
     ("fits/pca/public", "digits", "fits.pca.public: unknown public data set 'digits'; there is glyphs"),

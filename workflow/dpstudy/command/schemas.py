@@ -1,4 +1,5 @@
-"""The schemas of the methods here, and their table in docs/methods.md, made of the modules' dataclasses."""
+"""The schemas of the methods here, and their table in docs/methods.md, made of the modules' dataclasses; and what the
+config's schema says of readers, of what their modules declare."""
 
 import importlib
 import re
@@ -9,11 +10,21 @@ import yaml
 
 from dpstudy import methods
 from dpstudy.core.files import atomic
+from dpstudy.data import readers
 from dpstudy.schema.hyperparameters import schema_of, told
 from dpstudy.schema.reading import FOLDER
 
 PAGE = "docs/methods.md"
 _BOTH = ("`first_order`", "`network_dpsgd`")  # whose common hyper-parameters have a row of their own
+_ABOUT = {
+    "x-readers": "each reader, with the keys that it takes besides those that every data set has",
+    "x-shapes": "[height, width, channels] where a config gives no others; null: the files know",
+    "x-own-data": "people bring their own records with these",
+    "x-numbered": "rows may have no names but numbers",
+    "x-drawn": "a program draws their images, and saw none",
+    "x-crops": "images are cropped where `resize` is absent",
+}
+_READERS = re.compile(r"(?<=what follows of their modules\n).*?(?=    # readers: end)", re.DOTALL)
 _TABLE = re.compile(r"(?<=<!-- hyper-parameters -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
@@ -40,7 +51,33 @@ def made(page: str) -> dict[Path, str]:
         )
         for name, module in found.items()
     }
+    config = FOLDER / "config.schema.yaml"
+    schemas[config] = _READERS.sub(lambda _: _of_readers(), config.read_text(encoding="utf-8"))
     return schemas | {Path(PAGE): _TABLE.sub(lambda _: table, page)}
+
+
+def _of_readers() -> str:
+    """The lists of readers in the config's schema."""
+    names = sorted(path.stem for path in Path(readers.__path__[0]).glob("*.py") if path.stem != "__init__")
+    of = {
+        name: module.READER
+        for name in names
+        if hasattr(module := importlib.import_module(f"{readers.__name__}.{name}"), "READER")
+    }
+    lists = {
+        "x-readers": {name: list(reader.keys) for name, reader in of.items()},
+        "x-shapes": {name: list(reader.shape) for name, reader in of.items() if any(reader.shape)},
+        "x-own-data": [name for name, reader in of.items() if reader.own],
+        "x-numbered": [name for name, reader in of.items() if reader.numbered],
+        "x-drawn": [name for name, reader in of.items() if reader.drawn],
+        "x-crops": [name for name, reader in of.items() if reader.crops],
+    }
+    lines = []
+    for key, content in lists.items():
+        lines.append(f"# {_ABOUT[key]}")
+        text = yaml.safe_dump({key: content}, sort_keys=False, default_flow_style=None, width=110)
+        lines += text.splitlines()
+    return "".join(f"    {line}\n" for line in lines)
 
 
 def write(root: Path) -> list[str]:

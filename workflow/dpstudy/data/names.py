@@ -42,7 +42,6 @@ class Fractions(NamedTuple):
 # Keys of a private set's entry that say what a record counts for, in sums and in the ledger.
 COUNTED = ("delta", "unit", "per_subject", "contributions", "class_weights", "positives", "beyond")
 LABELS = "labels"  # the reader without images: features are brought by the number of a row, or by an id
-DRAWN = ("glyphs", "dead_leaves", "strokes", "cutouts", "scenes")  # readers: a program draws, and sees no image
 
 
 def split_fractions(splits: dict) -> Fractions:
@@ -109,6 +108,16 @@ def caveats(options: dict, numbered: bool = False) -> list[str]:
     weighed = [WEIGHED] if "class_weights" in options else []
     told = [*([CHOSEN] if chosen else []), *cut, *weighed, *([NUMBERED] if goes_by_numbers else [])]
     return [*options.get("not_accounted", []), *told]
+
+
+def is_drawn_by(reader: str) -> bool:
+    """Whether a program draws a reader's images, and sees none."""
+    return reader in schema("config")["$defs"]["source"]["x-drawn"]
+
+
+def crops(reader: str) -> bool:
+    """Whether a reader crops images, and does not stretch them, where the option `resize` is absent."""
+    return reader in schema("config")["$defs"]["source"]["x-crops"]
 
 
 def may_be_numbered(source: dict) -> bool:

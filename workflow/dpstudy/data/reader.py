@@ -11,7 +11,29 @@ import numpy as np
 from dpstudy.core.subjects import check_named
 from dpstudy.data.records import Records
 
+IMAGE_FILES = ("size", "channels", "resize", "frame", "max_pixels", "window", "unreadable")  # keys of readers of such
 EXTRA = "extra"  # the pool of records that only train may have (data/extra.py)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a reader's module says of it, as its `READER`; `make schemas` enters it in the config's schema.
+
+    Attributes:
+        keys: that it takes besides those of every data set.
+        shape: [height, width, channels] where a config gives no others; None: the files know.
+        own: people bring their own records with it.
+        numbered: rows may have no names but numbers.
+        drawn: a program draws its images, and saw none.
+        crops: images are cropped, and not stretched, where the option `resize` is absent.
+    """
+
+    keys: tuple[str, ...] = ()
+    shape: tuple[int | None, int | None, int | None] = (None, None, None)
+    own: bool = False
+    numbered: bool = False
+    drawn: bool = False
+    crops: bool = False
 
 
 @dataclass(frozen=True)

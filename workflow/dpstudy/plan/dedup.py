@@ -1,6 +1,6 @@
 """De-duplication: which shards are compared with which, and by what."""
 
-from dpstudy.data.names import DRAWN, LABELS
+from dpstudy.data.names import LABELS, is_drawn_by
 from dpstudy.features import extractor_modules
 from dpstudy.plan import paths
 from dpstudy.plan.publics import backbone_files, weights_files
@@ -14,7 +14,7 @@ def private_images(study: dict) -> list[str]:
 
 def is_drawn(study: dict, public: str) -> bool:
     """Whether a program drew a public set without seeing an image, so that it has no copies of any."""
-    return options_of(study, public)["reader"] in DRAWN and not is_planted(study, public)
+    return is_drawn_by(options_of(study, public)["reader"]) and not is_planted(study, public)
 
 
 def rule_options(study: dict) -> dict:

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 from dpstudy.cell.errata import own_rows
 from dpstudy.config.locations import books_of, data_root, records_of
-from dpstudy.data.names import COUNTED, caveats, split_names
+from dpstudy.data.names import COUNTED, caveats, crops, split_names
 from dpstudy.data.own import own_data, own_reader
-from dpstudy.data.readers import CROPPING
 from dpstudy.data.source import files_of
 from dpstudy.plan import paths
 from dpstudy.privacy.data_book import identity
@@ -211,7 +210,7 @@ def decoding(study: dict, dataset: str) -> dict:
     """How a data set's images are decoded, besides size and channels: of bundle.json `crop`, and maybe `frame` and
     `window`."""
     options = study["datasets"][dataset]
-    crop = options.get("resize", "crop" if options["reader"] in CROPPING else "stretch") == "crop"
+    crop = options.get("resize", "crop" if crops(options["reader"]) else "stretch") == "crop"
     return {"crop": crop} | {key: options[key] for key in ("frame", "window") if key in options}
 
 

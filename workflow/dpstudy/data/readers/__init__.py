@@ -9,7 +9,6 @@ from dpstudy.data.own_names import OwnNames
 from dpstudy.data.reader import Reader
 
 _OFFERED = ("classes", "multi_label", "pools", "rows", "read")
-CROPPING = ("imagenet", "places365")  # where the option `resize` is absent
 
 
 def open_reader(name: str | None, options: dict, data_root: Path) -> Reader:

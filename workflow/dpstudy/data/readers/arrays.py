@@ -10,9 +10,11 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.npy import map_npy, read_npy
-from dpstudy.data.reader import Reader, Rows
+from dpstudy.data.reader import Declared, Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, single_labels
+
+READER = Declared(keys=("location", "classes"), own=True, numbered=True)
 
 _CHANNELS = (1, 3)
 

@@ -14,9 +14,13 @@ from dpstudy.core.errors import StudyError
 from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.listed import ListedImages, Listing, age_bands, needs_size
-from dpstudy.data.reader import Reader
+from dpstudy.data.reader import IMAGE_FILES, Declared, Reader
 from dpstudy.data.source import inside, location
 from dpstudy.data.table import TextTable, read_text_table
+
+READER = Declared(
+    keys=("location", *IMAGE_FILES, "findings", "uncertain", "views", "group_columns"), shape=(None, None, 1)
+)
 
 FINDINGS = ("Atelectasis", "Cardiomegaly", "Consolidation", "Edema", "Pleural Effusion")  # those that are ranked
 _LISTS = {"train": "train.csv", "test": "valid.csv"}

@@ -12,10 +12,12 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.data.pickles import read_batch
-from dpstudy.data.reader import Reader, Rows
+from dpstudy.data.reader import Declared, Reader, Rows
 from dpstudy.data.readers import mosaics
 from dpstudy.data.records import Records
 from dpstudy.data.source import check_names, class_names, location, read_bytes, read_text, single_labels
+
+READER = Declared(keys=("location", "classes", "variant", "format"), shape=(32, 32, 3), numbered=True)
 
 _CIFAR10_CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 _PIXELS = 3 * 32 * 32

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.data.reader import Reader
+from dpstudy.data.reader import Declared, Reader
 from dpstudy.data.readers import dead_leaves
 from dpstudy.data.readers.drawn import Drawn
+
+READER = Declared(keys=("count", "seed", "size", "channels"), shape=(28, 28, 1), drawn=True)
 
 _OVERSAMPLING = 4  # drawn pixels per image pixel and axis
 _CORNERS = 96  # of the polygon that stands for the outline

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.data.reader import Reader
+from dpstudy.data.reader import Declared, Reader
 from dpstudy.data.readers.drawn import Drawn
+
+READER = Declared(keys=("count", "seed", "size", "channels"), shape=(32, 32, 3), drawn=True)
 
 _OVERSAMPLING = 3  # drawn pixels per image pixel and axis
 _SHAPES = (30, 200)  # at least, fewer than

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.data.reader import Reader, Rows
+from dpstudy.data.reader import Declared, Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, single_labels
+
+READER = Declared(shape=(8, 8, 1), numbered=True)
 
 
 def open(options: dict, data_root: Path) -> Reader:

@@ -15,8 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.data.reader import Reader, Rows
+from dpstudy.data.reader import Declared, Reader, Rows
 from dpstudy.data.records import Records
+
+READER = Declared(keys=("count", "seed", "size"), shape=(8, 8, 1), drawn=True)
 
 FONTS = (
     "DejaVuSans", "DejaVuSans-Bold", "DejaVuSans-BoldOblique", "DejaVuSans-Oblique", "DejaVuSansMono",

@@ -14,9 +14,11 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.data.download import fetch
-from dpstudy.data.reader import Reader, Rows
+from dpstudy.data.reader import Declared, Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, read_bytes, single_labels
+
+READER = Declared(keys=("location", "classes", "download", "label_offset"), shape=(None, None, 1), numbered=True)
 
 _FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),

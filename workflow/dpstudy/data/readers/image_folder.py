@@ -19,9 +19,11 @@ from dpstudy.core.suggest import suggestion
 from dpstudy.core.text import composed
 from dpstudy.data.image_files import SUFFIXES
 from dpstudy.data.images import decode_all, image_options
-from dpstudy.data.reader import Reader, Rows
+from dpstudy.data.reader import IMAGE_FILES, Declared, Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, is_leftover, location
+
+READER = Declared(keys=("location", "classes", *IMAGE_FILES), own=True)
 
 _LISTED = 8  # classes that a message names
 _TABLE = "or list the images in a table (reader: image_table), which also says whose each is"

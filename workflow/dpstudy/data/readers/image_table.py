@@ -20,10 +20,17 @@ from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.held import Source
 from dpstudy.data.images import Mosaic, decode_all, image_options, pair
-from dpstudy.data.reader import Reader, Rows
+from dpstudy.data.reader import IMAGE_FILES, Declared, Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import check_names, class_names, files_of, inside, location, on_disk
 from dpstudy.data.table import TextTable, further, read_text_table
+
+READER = Declared(
+    keys=("location", "classes", *IMAGE_FILES, "table", "path_column", "image_column", "tags", "label_column",
+          "separator", "no_label", "label_columns", "subject_column", "group_columns", "mosaic", "tile"),
+    own=True,
+    numbered=True,
+)  # fmt: skip
 
 _TRUTH = {"0": 0, "1": 1, "false": 0, "true": 1}  # as pandas writes booleans, and spreadsheets in capitals
 

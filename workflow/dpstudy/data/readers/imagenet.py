@@ -11,8 +11,10 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.data.listed import ListedImages, Listing, needs_size
-from dpstudy.data.reader import Reader
+from dpstudy.data.reader import IMAGE_FILES, Declared, Reader
 from dpstudy.data.source import class_names, is_leftover, location
+
+READER = Declared(keys=("location", "classes", *IMAGE_FILES), shape=(None, None, 3), crops=True)
 
 _POOLS = {"train": "train", "test": "val"}
 _SUFFIXES = (".jpeg", ".jpg", ".png")

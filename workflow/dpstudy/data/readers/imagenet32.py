@@ -10,9 +10,11 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.npy import read_npz
-from dpstudy.data.reader import Reader, Rows
+from dpstudy.data.reader import Declared, Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, single_labels
+
+READER = Declared(keys=("location", "classes"), shape=(32, 32, 3), numbered=True)
 
 _CLASSES = 1000
 

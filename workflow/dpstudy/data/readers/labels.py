@@ -13,10 +13,12 @@ import pyarrow as pa
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import column_values, read_table
 from dpstudy.core.npy import read_npy
-from dpstudy.data.reader import Reader, Rows
+from dpstudy.data.reader import Declared, Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import check_unique, class_names, location, multi_labels, single_labels
 from dpstudy.data.table import WRITE_ANEW, read_text_table
+
+READER = Declared(keys=("location", "classes"), own=True, numbered=True)
 
 _GROUP = "group_"
 

@@ -7,9 +7,11 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.core.npy import read_npy
 from dpstudy.data.images import Mosaic, pair
-from dpstudy.data.reader import Reader, Rows
+from dpstudy.data.reader import Declared, Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, single_labels
+
+READER = Declared(keys=("location", "classes", "tile", "max_pixels"), numbered=True)
 
 _SUFFIXES = (".webp", ".png")
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.data.listed import ListedImages, Listing, needs_size
-from dpstudy.data.reader import Reader
+from dpstudy.data.reader import IMAGE_FILES, Declared, Reader
 from dpstudy.data.source import check_names, class_names, inside, location, read_text, single_labels
+
+READER = Declared(keys=("location", "classes", *IMAGE_FILES), shape=(None, None, 3), crops=True)
 
 _LISTS = {"train": ("places365_train_standard.txt", "data_256"), "test": ("places365_val.txt", "val_256")}
 _CLASSES = "categories_places365.txt"

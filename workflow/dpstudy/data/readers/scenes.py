@@ -11,9 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.data.reader import Reader
+from dpstudy.data.reader import Declared, Reader
 from dpstudy.data.readers import dead_leaves
 from dpstudy.data.readers.drawn import Drawn
+
+READER = Declared(keys=("count", "seed", "size", "channels", "kinds"), shape=(32, 32, 3), drawn=True)
 
 _OVERSAMPLING = 3  # drawn pixels per image pixel and axis
 _KINDS = 32

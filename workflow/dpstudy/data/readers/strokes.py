@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.data.reader import Reader
+from dpstudy.data.reader import Declared, Reader
 from dpstudy.data.readers.drawn import Drawn
+
+READER = Declared(keys=("count", "seed", "size"), shape=(28, 28, 1), drawn=True)
 
 _OVERSAMPLING = 4  # drawn pixels per image pixel and axis
 _POINTS = 40  # of each stroke
