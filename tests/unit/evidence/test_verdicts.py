@@ -1,5 +1,6 @@
 """Verdicts are added up: cells before what is printed, full size before reduced, and no quarrel is hidden."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -18,7 +19,7 @@ def open_claim() -> str:
 
 
 def one() -> Verdict:
-    return Verdict("tramer2021", open_claim(), "a", HOLDS, "98 and 97.", "reduced", "half the records", "2026-11-27")
+    return Verdict("tramer2021", open_claim(), "a", HOLDS, "98 and 97.", "reduced", "half the records", "2026-11-27", 9)
 
 
 def verdict_on(*known):
@@ -34,6 +35,7 @@ def test_what_is_written_is_read_and_damage_is_told(tmp_path):
         ("paper,", "papers,", "its columns are not"),
         (f",{HOLDS},", ",perhaps,", "line 2 is damaged"),
         (",2026-11-27", "", "line 2 is damaged"),
+        (",9", ",many", "its cells are no number"),
     ):
         (tmp_path / "v.csv").write_text(text.replace(old, new))
         with pytest.raises(StudyError, match=sentence):
@@ -41,26 +43,29 @@ def test_what_is_written_is_read_and_damage_is_told(tmp_path):
 
 
 def test_a_whole_study_replaces_all_its_verdicts_and_a_part_those_that_it_decides():
-    other = Verdict("de2022", "x", "b", FAILS, "", "full", "", "2026-11-27")
-    later = Verdict("tramer2021", "y", "a", FAILS, "", "full", "", "2026-11-28")
+    other = Verdict("de2022", "x", "b", FAILS, "", "full", "", "2026-11-27", 9)
+    later = Verdict("tramer2021", "y", "a", FAILS, "", "full", "", "2026-11-28", 9)
     assert merged([one(), other], [later], "a", whole=True) == [other, later]
     assert merged([one(), other], [later], "a", whole=False) == [other, one(), later]
-    again = Verdict(*one().key[:2], "a", FAILS, "", "full", "", "2026-11-28")
+    again = Verdict(*one().key[:2], "a", FAILS, "", "full", "", "2026-11-28", 9)
     assert merged([one(), other], [again], "a", whole=False) == [other, again]
+    fewer = replace(again, cells=8)  # as of a folder that another machine filled in part
+    assert merged([one(), other], [fewer], "a", whole=False) == [other, one()]
+    assert merged([one(), other], [fewer], "a", whole=True) == [other, fewer]
 
 
 def test_every_claim_has_a_verdict_by_what_is_known():
     found = pool([])
     assert len(found) == 150 and verdict_on().verdict == OPEN and verdict_on().numbers
     assert verdict_on(one()).verdict == HOLDS and verdict_on(one()).by == "a (reduced: half the records)"
-    full = Verdict(*one().key[:2], "b", FAILS, "97 and 98.", "full", "", "2026-11-27")
+    full = Verdict(*one().key[:2], "b", FAILS, "97 and 98.", "full", "", "2026-11-27", 9)
     assert (verdict_on(one(), full).verdict, verdict_on(one(), full).by) == (FAILS, "b")
     ties = Verdict(
-        *one().key[:2], "d", OPEN, "0 of 3 for, 3 ties; undecided within the noise.", "full", "", "2026-11-27"
+        *one().key[:2], "d", OPEN, "0 of 3 for, 3 ties; undecided within the noise.", "full", "", "2026-11-27", 9
     )
     assert verdict_on(ties).verdict == OPEN and (verdict_on(ties).by, verdict_on(ties).numbers) == ("d", ties.numbers)
     assert verdict_on(ties, one()) == verdict_on(one())  # what decides comes first
-    again = Verdict(*one().key[:2], "c", HOLDS, "99 and 98.", "full", "", "2026-11-27")
+    again = Verdict(*one().key[:2], "c", HOLDS, "99 and 98.", "full", "", "2026-11-27", 9)
     assert verdict_on(full, again).verdict == MIXED and verdict_on(full, again).numbers.startswith("b: 97 and 98.")
 
 
@@ -124,7 +129,7 @@ def test_what_cells_decide_is_judged_as_far_as_a_study_is_finished(tmp_path):
     found, whole = of_results(study, results, "reduced", "half", "2026-11-27")
     assert not whole and starts(found) == {PATE}
     (pate,) = (one for one in found if one.claim.startswith(PATE))
-    assert (pate.study, pate.verdict, pate.kind, pate.what) == ("s", HOLDS, "reduced", "half")
+    assert (pate.study, pate.verdict, pate.kind, pate.what, pate.cells) == ("s", HOLDS, "reduced", "half", 1)
     assert pate.numbers.endswith("By 1 of its 3 cells.")
     finish(results, "scatternet", "linear", "3", 98.9)
     finish(results, "pixels", "cnn", "3", 98.0)

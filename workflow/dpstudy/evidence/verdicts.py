@@ -32,6 +32,7 @@ class Verdict:
         numbers: that it rests on.
         kind, what: as of a measured line.
         date: when it was judged.
+        cells: of how many cells.
     """
 
     paper: str
@@ -42,6 +43,7 @@ class Verdict:
     kind: str
     what: str
     date: str
+    cells: int
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -73,7 +75,9 @@ def read(path: str | os.PathLike = VERDICTS) -> list[Verdict]:
     for number, line in read_lines(path, _COLUMNS):
         if line["verdict"] not in (HOLDS, FAILS, OPEN) or line["kind"] not in KINDS:
             raise damaged(path, number, "its verdict or kind is none")
-        found.append(Verdict(**line))
+        if not line["cells"].isdigit():
+            raise damaged(path, number, "its cells are no number")
+        found.append(Verdict(**line | {"cells": int(line["cells"])}))  # type: ignore[arg-type]
     return found
 
 
@@ -88,10 +92,11 @@ def write(verdicts: Iterable[Verdict], path: str | os.PathLike = VERDICTS) -> No
 
 def merged(old: Iterable[Verdict], new: Sequence[Verdict], study: str, whole: bool) -> list[Verdict]:
     """The lines of both, in order of papers and studies. A study that was judged whole replaces all of its own; a part
-    those of the claims that it says something of."""
-    anew = {one.key for one in new}
-    kept = [one for one in old if one.key not in anew and not (whole and one.study == study)]
-    return sorted([*kept, *new], key=lambda one: (one.paper, one.study))
+    those of the claims that it judges by as many cells, or more."""
+    known = {one.key: one for one in old if not (whole and one.study == study)}
+    later = {one.key: one for one in new if one.key not in known or known[one.key].cells <= one.cells}
+    kept = [one for key, one in known.items() if key not in later]
+    return sorted([*kept, *later.values()], key=lambda one: (one.paper, one.study))
 
 
 def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, date: str) -> tuple[list[Verdict], bool]:
@@ -116,7 +121,7 @@ def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, da
         for verdict, claim, by, _, here in found["rows"]:
             if f"({CELLS})" in by or (verdict == OPEN and UNDECIDED in here):
                 told = f"{here} By {len(judged)} of its {len(names['metrics'])} cells." if part else here
-                verdicts.append(Verdict(paper, claim, study["study"], verdict, told, kind, what, date))
+                verdicts.append(Verdict(paper, claim, study["study"], verdict, told, kind, what, date, len(judged)))
     return verdicts, whole
 
 
