@@ -5,7 +5,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-LIBRARY = Path(str(workflow.current_basedir)).resolve().with_name("dpstudy")  # not of a Snakefile that has this as a module
+LIBRARY = Path(str(workflow.current_basedir)).resolve().with_name("dpstudy")  # not of one that has this as a module
 sys.path.insert(0, str(LIBRARY.parent))
 
 import dpstudy
