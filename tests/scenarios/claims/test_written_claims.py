@@ -9,7 +9,7 @@ import yaml
 
 from dpstudy.core.errors import StudyError
 from dpstudy.tables import published
-from dpstudy.tables.claims.comparing import finding
+from dpstudy.tables.claims.comparing import check, finding
 from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN, Evidence
 from dpstudy.tables.claims.grid import Grid, Place, Value
 from dpstudy.tables.claims.judge import judge
@@ -108,6 +108,19 @@ def test_methods_are_compared_at_their_best_or_at_some_epochs():
     assert told(left="DP-FC", right="DP-LS", without_privacy=True).startswith("No cells")
 
 
+@pytest.mark.parametrize(
+    ("comparison", "sentence"),
+    [
+        ({"left": "DP-LSS", "right": "DP-LS"}, "mine: 'DP-LSS' is no method .did you mean 'DP-LS'"),
+        ({"left": "DP-FC", "right": "DP-LS", "datasets": ["CIFAR-10"]}, "mine: .* have no key 'datasets'"),
+        ({"left": {"role": "cnn", "epsilon": 1}, "right": "DP-LS"}, "mine: .* is for other papers"),
+    ],
+)
+def test_what_methods_cannot_be_compared_by_is_named(comparison, sentence):
+    with pytest.raises(StudyError, match=f"mehta2023.yaml: {sentence}"):
+        check("mine", {"compare": [{"over": "x"} | comparison]}, "mehta2023", ())
+
+
 CLAIM = {"section": "9", "claim": "Linear beats the CNN.", "compare": [{"over": "x", "left": "linear", "right": "cnn"}]}
 
 
@@ -152,6 +165,21 @@ def test_a_claim_of_ones_own_is_one_entry(adding):
         ({"compare": [{"over": "x", "left": "linear"}]}, "mine.compare.0"),
         ({"compare": [{"left": "linear", "right": "cnn"}]}, "mine.compare.0"),
         ({"open": "Nobody knows"}, "mine"),
+        (
+            {"compare": [{"over": "x", "left": "linaer", "right": "cnn"}]},
+            "mine: 'linaer' is no role .did you mean 'linear'",
+        ),
+        ({"compare": [{"over": "x", "left": {"best": ["cnn", "cn"]}, "right": 5}]}, "mine: 'cn' is no role"),
+        ({"compare": [{"over": "x", "rising": "cnns"}]}, "mine: 'cnns' is no role"),
+        (
+            {"compare": [{"over": "x", "cells": [{"left": {"role": "x", "epsilon": 1}, "right": 5}]}]},
+            "mine: 'x' is no role",
+        ),
+        (
+            {"compare": [{"over": "x", "left": {"method": "DP-LS", "epochs": 1}, "right": 5}]},
+            "mine: .* is for mehta2023",
+        ),
+        ({"compare": [{"over": "x", "up_to": 1, "left": "linear", "right": "cnn"}]}, "mine: .* have no key 'up_to'"),
     ],
 )
 def test_an_entry_with_a_mistake_is_named(adding, changes, sentence):

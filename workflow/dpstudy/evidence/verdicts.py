@@ -95,8 +95,7 @@ def merged(old: Iterable[Verdict], new: Sequence[Verdict], study: str, whole: bo
     those of the claims that it judges by as many cells, or more."""
     known = {one.key: one for one in old if not (whole and one.study == study)}
     later = {one.key: one for one in new if one.key not in known or known[one.key].cells <= one.cells}
-    kept = [one for key, one in known.items() if key not in later]
-    return sorted([*kept, *later.values()], key=lambda one: (one.paper, one.study))
+    return sorted((known | later).values(), key=lambda one: (one.paper, one.study))
 
 
 def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, date: str) -> tuple[list[Verdict], bool]:

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from dpstudy.core.errors import StudyError
+from dpstudy.core.suggest import suggestion
 from dpstudy.tables.claims.finding import Finding, Part, cells, noted, on_both, on_cells, undecided
 from dpstudy.tables.claims.grid import Grid, Place, Value
+from dpstudy.tables.claims.names import METHODS
 from dpstudy.tables.claims.scores import Printed, Scores, up
 from dpstudy.tables.selecting import listed
 
+_NAMED = ("role", "best", "printed", "method")  # the key of a side that names roles, or a method
 Triples = Iterable[tuple[object, Value | None, Value | None]]  # name of a cell, left, right
 
 
@@ -36,6 +40,34 @@ def finding(claim: Mapping, paper: Printed | None, evidence: Any) -> Finding:
     if claim.get("cells_alone"):
         return on_cells(parts(evidence.ours), known["missing"], printed)
     return noted(on_both(evidence, parts, claim.get("about_the_tables", False), **known), printed)
+
+
+def check(name: str, claim: Mapping, paper: str, roles: Sequence[str]) -> None:
+    """Refuse a claim that compares what its paper's evidence has not, which would find no cells.
+
+    Args:
+        name: the claim's id.
+        roles: that the paper's numbers and cells are in; none: it compares methods (mehta2023).
+
+    Raises:
+        StudyError: names the claim, and the name or key that is none.
+    """
+    allowed = roles or METHODS
+    for one in claim.get("compare", ()):
+        keys = {"datasets", "cells", "rising"} if not roles else {"up_to"}
+        if wrong := sorted(keys & set(one)):
+            raise StudyError(f"{paper}.yaml: {name}: comparisons of this paper have no key {wrong[0]!r}")
+        sides = [cell[side] for cell in one.get("cells", [one]) for side in ("left", "right") if side in cell]
+        for spec in [*sides, *([one["rising"]] if "rising" in one else [])]:
+            if isinstance(spec, Mapping) and ("method" in spec) == bool(roles):
+                raise StudyError(
+                    f"{paper}.yaml: {name}: {dict(spec)} is for {'mehta2023' if roles else 'other papers'}"
+                )
+            called = next((spec[key] for key in _NAMED if key in spec), ()) if isinstance(spec, Mapping) else spec
+            for each in () if isinstance(called, int | float) else listed(called):
+                if each not in allowed:
+                    near = suggestion(each, allowed)
+                    raise StudyError(f"{paper}.yaml: {name}: {each!r} is no {'role' if roles else 'method'}{near}")
 
 
 def _parts(comparisons: Sequence[Mapping], paper: Printed | None, evidence: Any, known: Any) -> list[Part]:

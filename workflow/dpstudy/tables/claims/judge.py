@@ -36,6 +36,7 @@ from dpstudy.tables.claims import (
 )
 from dpstudy.tables.claims import gather as mehta2023_evidence
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Finding, noted
+from dpstudy.tables.claims.names import ROLES
 from dpstudy.tables.published import claims_of
 from dpstudy.tables.results import Results
 
@@ -126,7 +127,9 @@ def _judge_of(paper: str, claim: str, row: dict) -> Callable[[Any], Finding]:
     name = claim.replace("-", "_")
     found = {vars(module)[name] for module in PAPERS[paper] if name in vars(module)}  # one may use another's
     if comparing.is_written(row):
-        found.add(partial(comparing.finding, row, role_evidence.PAPERS.get(paper)))
+        printed = role_evidence.PAPERS.get(paper)
+        comparing.check(claim, row, paper, (*ROLES[paper], *printed.cited) if printed else ())
+        found.add(partial(comparing.finding, row, printed))
     if len(found) != 1:
         raise StudyError(
             f"{paper}.yaml: {len(found)} judges of the claim {claim!r}; each needs one: `compare` or `open` in its "
