@@ -64,7 +64,7 @@ def check(name: str, claim: Mapping, paper: str, roles: Sequence[str]) -> None:
                     f"{paper}.yaml: {name}: {dict(spec)} is for {'mehta2023' if roles else 'other papers'}"
                 )
             called = next((spec[key] for key in _NAMED if key in spec), ()) if isinstance(spec, Mapping) else spec
-            for each in () if isinstance(called, int | float) else listed(called):
+            for each in listed(called) if isinstance(called, str | list) else []:
                 if each not in allowed:
                     near = suggestion(each, allowed)
                     raise StudyError(f"{paper}.yaml: {name}: {each!r} is no {'role' if roles else 'method'}{near}")
