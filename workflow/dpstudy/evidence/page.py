@@ -15,6 +15,7 @@ from dpstudy.evidence.measured import Measured
 from dpstudy.evidence.page_tables import renew
 from dpstudy.evidence.printed import places
 from dpstudy.evidence.record import shipped_studies
+from dpstudy.evidence.together import judged_together
 from dpstudy.evidence.verdicts import MIXED, Pooled, Verdict, pool
 from dpstudy.provenance.code import WORKFLOW
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
@@ -62,7 +63,7 @@ def write(
     lines = all_lines()
     studies = {study["study"]: study for study in shipped_studies()}
     found = labels(lines, places(studies.values()), measured)
-    pooled = pool(verdicts)
+    pooled = pool(verdicts, judged_together(studies.values(), measured))
     with atomic(page) as temporary:
         temporary.write_text(text(lines, found) + _claims(pooled), encoding="utf-8")
     numbers = (_fields(number, lines[number], label) for number, label in found.items())
@@ -116,9 +117,10 @@ def _claims(pooled: Sequence[Pooled]) -> str:
         for paper in papers
     ]
     return (
-        "\n## The claims\n\nBy the cells of recorded studies where some decide a claim, those at full size before "
-        "others;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or by "
-        "computation.\n[claims.csv](claims.csv) has each with its numbers.\n\n" + table(("paper", *_VERDICTS), counts)
+        "\n## The claims\n\nBy the cells of recorded studies where some decide a claim, those at full size, all at "
+        "once, before others;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or "
+        "by computation.\n[claims.csv](claims.csv) has each with its numbers.\n\n"
+        + table(("paper", *_VERDICTS), counts)
     )
 
 

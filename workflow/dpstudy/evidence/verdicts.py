@@ -145,9 +145,15 @@ def _results(study: dict, results: str | os.PathLike, names: Names, there: Mappi
     return Results.assemble(axes(study), summarise(cells).to_pylist(), found, files)
 
 
-def pool(verdicts: Sequence[Verdict]) -> list[Pooled]:
+def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[Pooled]:
     """The verdict on each of the papers' claims: by cells where some decide it, of those that are nearest to the
-    paper's; else by what is printed, or by computation; else open, with what cells say that cannot decide it."""
+    paper's; else by what is printed, or by computation; else open, with what cells say that cannot decide it.
+
+    Args:
+        together: on all studies at full size at once (`judged_together`), in the place of what each of them says.
+    """
+    replaced = {(one.paper, one.claim): one.verdict for one in together}
+    verdicts = [one for one in verdicts if one.kind != FULL or _stands(one, replaced)] + list(together)
     of_claim: dict[tuple[str, str], list[Verdict]] = {}
     for one in verdicts:
         of_claim.setdefault((one.paper, one.claim), []).append(one)
@@ -163,6 +169,12 @@ def pool(verdicts: Sequence[Verdict]) -> list[Pooled]:
                 continue
             found.append(_of_cells(paper, claim, [one for one in known if KINDS.index(one.kind) == nearest]))
     return found
+
+
+def _stands(one: Verdict, replaced: Mapping[tuple[str, str], str]) -> bool:
+    """Whether a study's own verdict counts: where there is none on all at once, or it decides what that does not."""
+    beside = replaced.get((one.paper, one.claim))
+    return beside is None or (beside == OPEN and one.verdict != OPEN)
 
 
 def _of_cells(paper: str, claim: str, known: Sequence[Verdict]) -> Pooled:

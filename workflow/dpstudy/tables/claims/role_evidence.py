@@ -3,8 +3,10 @@ experiments."""
 
 import itertools
 import math
-from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table
@@ -24,6 +26,30 @@ PAPERS = {
     printed.paper: printed
     for printed in (tramer2021_printed.PRINTED, de2022_printed.PRINTED, anon_smoothing_printed.PRINTED)
 }
+
+
+class Place(NamedTuple):
+    """A cell in a role of its paper: (data set, features, entry, epsilon) of the study, the paper's name of its data
+    set, and the backbone where the paper compares these."""
+
+    cell: tuple[str, str, str, str]
+    data: str
+    role: str
+    backbone: str = ""
+
+    def run(self, n: int, accuracy: Value, *documents: Any, **more: Any) -> Run:
+        """The place with what was found there; see `Run`."""
+        _, features, entry, epsilon = self.cell
+        named = f"{self.data}, {self.backbone}" if self.backbone else self.data
+        found = Run(named, self.role, f"{entry}, {features}", float(epsilon), n, accuracy, *documents, **more)
+        return replace(found, backbone=self.backbone)
+
+
+def places(spec: Mapping, epsilons: Sequence[str], by_backbone: bool) -> Iterator[Place]:
+    """Where a table's spec has roles, in order; not all need be cells."""
+    for (dataset, role, features, entry), epsilon in itertools.product(roles_of(spec), epsilons):
+        data = spec.get("counterparts", {}).get(dataset, {}).get("dataset", dataset)
+        yield Place((dataset, features, entry, epsilon), data, role, features if by_backbone else "")
 
 
 @dataclass(frozen=True)
@@ -62,10 +88,26 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     Raises:
         StudyError: a role that there is not, or a name that the study does not have.
     """
-    paper, rows = PAPERS[spec["paper"]], published_rows(RESULTS, spec["paper"])
-    printed = paper.scores(rows)
     left_out: dict[str, None] = {}
-    runs = _runs(f"table {name}", spec, results, paper.by_backbone, left_out)
+    runs = _runs(f"table {name}", spec, results, PAPERS[spec["paper"]].by_backbone, left_out)
+    searches = _searches(name, spec, results, left_out)
+    return evidence_of(spec["paper"], runs, searches, spec.get("metric", "top1"), tuple(left_out))
+
+
+def evidence_of(
+    name: str,
+    runs: Sequence[Run],
+    searches: Mapping[tuple[str, str], Search] = MappingProxyType({}),
+    metric: str = "top1",
+    left_out: Sequence[str] = (),
+) -> Evidence:
+    """The same of runs that are there already; see `gather`.
+
+    Args:
+        name: of the paper.
+    """
+    paper, rows = PAPERS[name], published_rows(RESULTS, name)
+    printed, runs = paper.scores(rows), [run for run in runs if _counts(run)]
     sizes = {
         dataset: _sizes(paper.records.get(data, ()), {run.n for run in runs if run.dataset == dataset})
         for dataset, data in {(run.dataset, run.data) for run in runs}
@@ -79,9 +121,8 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     beside = {dataset for dataset, found in sizes.items() if min(found) >= paper.least(dataset)}
     values |= {key: value for key, value in printed.values.items() if key[1] in paper.cited and key[0] in beside}
     resized = [run for run in runs if run.n not in sizes[run.dataset]]
-    ours = Scores(values, whole, _searches(name, spec, results, left_out), resized)
-    settings = published_rows(HYPERPARAMETERS, paper.paper)
-    return Evidence(printed, ours, settings, rows, spec.get("metric", "top1"), tuple(left_out))
+    ours = Scores(values, whole, searches, resized)
+    return Evidence(printed, ours, published_rows(HYPERPARAMETERS, name), rows, metric, tuple(left_out))
 
 
 def _sizes(of_the_paper: Sequence[int], found: set[int]) -> set[int]:
@@ -101,32 +142,25 @@ def _runs(
     """The cells in the spec's roles, in order; not all that it names need be cells. `left_out` is told why some are no
     evidence."""
     metric = spec.get("metric", "top1")
-    counterparts, accuracies = spec.get("counterparts", {}), values_by_cell(results.summary, metric)
-    found = []
-    for (dataset, role, features, entry), epsilon in itertools.product(roles_of(spec), results.axes["epsilons"]):
+    accuracies, found = values_by_cell(results.summary, metric), []
+    for dataset, role, features, entry in roles_of(spec):
         check_names(where, "data set", [dataset], results.axes["datasets"])
         check_names(where, "role", [role], ROLES[spec["paper"]])
         check_names(where, "features", [features], results.axes["features"])
         check_names(where, "entry", [entry], results.axes["entries"])
-        cell = cell_name(dataset, features, entry, epsilon)
+    for place in places(spec, results.axes["epsilons"], by_backbone):
+        cell = cell_name(*place.cell)
         if cell not in accuracies:
             continue
         ledger, metrics = results.ledger(cell), read_json(results.metrics[cell])
-        value = value_of(accuracies[cell], metric)
-        name = counterparts.get(dataset, {}).get("dataset", dataset)
-        if why := why_another(dataset, name, metrics["classes"]):
+        if why := why_another(place.cell[0], place.data, metrics["classes"]):
             left_out[why] = None
             continue
-        backbone = features if by_backbone else ""
-        name = f"{name}, {backbone}" if by_backbone else name
-        label = f"{entry}, {features}"
+        value = value_of(accuracies[cell], metric)
         curve = _curve(results.curves[cell], metrics, metric) if cell in results.curves else ()
         audit = read_json(results.audits[cell]) if cell in results.audits else {}
-        documents = (metrics, ledger, curve, audit)
         black_box = read_json(results.black_boxes[cell]) if cell in results.black_boxes else {}
-        run = Run(name, role, label, float(epsilon), ledger["n"], value, *documents, backbone, black_box)
-        if _counts(run):
-            found.append(run)
+        found.append(place.run(ledger["n"], value, metrics, ledger, curve, audit, black_box=black_box))
     return found
 
 

@@ -1,0 +1,79 @@
+"""Recorded accuracies of several studies decide a claim together."""
+
+from functools import cache
+
+import pytest
+
+from dpstudy.config.loading import load
+from dpstudy.evidence.measured import Measured
+from dpstudy.evidence.together import NotRecordedError, judged_together
+from dpstudy.evidence.verdicts import pool
+from dpstudy.tables.claims.finding import HOLDS, OPEN
+from tests.unit.evidence.test_verdicts import OVER_CNNS, PATE, STUDY
+
+
+@cache
+def studies():
+    """The same study of MNIST and of Fashion-MNIST."""
+    fashion = {"mnist": {"dataset": "Fashion-MNIST"}}
+    table = STUDY["tables"]["claims"] | {"counterparts": fashion}
+    return load(STUDY), load(STUDY | {"study": "f", "tables": {"claims": table}})
+
+
+def line(study, entry, epsilon, mean, kind="full", certified=None, std=0.1):
+    features = {"linear": "scatternet", "cnn": "pixels"}[entry]
+    seeds = (mean, std, 5, mean - 0.2, mean + 0.2)
+    ledger = (certified or epsilon, "1e-05", 60_000, "record", "proved", "seeded")
+    what = "" if kind == "full" else "half"
+    return Measured(
+        study, "mnist", features, entry, epsilon, "top1", *seeds, *ledger, kind, what, "2026-11-29", "", "", ""
+    )
+
+
+def of(found, claim):
+    return [one for one in found if one.claim.startswith(claim)]
+
+
+def test_a_claim_about_several_data_sets_is_judged_on_all_of_them():
+    mnist = [line("s", "linear", "3", 98.9), line("s", "cnn", "3", 98.0)]
+    fashion = [line("f", "linear", "3", 89.0), line("f", "cnn", "3", 89.8)]
+    (alone,) = of(judged_together(studies(), mnist), OVER_CNNS)
+    assert (alone.verdict, alone.study, alone.cells) == (HOLDS, "s", 2) and "1 of 1 for" in alone.numbers
+    (both,) = of(judged_together(studies(), mnist + fashion), OVER_CNNS)
+    assert both.study == "s, f" and "1 of 2 for, 0 ties, 1 against (Fashion-MNIST 3)" in both.numbers
+    (pooled,) = of(pool([alone], [both]), OVER_CNNS)  # the study's own verdict, by fewer, is replaced
+    assert (pooled.verdict, pooled.by, pooled.numbers) == (both.verdict, "s, f", both.numbers)
+
+
+def test_ties_stand_for_themselves_where_nothing_decides():
+    ties = [line("s", "linear", "3", 98.9, std=1.0), line("s", "cnn", "3", 98.8, std=1.0)]
+    (found,) = of(judged_together(studies(), ties), OVER_CNNS)
+    assert found.verdict == OPEN and "1 ties" in found.numbers
+    (pooled,) = of(pool([], [found]), OVER_CNNS)
+    assert (pooled.verdict, pooled.by) == (OPEN, "s")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [line("s", "linear", "2", 98.9, kind="reduced"), line("s", "linear", "2", 98.9, certified="2.1")],
+    ids=["reduced", "certified at more"],
+)
+def test_what_does_not_stand_beside_the_paper_decides_nothing(one):
+    assert of(judged_together(studies(), [line("s", "linear", "2", 98.9)]), PATE)
+    assert not judged_together(studies(), [one])
+
+
+def test_a_claim_that_needs_what_was_not_recorded_is_left_to_its_study(monkeypatch):
+    from dpstudy.evidence import together
+
+    asked = []
+
+    def judge(evidence):
+        try:
+            return evidence.ours.runs[0].metrics.get("hyperparameters")
+        except NotRecordedError as error:
+            asked.append(str(error))
+            raise
+
+    monkeypatch.setattr(together, "judges", lambda paper: {"pate-on-mnist": judge})
+    assert judged_together(studies(), [line("s", "linear", "2", 98.9)]) == [] and asked == ["hyperparameters"]
