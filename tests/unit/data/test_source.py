@@ -19,6 +19,9 @@ def test_accents_are_found_in_whatever_form_a_disk_has_them(tmp_path, told, ther
     assert on_disk(tmp_path, f"{asked}é") == tmp_path / on.rpartition("/")[0] / f"{asked.rpartition('/')[2]}é"
     with pytest.raises(StudyError, match="no such folder"):
         location({"location": "/nowhere/é"}, tmp_path)
+    (tmp_path / "hospitals").mkdir()
+    with pytest.raises(StudyError, match=r"no such folder \(did you mean 'hospitals'\?\); mend `location`"):
+        location({"location": "hospital"}, tmp_path)
 
 
 def test_class_names_are_composed_and_differ():

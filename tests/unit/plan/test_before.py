@@ -8,6 +8,7 @@ import pytest
 from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.plan import before
+from dpstudy.plan.first_spending import DRAWN
 from dpstudy.plan.internals import Job
 from dpstudy.privacy.data_book import DataBook
 from dpstudy.privacy.spending import BOOK
@@ -109,12 +110,14 @@ def test_what_is_due_is_told_with_what_counts_as_a_cell(study):
     }
 
 
-def test_what_a_study_made_is_named_at_the_end(study):
+def test_what_a_study_made_is_named_at_the_end(study, monkeypatch):
     write("results/summary.csv", "")
     first, *files = before.made(study)
     assert "Study 'small' is complete: 26 cells, 2 seeds each." in first and files == ["  results/summary.csv"]
     one = study | {"seeds": [0], "epsilons": ["1"], "cells": [{"features": ["pixels"], "entries": ["ls"]}]}
     assert "is complete: 1 cell, 1 seed each." in before.made(one)[0]
+    monkeypatch.setenv(DRAWN, "1")
+    assert before.made(study) == [first]  # of a rehearsal, whose files are removed
 
 
 def test_trainings_that_are_taken_as_they_are_can_be_asked_for():

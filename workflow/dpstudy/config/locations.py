@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.suggest import suggestion
+from dpstudy.core.suggest import neighbour
 from dpstudy.data.source import files_of
 from dpstudy.features import parts_of
 from dpstudy.features.packaged import file_of
@@ -162,8 +162,8 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
                 yield (
                     f"{place}.location",
                     path,
-                    f"{place}.location: {path}{_from(path)} does not exist{_like(path)}; put the data there, or set "
-                    "data_root or DPSTUDY_DATA",
+                    f"{place}.location: {path}{_from(path)} does not exist{neighbour(path)}; put the data there, or "
+                    "set data_root or DPSTUDY_DATA",
                 )
                 continue
             for key in ("table", "mosaic"):
@@ -171,7 +171,7 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
                     yield (
                         f"{place}.{key}",
                         file,
-                        f"{place}.{key}: {file} does not exist{_like(file)}; `{key}` names a file in the folder of "
+                        f"{place}.{key}: {file} does not exist{neighbour(file)}; `{key}` names a file in the folder of "
                         "`location`",
                     )
 
@@ -179,8 +179,3 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
 def _from(path: Path) -> str:
     """' (from ...)' where a relative path counts from another folder than the repository, as with `--in`."""
     return "" if path.is_absolute() or Path.cwd() == Path(__file__).parents[3] else f" (from {Path.cwd()})"
-
-
-def _like(file: Path) -> str:
-    """' (did you mean ...?)' where a file of a close name lies in the same folder."""
-    return suggestion(file.name, os.listdir(file.parent)) if file.parent.is_dir() else ""

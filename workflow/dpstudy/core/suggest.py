@@ -1,7 +1,9 @@
 """'Did you mean ...?' for a name that does not exist."""
 
 import difflib
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 
 def suggestion(name: object, allowed: Iterable[str]) -> str:
@@ -14,3 +16,8 @@ def suggestion(name: object, allowed: Iterable[str]) -> str:
     close = [value for value in names if value.lower() == str(name).lower()]
     close = close or difflib.get_close_matches(str(name), names, 1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def neighbour(path: Path) -> str:
+    """' (did you mean ...?)' where a file or folder of a close name lies in the same folder."""
+    return suggestion(path.name, sorted(os.listdir(path.parent))) if path.parent.is_dir() else ""

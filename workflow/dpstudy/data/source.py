@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.suggest import neighbour
 from dpstudy.core.text import composed
 
 _BLOCK = 1 << 24  # bytes that are read at once
@@ -28,7 +29,9 @@ def location(options: dict, data_root: Path) -> Path:
         raise StudyError(f"reader {options.get('reader')!r}: the key `location` (a folder below data_root) is missing")
     folder = on_disk(Path(data_root), str(options["location"]))
     if not folder.is_dir():
-        raise StudyError(f"{folder}: no such folder; mend `location`, `data_root` or the variable DPSTUDY_DATA")
+        raise StudyError(
+            f"{folder}: no such folder{neighbour(folder)}; mend `location`, `data_root` or the variable DPSTUDY_DATA"
+        )
     return folder
 
 

@@ -18,7 +18,7 @@ from dpstudy.core.job import check_writable
 from dpstudy.data.own import own_reader
 from dpstudy.plan import paths
 from dpstudy.plan.fingerprints import data_of, due_training, trainings
-from dpstudy.plan.first_spending import ask_on_terminal, first_spending, refuse_together
+from dpstudy.plan.first_spending import DRAWN, ask_on_terminal, first_spending, refuse_together
 from dpstudy.plan.foreseen import foresee
 from dpstudy.plan.internals import Job
 from dpstudy.plan.sources import numbered, record_names
@@ -237,8 +237,9 @@ def note_kept(study: dict, path: str) -> None:
 
 
 def made(study: dict) -> list[str]:
-    """What to tell the user at the end: what the study made."""
+    """What to tell the user at the end: what the study made; of a rehearsal, which is removed, no file."""
     seeds, cells = len(study["seeds"]), len(unfold(study))
     counted = f"{cells} cell{'s' * (cells != 1)}, {seeds} seed{'s' * (seeds != 1)} each"
     first = f"\nStudy {study['study']!r} is complete: {counted}."
-    return [first, *(f"  {path}" for path in final_targets(study) if os.path.exists(path))]
+    kept = () if DRAWN in os.environ else final_targets(study)
+    return [first, *(f"  {path}" for path in kept if os.path.exists(path))]
