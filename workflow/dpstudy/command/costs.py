@@ -63,7 +63,7 @@ def costs(
         f"{steps:,} release{'s' if steps > 1 else ''} from {seen}, noise multiplier {noise:.6g}",
         f"certified: ε = {upper_bound(found.epsilon)} at δ = {upper_bound(delta)}, adding or removing one unit",
         *(
-            f"  {_ACCOUNTANTS[name]:<30}{upper_bound(value)}"
+            f"  {_ACCOUNTANTS.get(name, name):<30}{upper_bound(value)}"
             for name, value in found.epsilon_by.items()
             if value is not None and math.isfinite(value)
         ),

@@ -21,8 +21,8 @@ SMALLEST_DELTA = 1e-300
 class Certificate:
     """A certified epsilon (infinite where there is no guarantee), who certified it, and the other bounds.
 
-    `epsilon_by` maps exact, pld, rdp, zcdp to a bound, or to None where that accountant is undefined
-    or was not asked.
+    `epsilon_by` maps exact, pld, rdp, zcdp, and accountants of one's own, to a bound, or to None where that
+    accountant is undefined or was not asked.
     """
 
     epsilon: float
