@@ -60,6 +60,20 @@ def test_of_several_the_later_ones_count_and_nothing_is_shared_between_studies(f
     assert both["include"] == ["base/digits.yaml", "base/few.yaml"]
 
 
+def test_words_that_a_file_leaves_open_are_filled_in(folder):
+    shared = """
+        methods: {"ls-{name}": {method: least_squares, ridge: "{ridge}"}}
+        epsilons: "{budgets}"
+        question: What does {name} give at {odd}?
+    """
+    (folder / "base" / "open.yaml").write_text(shared)
+    words = {"name": "mine", "ridge": 2.0, "budgets": ["1", "2"]}
+    config = read_config(written(folder, include=["base/digits.yaml", {"file": "base/open.yaml", "with": words}]))
+    assert config["methods"]["ls-mine"] == {"method": "least_squares", "ridge": 2.0}
+    assert config["epsilons"] == ["1", "2"] and config["epsilons"] is not words["budgets"]
+    assert config["question"] == "What does mine give at {odd}?"  # as names of a sweep stand there
+
+
 def test_without_the_key_a_config_is_as_it_stands():
     raw = {"study": "mine", "methods": {"none": None}}
     assert with_included(raw, ["mine.yaml"]) is raw and with_included(["no study"], []) == ["no study"]
@@ -75,6 +89,17 @@ def test_without_the_key_a_config_is_as_it_stands():
         ("base/odd.yaml", "seeds: [1]\nseeds: [2]\n", "seeds"),
         (3, None, "must be the name of a file, or a list of them, got 3"),
         ([], None, "must be the name of a file"),
+        ({"fil": "base/digits.yaml"}, None, "must be the name of a file"),
+        (
+            {"file": "base/digits.yaml", "with": ["name"]},
+            None,
+            "words that a file leaves open are given as {file: NAME",
+        ),
+        (
+            {"file": "base/odd.yaml", "with": {"names": 1}},
+            "study: '{name}'",
+            r"{names} stands nowhere .*mean 'name'\?\)",
+        ),
     ],
 )
 def test_what_cannot_be_included_is_said(folder, included, content, sentence):

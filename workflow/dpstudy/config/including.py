@@ -2,6 +2,7 @@
 
 import copy
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from dpstudy.schema.spelling import check_keys
 
 INCLUDE = "include"
 _SECTIONS = {"datasets", "public", "backbones", "fits", "features", "methods", "tables", "figures"}
+_WORD = re.compile(r"\{(\w+)\}")
 
 
 def read_config(path: str | os.PathLike) -> dict:
@@ -63,21 +65,58 @@ def with_included(raw: Any, files: Sequence[str | os.PathLike]) -> Any:
 
     Mappings are merged key by key, as Snakemake merges several config files; anything else is replaced. An entry of
     `datasets`, `methods` and the like that is null takes out an included one. Of several files the later ones count.
+    With {file: NAME, with: {word: value}} each {word} in keys and values of the file is the value.
 
     Raises:
-        StudyError: a file is not there, holds no config, or includes others itself.
+        StudyError: a file is not there, holds no config, lacks a word, or includes others itself.
     """
     if not isinstance(raw, dict) or INCLUDE not in raw:
         return raw
     named = raw[INCLUDE]
     names = named if isinstance(named, list) else [named]
-    if not names or not all(isinstance(name, str) and name for name in names):
-        raise StudyError(f"{INCLUDE}: must be the name of a file, or a list of them, got {named!r}")
+    folders = [Path(file).parent for file in reversed(files)] or [Path()]
     config: dict = {}
-    for name in names:
-        config = _merged(config, _read(name, [Path(file).parent for file in reversed(files)] or [Path()]))
+    for entry in names or [named]:
+        name, words = _entry(entry)
+        config = _merged(config, _filled_in(name, _read(name, folders), words))
     config = _merged(config, {key: value for key, value in raw.items() if key != INCLUDE})
     return {key: _without_null(value) if key in _SECTIONS else value for key, value in config.items()}
+
+
+def _entry(entry: Any) -> tuple[str, Mapping]:
+    """The file of an entry of `include`, and what its words stand for."""
+    given = entry if isinstance(entry, dict) else {"file": entry}
+    name, words = given.get("file"), given.get("with", {})
+    if not (isinstance(name, str) and name and isinstance(words, dict) and set(given) <= {"file", "with"}):
+        raise StudyError(
+            f"{INCLUDE}: must be the name of a file, or a list of them, got {entry!r}; words that a file leaves open "
+            "are given as {file: NAME, with: {word: value}}"
+        )
+    return name, words
+
+
+def _filled_in(name: str, content: dict, words: Mapping) -> dict:
+    there: set[str] = set()
+
+    def text(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        there.update(_WORD.findall(value))
+        return _WORD.sub(lambda found: str(words.get(found[1], found[0])), value)
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {text(key): filled(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [filled(one) for one in value]
+        written, whole = text(value), _WORD.fullmatch(value) if isinstance(value, str) else None
+        return copy.deepcopy(words[whole[1]]) if whole and whole[1] in words else written
+
+    config = filled(content)
+    for word in words:
+        if word not in there:
+            raise StudyError(f"{INCLUDE}: {name}: {{{word}}} stands nowhere in it{suggestion(word, sorted(there))}")
+    return config
 
 
 def _read(name: str, folders: Sequence[Path]) -> dict:
