@@ -9,7 +9,7 @@ import pytest
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table, write_table
 from dpstudy.data import shards
-from dpstudy.data.records import Records
+from dpstudy.data.records import Records, only
 
 
 def make_records(count, seed=0, multi=False, prefix="r"):
@@ -139,10 +139,10 @@ def test_keep_filters_by_data_set_split_and_id(tmp_path):
     kept = [("d", "train", "r1"), ("d", "train", "r4"), ("d", "test", "r2"), ("other", "train", "r3")]
     columns = dict(zip(("dataset", "split", "id"), zip(*kept, strict=True), strict=True))
     write_table(tmp_path / "kept.parquet", pa.table({name: list(values) for name, values in columns.items()}))
-    assert_same(shards.keep(records, tmp_path / "kept.parquet", "d", "train"), records.take([1, 4]))
+    assert_same(only(records, shards.kept_ids(tmp_path / "kept.parquet", "d", "train")), records.take([1, 4]))
     write_table(tmp_path / "wrong.parquet", pa.table({"dataset": ["d"], "id": ["r1"]}))
     with pytest.raises(StudyError, match="no column 'split'"):
-        shards.keep(records, tmp_path / "wrong.parquet", "d", "train")
+        shards.kept_ids(tmp_path / "wrong.parquet", "d", "train")
 
 
 def test_records_refuse_columns_of_different_lengths_or_types():

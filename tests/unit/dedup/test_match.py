@@ -8,7 +8,7 @@ from dpstudy.core.files import read_table
 from dpstudy.data import shards
 from dpstudy.data.plant import plant
 from dpstudy.data.readers import open_reader
-from dpstudy.data.records import Records, concatenate
+from dpstudy.data.records import Records, concatenate, only
 from dpstudy.dedup.grey import grey_squares
 from dpstudy.dedup.match import deduplicate, match
 from dpstudy.dedup.outcome import resolve
@@ -189,10 +189,10 @@ def test_files_say_what_was_done_and_hide_private_ids(tmp_path, make_images, cap
     matches, kept, report = out.values()
     public_folders = {PUBLIC: folders.pop(PUBLIC)}
     deduplicate(public_folders, folders, matches_path=matches, kept_path=kept, report_path=report)
-    assert shards.keep(train, kept, "own", "train").ids.tolist() == [
+    assert only(train, shards.kept_ids(kept, "own", "train")).ids.tolist() == [
         f"q-{row}" for row in range(10) if row not in (3, 4)
     ]
-    assert len(shards.keep(labels_only, kept, "bare", "train")) == 10
+    assert len(only(labels_only, shards.kept_ids(kept, "bare", "train"))) == 10
     assert len(read_table(matches)) == 2
     assert [(record.levelname, record.getMessage()) for record in caplog.records if record.levelno > 20] == [
         ("NOTICE", "2 of 10 private records of own/train (20 %) match public images and are left out"),

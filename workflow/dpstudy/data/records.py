@@ -2,15 +2,67 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from dpstudy.core.errors import StudyError
 
 
+class RecordTable:
+    """What tables of records share: row i of each array, and of each array of a mapping, belongs to the same record."""
+
+    ids: np.ndarray
+    labels: np.ndarray
+    subjects: np.ndarray | None
+    groups: dict[str, np.ndarray]
+    counts: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether a record may carry several labels."""
+        return self.labels.ndim == 2
+
+    def take(self, index: np.ndarray) -> Self:
+        """The rows that `index` (integers, or a boolean mask over the rows) selects, in its order."""
+        return _each_column([self], lambda columns: columns[0][index])
+
+
+Table = TypeVar("Table", bound=RecordTable)
+
+
+def concatenate(tables: Sequence[Table]) -> Table:
+    """The rows of all tables (at least one, with the same columns), in order."""
+    if len(tables) == 1:
+        return tables[0]  # images twice in memory would be one time too many
+    return _each_column(tables, np.concatenate)
+
+
+def only(table: Table, ids: set[str]) -> Table:
+    """The rows with these ids."""
+    mask = np.fromiter((name in ids for name in table.ids), bool, len(table))
+    return table if mask.all() else table.take(mask)
+
+
+def _each_column(tables: Sequence[Table], made: Callable[[list[np.ndarray]], np.ndarray]) -> Table:
+    """A table of what is made of each column of these; what is no column is as in the first."""
+    columns: dict[str, Any] = {}
+    for one in fields(tables[0]):  # type: ignore[arg-type]
+        values = [getattr(table, one.name) for table in tables]
+        if isinstance(values[0], np.ndarray):
+            columns[one.name] = made(values)
+        elif isinstance(values[0], dict):
+            columns[one.name] = {name: made([value[name] for value in values]) for name in values[0]}
+    return replace(tables[0], **columns)  # type: ignore[type-var]
+
+
 @dataclass(frozen=True)
-class Records:
+class Records(RecordTable):
     """A batch of n rows; row i of every array belongs to the same record.
 
     Attributes:
@@ -42,37 +94,3 @@ class Records:
             raise StudyError(f"images must be (n, H, W, C) uint8, not {self.images.shape} {self.images.dtype}")
         if self.labels.dtype != (np.int8 if self.labels.ndim == 2 else np.int32) or self.labels.ndim > 2:
             raise StudyError(f"labels must be (n,) int32 or (n, m) int8, not {self.labels.shape} {self.labels.dtype}")
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def multi_label(self) -> bool:
-        """Whether a record may carry several labels."""
-        return self.labels.ndim == 2
-
-    def take(self, index: np.ndarray) -> Records:
-        """The rows that `index` (integers, or a boolean mask over the rows) selects, in its order."""
-        return Records(
-            ids=self.ids[index],
-            images=None if self.images is None else self.images[index],
-            labels=self.labels[index],
-            subjects=None if self.subjects is None else self.subjects[index],
-            groups={name: values[index] for name, values in self.groups.items()},
-            counts=None if self.counts is None else self.counts[index],
-        )
-
-
-def concatenate(batches: list[Records]) -> Records:
-    """The rows of all `batches` (at least one, with the same columns), in order."""
-    first = batches[0]
-    if len(batches) == 1:
-        return first  # images twice in memory would be one time too many
-    return Records(
-        ids=np.concatenate([batch.ids for batch in batches]),
-        images=None if first.images is None else np.concatenate([batch.images for batch in batches]),
-        labels=np.concatenate([batch.labels for batch in batches]),
-        subjects=None if first.subjects is None else np.concatenate([batch.subjects for batch in batches]),
-        groups={name: np.concatenate([batch.groups[name] for batch in batches]) for name in first.groups},
-        counts=None if first.counts is None else np.concatenate([batch.counts for batch in batches]),
-    )

@@ -1,4 +1,5 @@
-"""Image shards: parquet files of raw uint8 images with their labels, and the manifest that vouches for them.
+"""Shards: parquet files with a row a record, and the manifest that vouches for them; of images, and what those of
+features share with them (features/shards.py).
 
 The manifest holds the SHA-256 and the row count of each shard, and every read checks both.
 """
@@ -6,7 +7,7 @@ The manifest holds the SHA-256 and the row count of each shard, and every read c
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.compute as compute
 from dpstudy.core.columns import numbers, rows_of_numbers, strings, values_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table, write_json, write_table
-from dpstudy.data.records import Records, concatenate
+from dpstudy.data.records import Records, RecordTable, concatenate
 
 _MANIFEST_KEYS = (
     "dataset", "split", "rows", "classes", "multi_label", "image_shape", "columns", "private", "shards",
@@ -29,12 +30,19 @@ _ARROW_CHUNK_BYTES = 1 << 30  # an arrow `binary` array indexes its bytes with 3
 
 def write_shard(path: str | os.PathLike, records: Records, private: bool) -> None:
     """Write `records` as one parquet shard; with `private`, readable by its owner alone."""
-    columns, layout = {"id": strings(records.ids)}, {}
+    layout, images = {}, {}
     shape = None
     if records.images is not None:
         shape = list(records.images.shape[1:])
         layout = {"row_group_size": max(1, _GROUP_BYTES // max(1, int(np.prod(shape))))}
-        columns["image"] = _binary_column(records.images)
+        images["image"] = _binary_column(records.images)
+    table = pa.table(columns_of(records, images)).replace_schema_metadata({"image_shape": json.dumps(shape)})
+    write_table(path, table, private, **layout)
+
+
+def columns_of(records: RecordTable, content: Mapping[str, pa.Array | pa.ChunkedArray]) -> dict:
+    """The columns of a shard: ids, its content, and what is known of each record."""
+    columns = {"id": strings(records.ids), **content}
     if records.multi_label:
         columns["labels"] = rows_of_numbers(records.labels, np.int8)
     else:
@@ -43,10 +51,7 @@ def write_shard(path: str | os.PathLike, records: Records, private: bool) -> Non
         columns["subject"] = strings(records.subjects)
     if records.counts is not None:
         columns[COUNTS] = numbers(records.counts, np.int32)
-    for name, values in records.groups.items():
-        columns[_GROUP + name] = strings(values)
-    table = pa.table(columns).replace_schema_metadata({"image_shape": json.dumps(shape)})
-    write_table(path, table, private, **layout)
+    return columns | {_GROUP + name: strings(values) for name, values in records.groups.items()}
 
 
 def _binary_column(images: np.ndarray) -> pa.ChunkedArray:
@@ -81,7 +86,7 @@ def write_manifest(
     """
     shards, schema, seen, subjects = [], None, set(), set()
     for shard in map(Path, shard_paths):
-        content = _read_bytes(shard)
+        content = read_bytes(shard)
         table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
         schema = schema or table.schema
         if not table.schema.equals(schema, check_metadata=True):
@@ -114,15 +119,18 @@ def write_manifest(
     write_json(path, manifest, private)
 
 
-def read_manifest(folder: str | os.PathLike) -> dict:
+def read_manifest(folder: str | os.PathLike, keys: Sequence[str] = _MANIFEST_KEYS) -> dict:
     """Read `folder`/manifest.json.
 
+    Args:
+        keys: that it must have; those of image shards.
+
     Raises:
-        StudyError: it is missing, damaged, or not the manifest of image shards.
+        StudyError: it is missing, damaged, or the manifest of other shards.
     """
     path = Path(folder) / "manifest.json"
     manifest = read_json(path)
-    missing = [key for key in _MANIFEST_KEYS if not isinstance(manifest, dict) or key not in manifest]
+    missing = [key for key in keys if not isinstance(manifest, dict) or key not in manifest]
     if missing:
         raise StudyError(f"{path}: no key {missing[0]!r}; delete the folder and run the study again")
     return manifest
@@ -138,13 +146,23 @@ def read_shard(folder: str | os.PathLike, file: str, manifest: dict) -> Records:
     entry = next((shard for shard in manifest["shards"] if shard["file"] == file), None)
     if entry is None:
         raise StudyError(f"{path}: not a shard of {manifest['dataset']}/{manifest['split']} by its manifest")
-    content = _read_bytes(path)
+    table = checked_table(path, entry)
+    return Records(images=_images(table, manifest), **known_of(table, manifest))
+
+
+def checked_table(path: Path, entry: Mapping) -> pa.Table:
+    """The table of a shard that is as its manifest's `entry` says.
+
+    Raises:
+        StudyError: it is missing, or has changed since the manifest was written.
+    """
+    content = read_bytes(path)
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:
         raise StudyError(f"{path}: its SHA-256 differs from the manifest's; delete it and run the study again")
     table = read_table(path, content=content)
     if table.num_rows != entry["rows"]:
         raise StudyError(f"{path}: {table.num_rows} rows, but the manifest says {entry['rows']}")
-    return _records(table, manifest)
+    return table
 
 
 def load(folder: str | os.PathLike) -> Records:
@@ -157,48 +175,67 @@ def load(folder: str | os.PathLike) -> Records:
     return concatenate([read_shard(folder, shard["file"], manifest) for shard in manifest["shards"]])
 
 
-def keep(records: Records, kept_path: str | os.PathLike, dataset: str, split: str) -> Records:
-    """The rows of `records` that the de-duplication kept: ids that `kept_path` lists for this data set and split.
+def kept_ids(path: str | os.PathLike, dataset: str, split: str) -> set[str]:
+    """The ids of a split that a de-duplication kept, by its kept.parquet.
 
     Raises:
-        StudyError: `kept_path` is missing, damaged, or lacks a column.
+        StudyError: the file is missing, damaged, or lacks a column.
     """
-    table = read_table(kept_path)
+    table = read_table(path)
     missing = {"dataset", "split", "id"} - set(table.column_names)
     if missing:
-        raise StudyError(f"{kept_path}: no column {min(missing)!r}; delete it and run the study again")
+        raise StudyError(f"{path}: no column {min(missing)!r}; delete it and run the study again")
     here = compute.and_(compute.equal(table["dataset"], dataset), compute.equal(table["split"], split))
-    kept = set(table["id"].filter(here).to_pylist())
-    return records.take(np.fromiter((name in kept for name in records.ids), bool, len(records)))
+    return set(table["id"].filter(here).to_pylist())
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The content of a shard.
+
+    Raises:
+        StudyError: there is none.
+    """
     try:
         return path.read_bytes()
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
 
 
-def _records(table: pa.Table, manifest: dict) -> Records:
-    images = None
-    if manifest["image_shape"] is not None:
-        shape = (-1, *manifest["image_shape"])
-        chunks = [_chunk_bytes(chunk) for chunk in table.column("image").chunks] or [np.empty(0, np.uint8)]
-        images = np.concatenate(chunks).reshape(shape if table.num_rows else (0, *shape[1:]))
-    if manifest["multi_label"]:
-        flat = values_of(table.column("labels").combine_chunks().flatten())
-        labels = np.array(flat, np.int8).reshape(table.num_rows, len(manifest["classes"]))
-    else:
-        labels = np.array(values_of(table.column("label").combine_chunks()), np.int32)
+def known_of(table: pa.Table, manifest: Mapping) -> dict:
+    """What a shard knows of each record, as the fields of a `RecordTable`: ids, labels, subjects, groups, counts."""
     names = table.column_names
-    return Records(
-        ids=_strings(table, "id"),
-        images=images,
-        labels=labels,
-        subjects=_strings(table, "subject") if "subject" in names else None,
-        groups={name.removeprefix(_GROUP): _strings(table, name) for name in names if name.startswith(_GROUP)},
-        counts=np.array(values_of(table.column(COUNTS).combine_chunks()), np.int32) if COUNTS in names else None,
-    )
+    return {
+        "ids": _strings(table, "id"),
+        "labels": labels_of(table, manifest),
+        "subjects": _strings(table, "subject") if "subject" in names else None,
+        "groups": {name.removeprefix(_GROUP): _strings(table, name) for name in names if name.startswith(_GROUP)},
+        "counts": counts_of(table) if COUNTS in names else None,
+    }
+
+
+def labels_of(table: pa.Table, manifest: Mapping) -> np.ndarray:
+    """(rows,) int32 class indices or (rows, m) int8 zeros and ones of a shard's table."""
+    if manifest["multi_label"]:
+        return np.array(flat(table, "labels"), np.int8).reshape(table.num_rows, len(manifest["classes"]))
+    return np.array(values_of(table.column("label").combine_chunks()), np.int32)
+
+
+def counts_of(table: pa.Table) -> np.ndarray:
+    """(rows,) int32 numbers of records of a shard's subjects."""
+    return np.array(values_of(table.column(COUNTS).combine_chunks()), np.int32)
+
+
+def flat(table: pa.Table, column: str) -> np.ndarray:
+    """The numbers of a column of lists, one list after the other."""
+    return values_of(table.column(column).combine_chunks().flatten())
+
+
+def _images(table: pa.Table, manifest: Mapping) -> np.ndarray | None:
+    if manifest["image_shape"] is None:
+        return None
+    shape = (-1, *manifest["image_shape"])
+    chunks = [_chunk_bytes(chunk) for chunk in table.column("image").chunks] or [np.empty(0, np.uint8)]
+    return np.concatenate(chunks).reshape(shape if table.num_rows else (0, *shape[1:]))
 
 
 def _chunk_bytes(chunk: pa.BinaryArray) -> np.ndarray:

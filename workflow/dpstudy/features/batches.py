@@ -15,7 +15,7 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table, sha256
-from dpstudy.data.shards import COUNTS
+from dpstudy.data.shards import COUNTS, counts_of, labels_of
 from dpstudy.features import plain, shards
 
 Batch = tuple[np.ndarray, ...]
@@ -155,13 +155,13 @@ def _labels(shard: _Shard) -> np.ndarray:
     table = read_table(shard.path, [shards.label_column(shard.manifest), *([] if keep is None else ["id"])])
     if keep is not None:
         shard.mask = np.fromiter((name in keep for name in table.column("id").to_pylist()), bool, table.num_rows)
-    return shards.labels_of(table, shard.manifest)
+    return labels_of(table, shard.manifest)
 
 
 def _counts(shard: _Shard) -> np.ndarray:
     if COUNTS not in shard.manifest["columns"]:
         raise StudyError(f"{shard.path}: no column {COUNTS!r}; delete the folder and run the study again")
-    return shards.counts_of(read_table(shard.path, [COUNTS]))
+    return counts_of(read_table(shard.path, [COUNTS]))
 
 
 def _state(path: Path) -> tuple[int, int]:

@@ -13,8 +13,9 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table
 from dpstudy.data import shards as data
+from dpstudy.data.records import concatenate, only
 from dpstudy.data.shards import COUNTS
-from dpstudy.features.shards import FeatureTable, concatenate, kept_ids, only
+from dpstudy.features.shards import FeatureTable, kept_ids
 
 
 def read_manifest(folder: str | os.PathLike) -> dict:

@@ -1,7 +1,6 @@
-"""Feature shards: parquet files of fixed-size lists with the records' labels, and the manifest that vouches for them.
+"""Feature shards: those of data/shards.py with a column of fixed-size lists, and the manifest that vouches for them.
 
-Shard i holds the same records, in the same order, as shard i of the images. The manifest holds the SHA-256 and the row
-count of each shard, and every read checks both.
+Shard i holds the same records, in the same order, as shard i of the images.
 """
 
 from __future__ import annotations
@@ -10,30 +9,29 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as compute
 
-from dpstudy.core.columns import numbers, rows_of_numbers, strings, values_of
+from dpstudy.core.columns import numbers, values_of
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_json, read_table, write_json, write_table
-from dpstudy.data.shards import COUNTS
+from dpstudy.core.files import read_table, write_json, write_table
+from dpstudy.data import shards
+from dpstudy.data.records import RecordTable, concatenate, only
 from dpstudy.features import plain
 
 _MANIFEST_KEYS = (
     "dataset", "features", "split", "rows", "dim", "shape", "dtype", "classes", "multi_label", "columns", "private",
     "shards",
 )  # fmt: skip
-_GROUP = "group_"
 _MADE_FROM = "made_from"
 DTYPES = ("float16", "float32")
 
 
 @dataclass(frozen=True)
-class FeatureTable:
+class FeatureTable(RecordTable):
     """The features of n records; row i of every array belongs to the same record.
 
     Attributes:
@@ -56,21 +54,6 @@ class FeatureTable:
     classes: tuple[str, ...] = ()
     counts: np.ndarray | None = None
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def take(self, index: np.ndarray) -> FeatureTable:
-        """The rows that `index` (integers, or a boolean mask over the rows) selects, in its order."""
-        return replace(
-            self,
-            ids=self.ids[index],
-            features=self.features[index],
-            labels=self.labels[index],
-            subjects=None if self.subjects is None else self.subjects[index],
-            groups={name: values[index] for name, values in self.groups.items()},
-            counts=None if self.counts is None else self.counts[index],
-        )
-
 
 def write_shard(
     path: str | os.PathLike, table: FeatureTable, private: bool, made_from: dict[str, str] | None = None
@@ -81,26 +64,13 @@ def write_shard(
         made_from: what the features were computed with besides the config and the library, such as the hash of a
             network's weights; all shards of a split must have the same.
     """
-    flat = numbers(table.features.reshape(-1), table.features.dtype.type)
-    element = pa.field("element", flat.type, nullable=False)  # a quarter faster to read than nullable elements
-    columns = {
-        "id": strings(table.ids),
-        "features": pa.FixedSizeListArray.from_arrays(flat, type=pa.list_(element, table.features.shape[1])),
-    }
-    if table.labels.ndim == 2:
-        columns["labels"] = rows_of_numbers(table.labels, np.int8)
-    else:
-        columns["label"] = numbers(table.labels, np.int32)
-    if table.subjects is not None:
-        columns["subject"] = strings(table.subjects)
-    if table.counts is not None:
-        columns[COUNTS] = numbers(table.counts, np.int32)
-    for name, values in table.groups.items():
-        columns[_GROUP + name] = strings(values)
+    values = numbers(table.features.reshape(-1), table.features.dtype.type)
+    element = pa.field("element", values.type, nullable=False)  # a quarter faster to read than nullable elements
+    lists = pa.FixedSizeListArray.from_arrays(values, type=pa.list_(element, table.features.shape[1]))
     metadata = {"shape": json.dumps(list(table.shape)), "dtype": str(table.features.dtype)}
     if made_from:
         metadata[_MADE_FROM] = json.dumps(made_from, sort_keys=True)
-    written = pa.table(columns).replace_schema_metadata(metadata)
+    written = pa.table(shards.columns_of(table, {"features": lists})).replace_schema_metadata(metadata)
     write_table(path, written, private, **plain.layout(written, "features"))
 
 
@@ -153,7 +123,7 @@ def write_manifest(
 def _described(shard: Path) -> tuple[dict, pa.Schema, list[str]]:
     """What a manifest says of a shard, the shard's schema, and whose its records are, where it says so; nothing of it
     stays in memory while the next is read."""
-    content = _read_bytes(shard)
+    content = shards.read_bytes(shard)
     table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
     names = table.column("subject").to_pylist() if "subject" in table.column_names else []
     digest = hashlib.sha256(content).hexdigest()
@@ -168,12 +138,7 @@ def read_manifest(folder: str | os.PathLike) -> dict:
     Raises:
         StudyError: it is missing, damaged, or not the manifest of feature shards.
     """
-    path = Path(folder) / "manifest.json"
-    manifest = read_json(path)
-    missing = [key for key in _MANIFEST_KEYS if not isinstance(manifest, dict) or key not in manifest]
-    if missing:
-        raise StudyError(f"{path}: no key {missing[0]!r}; delete the folder and run the study again")
-    return manifest
+    return shards.read_manifest(folder, _MANIFEST_KEYS)
 
 
 def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> Iterator[FeatureTable]:
@@ -201,46 +166,13 @@ def load(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> F
     return concatenate(list(iterate(folder, kept)))
 
 
-def only(table: FeatureTable, keep: set[str]) -> FeatureTable:
-    """The rows whose ids are kept."""
-    mask = np.fromiter((name in keep for name in table.ids), bool, len(table))
-    return table if mask.all() else table.take(mask)
-
-
-def concatenate(tables: list[FeatureTable]) -> FeatureTable:
-    """Tables of one layout, one after the other."""
-    if len(tables) == 1:
-        return tables[0]
-    first = tables[0]
-    return replace(
-        first,
-        ids=np.concatenate([table.ids for table in tables]),
-        features=np.concatenate([table.features for table in tables]),
-        labels=np.concatenate([table.labels for table in tables]),
-        subjects=None if first.subjects is None else np.concatenate([table.subjects for table in tables]),
-        groups={name: np.concatenate([table.groups[name] for table in tables]) for name in first.groups},
-        counts=None if first.counts is None else np.concatenate([table.counts for table in tables]),
-    )
-
-
 def kept_ids(kept: Sequence[str | os.PathLike], manifest: dict) -> set[str]:
     """The ids that every one of these de-duplications (at least one) kept of a manifest's data set and split.
 
     Raises:
         StudyError: a file is missing, damaged, or lacks a column.
     """
-    return set.intersection(*(_kept_ids(path, manifest) for path in kept))
-
-
-def _kept_ids(path: str | os.PathLike, manifest: dict) -> set[str]:
-    table = read_table(path)
-    missing = {"dataset", "split", "id"} - set(table.column_names)
-    if missing:
-        raise StudyError(f"{path}: no column {min(missing)!r}; delete it and run the study again")
-    here = compute.and_(
-        compute.equal(table["dataset"], manifest["dataset"]), compute.equal(table["split"], manifest["split"])
-    )
-    return set(table["id"].filter(here).to_pylist())
+    return set.intersection(*(shards.kept_ids(path, manifest["dataset"], manifest["split"]) for path in kept))
 
 
 def label_column(manifest: dict) -> str:
@@ -250,51 +182,14 @@ def label_column(manifest: dict) -> str:
 
 def features_of(table: pa.Table, manifest: dict) -> np.ndarray:
     """(rows, d) features of a shard's table."""
-    return _flat(table, "features").reshape(table.num_rows, manifest["dim"])
-
-
-def labels_of(table: pa.Table, manifest: dict) -> np.ndarray:
-    """(rows,) int32 class indices or (rows, m) int8 zeros and ones of a shard's table."""
-    if manifest["multi_label"]:
-        return np.array(_flat(table, "labels"), np.int8).reshape(table.num_rows, len(manifest["classes"]))
-    return np.array(values_of(table.column("label").combine_chunks()), np.int32)
-
-
-def counts_of(table: pa.Table) -> np.ndarray:
-    """(rows,) int32 numbers of records of a shard's subjects."""
-    return np.array(values_of(table.column(COUNTS).combine_chunks()), np.int32)
+    return shards.flat(table, "features").reshape(table.num_rows, manifest["dim"])
 
 
 def _read_shard(path: Path, entry: dict, manifest: dict) -> FeatureTable:
-    content = _read_bytes(path)
-    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
-        raise StudyError(f"{path}: its SHA-256 differs from the manifest's; delete it and run the study again")
-    table = read_table(path, content=content)
-    if table.num_rows != entry["rows"]:
-        raise StudyError(f"{path}: {table.num_rows} rows, but the manifest says {entry['rows']}")
-    names = table.column_names
+    table = shards.checked_table(path, entry)
     return FeatureTable(
-        ids=_strings(table, "id"),
         features=features_of(table, manifest),
-        labels=labels_of(table, manifest),
-        subjects=_strings(table, "subject") if "subject" in names else None,
-        groups={name.removeprefix(_GROUP): _strings(table, name) for name in names if name.startswith(_GROUP)},
-        counts=counts_of(table) if COUNTS in names else None,
         shape=tuple(manifest["shape"]),
         classes=tuple(manifest["classes"]),
+        **shards.known_of(table, manifest),
     )
-
-
-def _flat(table: pa.Table, column: str) -> np.ndarray:
-    return values_of(table.column(column).combine_chunks().flatten())
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
-
-
-def _strings(table: pa.Table, column: str) -> np.ndarray:
-    return np.array(table.column(column).to_pylist(), dtype=object)
