@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 WORKFLOW = ROOT / "workflow"
 LIBRARY = WORKFLOW / "dpstudy"
 RULE_LINES, GLUE_LINES = 1100, 150  # at most, of all .smk files
+PAGE_WORDS = 22_000  # at most, of README.md and docs/*.md together
 # Where a path that starts with `results/` may stand: the list of all, and two that lower layers own.
 PATHS = {"plan/paths.py", "privacy/spending.py", "plan/internals.py"}
 _SKIPPED = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
@@ -101,6 +102,15 @@ def path_literals() -> list[str]:
     return found
 
 
+def words(text: str) -> int:
+    """What stands between blanks and has a letter or a number: no table's bars, no dashes.
+
+    >>> words("| DP-SGD | 0.5 |\\n|---|---|\\n- for ε")
+    4
+    """
+    return sum(bool(re.search(r"\w", word)) for word in text.split())
+
+
 def layers() -> tuple[bool, str]:
     """Whether import-linter's contracts hold, and what it says."""
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
@@ -125,7 +135,11 @@ def main() -> int:
     )
     print(f" (at most {GLUE_LINES})\npaths written out outside plan/paths.py: {len(literals)} (none)")
     print("\n".join(f"  {one}" for one in literals))
-    return int(not kept or sum(rules.values()) > RULE_LINES or len(beside) > GLUE_LINES or bool(literals))
+    read = sum(words(page.read_text(encoding="utf-8")) for page in (ROOT / "README.md", *ROOT.glob("docs/*.md")))
+    studies = sum(len(study.read_text().splitlines()) for study in ROOT.glob("studies/**/*.yaml"))
+    print(f"pages: {read:,} words (at most {PAGE_WORDS:,}); studies: {studies:,} lines")
+    beyond = (sum(rules.values()) > RULE_LINES, len(beside) > GLUE_LINES, bool(literals), read > PAGE_WORDS)
+    return int(not kept or any(beyond))
 
 
 if __name__ == "__main__":
