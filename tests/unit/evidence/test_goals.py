@@ -34,7 +34,9 @@ def test_where_a_promise_is_of_certain_features_no_others_count():
 
 def test_a_command_stands_where_there_is_no_cell():
     goal = {"promise": "p", "command": "make demo", "goal": "60 s"}
-    assert text([goal], []).splitlines()[-1] == "| p | 60 s |  | `make demo` |"
+    assert text([goal], []).splitlines()[-1] == "| p | 60 s | not yet | `make demo` |"
+    said_there = goal | {"measured": "34 s, 2 cores"}
+    assert text([said_there], []).splitlines()[-1] == "| p | 60 s | 34 s, 2 cores | `make demo` |"
 
 
 def test_the_shipped_promises_are_read_and_others_are_refused(tmp_path):

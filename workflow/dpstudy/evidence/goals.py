@@ -15,13 +15,14 @@ _HEAD = """\
 # Goals
 
 What dpstudy promises, and what became of it. `make evidence` writes this page from `workflow/published/goals.yaml` and
-the recorded cells: accuracy in percent at a certified ε, mean over seeds, of the best features and entry. The others
-have the command that measures them.
+the recorded cells: accuracy in percent at a certified ε, mean over seeds, of the best features and entry. Of the others
+it has what their command said.
 
 """
 _CELL = {"promise", "at_least", "study", "dataset", "epsilon"}
 _OF = {"features"}  # may stand with a cell's: the only ones that count
 _COMMAND = {"promise", "command", "goal"}
+_SAID = {"measured"}  # may stand with a command's: what it said, where and when
 
 
 def read(path: Path = GOALS) -> list[dict]:
@@ -34,10 +35,10 @@ def read(path: Path = GOALS) -> list[dict]:
 
     found = yaml.safe_load(path.read_text(encoding="utf-8"))
     for number, goal in enumerate(found, start=1):
-        if set(goal) not in (_CELL, _CELL | _OF, _COMMAND):
+        if set(goal) not in (_CELL, _CELL | _OF, _COMMAND, _COMMAND | _SAID):
             raise StudyError(
                 f"{path}: promise {number}: must have {sorted(_CELL)}, to which {sorted(_OF)} may come, or "
-                f"{sorted(_COMMAND)}"
+                f"{sorted(_COMMAND)}, to which {sorted(_SAID)} may"
             )
     return found
 
@@ -59,7 +60,7 @@ def write(measured: Sequence[Measured], page: Path = PAGE) -> None:
 
 def _row(goal: dict, measured: Sequence[Measured]) -> tuple[str, ...]:
     if "command" in goal:
-        return goal["promise"], goal["goal"], "", f"`{goal['command']}`"
+        return goal["promise"], goal["goal"], goal.get("measured", "not yet"), f"`{goal['command']}`"
     rows = [
         row
         for row in measured
