@@ -47,6 +47,8 @@ def test_a_ledger_that_does_not_stand_is_put_in_no_words(tmp_path, changed):
     (tmp_path / "ledger.json").write_text(json.dumps(ledger_of(noise="secure") | changed))
     with pytest.raises(StudyError, match="does not stand: .*epsilon .* is stated.* Take it from its owner again"):
         inspected(str(tmp_path))
+    with pytest.raises(StudyError, match="none: no such folder or file"):
+        inspected(str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize("content", ["{}", '{"version": "0.2.0", "epsilon": 1}', "[]", "no JSON"])

@@ -32,7 +32,7 @@ def test_each_has_an_example_that_it_understands(name, capsys):
         ("run --corse 2", 2, "dpstudy: unrecognized arguments: --corse"),
         ("epsilon --noise 1", 2, "required: --delta"),
         ("epsilon --noise 1 --epsilon 2 --delta 1e-5", 2, "not allowed with argument"),
-        ("inspect nowhere", 1, "dpstudy: nowhere: no bundle and no ledger.json"),
+        ("inspect nowhere", 1, "dpstudy: nowhere: no such folder or file"),
         ("verify nowhere", 1, "dpstudy: nowhere: no bundle: it has no bundle.json"),
         ("predict nowhere a.png", 1, "dpstudy: nowhere: no bundle: it has no bundle.json"),
         ("run nowhere.yaml", 1, "dpstudy: nowhere.yaml: no such file; a study is a YAML file"),

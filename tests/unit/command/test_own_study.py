@@ -3,6 +3,7 @@
 import pytest
 
 from dpstudy.command import own_study
+from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
@@ -17,6 +18,7 @@ def study(monkeypatch, tmp_path):
     """A config with secure noise, and a book beside its data."""
     config = {"noise": "secure", "release": {}, "datasets": {"own": {"delta": "1e-5"}}}
     monkeypatch.setattr(own_study, "read_study", lambda _path: config)
+    monkeypatch.setattr(own_study, "unfold", lambda _study: [Cell("own", "pixels", "least-squares", "1")])
     monkeypatch.setattr(own_study, "records_of", lambda _study, _name: "these")
     monkeypatch.setattr(own_study, "books_of", lambda _study, _names: [tmp_path / "book.jsonl"])
     return config
@@ -45,6 +47,12 @@ def test_a_cell_that_another_folder_paid_for_is_not_trained_to_be_released(study
 def test_other_cells_and_other_records_do_not_matter(study, tmp_path, other):
     trained(tmp_path, "first", **other)
     own_study.check_paid_here("mine.yaml", CELL, tmp_path / "second")
+
+
+def test_of_a_cell_that_the_study_has_not_the_run_says_what_there_is(study, tmp_path):
+    other = CELL.replace("eps=1", "eps=3")
+    trained(tmp_path, "first", cell=other)
+    own_study.check_paid_here("mine.yaml", other, tmp_path / "second")
 
 
 def test_seeded_noise_costs_nothing_to_draw_again(study, tmp_path):

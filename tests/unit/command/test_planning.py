@@ -116,8 +116,8 @@ def test_many_persons_are_worth_it(clinic, monkeypatch, capsys):
         ({"metric": "ece", "at_least": 1}, "curves of such data have 'auc', and not 'ece'"),
         ({"metric": "auc", "at_least": 0.4}, "0.4 of 'auc': must be above 0.5 (guessing), at most 1"),
         ({"metric": "auc"}, "at_least"),
-        (USEFUL | {"at_least": 65}, "65 of 'auc': must be above 0.5 (guessing), at most 1"),
-        (USEFUL | {"without_privacy": 1.2}, "useful.without_privacy: 1.2 of 'auc': must be above 0.5"),
+        (USEFUL | {"at_least": 65}, "useful.at_least: 65 of 'auc': must be from 0 to 1"),
+        (USEFUL | {"without_privacy": 1.2}, "useful.without_privacy: 1.2 of 'auc': must be from 0 to 1"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(clinic, capsys, useful, sentence):

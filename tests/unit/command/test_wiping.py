@@ -12,7 +12,7 @@ KEPT = ["results/privacy/spent.jsonl", "results/privacy/total.json", "results/re
 GONE = [
     "results/data/own/train/part-00000.parquet", "results/cells/own/x/ls/eps=2/scores.parquet", "results/summary.csv",
     "results/privacy/paid/cells/a/scores.parquet", "results/privacy/certificates/own.json", "results/report/index.html",
-    "results/privacy/.spent.jsonl.lock", ".snakemake/log/a.log", "results/something-new/x",
+    "results/privacy/.spent.jsonl.lock", ".snakemake/log/a.log", "results/tables/x.csv",
 ]  # fmt: skip
 BESIDE = ["data/xrays/1.png", "data/dpstudy-spent.jsonl", "mine.yaml"]
 
@@ -38,7 +38,13 @@ def test_all_but_what_may_be_published_and_the_books_is_removed(folder, monkeypa
     assert main(["wipe", "--in", str(folder)]) == 0
     assert files(folder) == sorted([*KEPT, *BESIDE])
     said = capsys.readouterr().out
-    for words in ("results/data  the images", "privacy/paid", "results/something-new", "stays: ", "spent.jsonl"):
+    for words in (
+        "results/data  the images",
+        "privacy/paid",
+        "results/tables  statistics of test records",
+        "stays: ",
+        "spent.jsonl",
+    ):
         assert words in said
     assert main(["wipe", "--in", str(folder)]) == 1
     assert "results: nothing is left of private records" in capsys.readouterr().err
@@ -79,3 +85,16 @@ def test_what_a_link_leads_to_stays(folder, tmp_path_factory):
 def test_a_folder_that_is_not_there_is_no_folder_without_private_records(tmp_path):
     with pytest.raises(StudyError, match="thurd: no such folder; name the one that the study was run in"):
         wiping.wipe(str(tmp_path / "thurd"), yes=True)
+
+
+def test_what_no_study_makes_is_somebodys_and_stays(folder, capsys):
+    (folder / "results/thesis.docx").write_text("mine")
+    (folder / "results/notes/more").mkdir(parents=True)
+    assert main(["wipe", "--in", str(folder), "--yes"]) == 0
+    assert (folder / "results/thesis.docx").exists() and (folder / "results/notes/more").exists()
+    assert "stays: " + str(folder / "results/thesis.docx") + ", which no study makes" in capsys.readouterr().out
+    other = folder / "other"
+    (other / "results").mkdir(parents=True)
+    (other / "results/thesis.docx").write_text("mine")
+    assert main(["wipe", "--in", str(other), "--yes"]) == 1 and (other / "results/thesis.docx").exists()
+    assert "nothing is left of private records" in capsys.readouterr().err

@@ -71,3 +71,9 @@ def test_an_installed_library_says_that_it_has_no_workflow(monkeypatch, tmp_path
     monkeypatch.setattr(workflow, "WORKFLOW", tmp_path / "site-packages")
     with pytest.raises(StudyError, match="clone the repository"):
         workflow.run("run", None, None, [], [], [])
+
+
+def test_a_file_is_no_folder_to_run_in(called, tmp_path):
+    (tmp_path / "log").write_text("")
+    with pytest.raises(StudyError, match="log: is a file; name a folder, which may be a new one"):
+        workflow.run("run", None, str(tmp_path / "log"), [], [], [])

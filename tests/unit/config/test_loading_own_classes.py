@@ -49,6 +49,11 @@ def test_class_names_are_not_read_off_imagenets_folders_either():
         load(study() | {"datasets": {"own": data | {"test_split": "private"}}})
 
 
+def test_a_budget_in_words_is_told_how_it_is_written():
+    with pytest.raises(StudyError, match=r"^release.budget: 'ten' must be a number in quotes, such as \"10\"$"):
+        load(study(classes=["ill", "well"]) | {"release": {"budget": "ten"}})
+
+
 def test_a_budget_is_refused_beside_a_search_that_it_cannot_count():
     methods = {"sgd": {
         "method": "first_order", "clipping_norm": 1.0, "batch_size": 10, "epochs": 1,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dpstudy.config.locations import books_of, folders_looked_at, records_of
+from dpstudy.config.locations import books_of, check_run_folder, folders_looked_at, records_of
+from dpstudy.core.errors import StudyError
 from dpstudy.privacy import data_book
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.data_book import NAME, books_around
@@ -86,3 +87,13 @@ def test_a_budget_holds_over_roots(images, tmp_path, monkeypatch):
                 book.record("own", "a/b/c/eps=8", [0], ledger, records)
         else:
             book.record("own", "a/b/c/eps=8", [0], ledger, records)
+
+
+def test_a_study_is_not_run_among_its_images(images, tmp_path, monkeypatch):
+    monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path / "hospital"))
+    study = {"datasets": {"own": {"reader": "image_folder", "location": "images/scans"}}, "data_root": "data"}
+    for folder in (images, images / "deeper"):
+        with pytest.raises(StudyError, match=r"datasets.own.location: .*scans holds what this study reads"):
+            check_run_folder(study, folder)
+    for folder in (images.parent, tmp_path / "hospital", tmp_path):
+        check_run_folder(study, folder)

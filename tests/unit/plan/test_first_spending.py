@@ -105,6 +105,7 @@ def test_models_that_keep_a_budget_one_by_one_alone_are_refused_before_any_is_tr
         together(study, ["2", "2", "2"])
     largest = re.search(r"3 fit, each with ε = (\S+), or ask for fewer$", str(told.value))[1]
     together(study, [largest] * 3)
+    assert largest == f"{float(largest):g}"  # as `epsilons` wants it
     assert epsilon_of(3**0.5 * mu_of(float(largest) * 1.2, 1e-5), 1e-5) > 3
     with pytest.raises(
         StudyError, match=r"1 model of 'own' .* \(before 2\.9\d*\); one with ε = 0\.\d+ fits, or leave it out"
@@ -126,6 +127,12 @@ def test_where_batches_are_samples_more_is_reckoned_with():
     refuse_together(study, "own", [Cell("own", "images", "net", "2.4")] * 2, book)  # 3.5, which may be 3
     with pytest.raises(StudyError, match="2 fit, each with ε = 1.6, or ask for fewer"):
         refuse_together(study, "own", [Cell("own", "images", "net", "3")] * 2, book)
+
+
+def test_a_whole_number_that_fits_is_proposed_as_the_config_wants_it(monkeypatch):
+    monkeypatch.setattr("dpstudy.plan.first_spending.fitting", lambda *_: 2.0)
+    with pytest.raises(StudyError, match="3 fit, each with ε = 2, or ask for fewer"):
+        together(study_with(**OWN), ["2", "2", "2"])
 
 
 def spent(study, epsilon, seed=0, entry="other", **more):

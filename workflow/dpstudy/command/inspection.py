@@ -30,7 +30,9 @@ def inspected(path: str) -> list[str]:
     """
     file = Path(path, "ledger.json") if Path(path).is_dir() else Path(path)
     if not file.is_file():
-        raise StudyError(f"{path}: no bundle and no ledger.json")
+        raise StudyError(
+            f"{path}: " + ("no bundle and no ledger.json" if Path(path).exists() else "no such folder or file")
+        )
     if file.suffix == ".jsonl":
         raise StudyError(f"{file}: is a book of what was spent, a line a training; leave it where it is. {_TOTAL}")
     ledger = read_json(file)

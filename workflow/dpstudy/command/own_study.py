@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from dpstudy.config.cells import unfold
 from dpstudy.config.loading import read_study
 from dpstudy.config.locations import books_of, records_of
 from dpstudy.core.errors import StudyError
@@ -33,7 +34,8 @@ def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
     try:
         loaded = read_study(study)
         name = cell.partition("/")[0]
-        if loaded["noise"] != "secure" or loaded["release"].get("spend_again") or name not in loaded["datasets"]:
+        known = any(cell == one.path for one in unfold(loaded))  # else the run says what there is
+        if loaded["noise"] != "secure" or loaded["release"].get("spend_again") or not known:
             return
         book, records = Spending(Path(folder, BOOK), shared=books_of(loaded, [name])), records_of(loaded, name)
         paid = [entry for entry in book.everywhere() if entry["cell"] == cell and about(entry, name, records)]

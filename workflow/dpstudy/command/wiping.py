@@ -32,6 +32,9 @@ _ABOUT = {  # folders of results, and what of private records is in them
     "backbones": "what was made of public images",
 }
 _OTHERS = "statistics of test records, without noise"
+# What a study makes in its results, and nothing else: what somebody laid there is theirs.
+_MADE = {value.split("/")[1] for value in vars(paths).values() if str(value).startswith(f"{paths.RESULTS}/")}
+_MADE |= {*_ABOUT, "snakemake-report.html"}
 
 
 def wipe(folder: str, yes: bool) -> int:
@@ -48,14 +51,16 @@ def wipe(folder: str, yes: bool) -> int:
     if not place.is_dir():
         raise StudyError(f"{folder}: no such folder; name the one that the study was run in (make wipe IN=FOLDER)")
     _refuse_running(place)
-    left = _left(place)
+    left, others = _left(place), _foreign(place)
+    theirs = "".join(f"  stays: {path}, which no study makes\n" for path in others)
     if not left:
+        print(theirs, end="")
         raise StudyError(f"{place / paths.RESULTS}: nothing is left of private records")
     for path, about in left:
         print(f"  {_size(path):>9}  {path}  {about}")
     kept = [str(place / name) for name in _KEPT if (place / name).exists()]
     told = "your images and table, and the budget log beside them, are not touched"
-    print(f"  stays: {', '.join(kept) or 'nothing'}; {told}")
+    print(f"  stays: {', '.join(kept) or 'nothing'}; {told}\n{theirs}", end="")
     if not yes:
         answer = ask_on_terminal("Remove these? Models that were paid for cannot be made again. [y/N] ")
         if answer is None:
@@ -90,7 +95,7 @@ def _left(place: Path) -> list[tuple[Path, str]]:
     results, kept = place / paths.RESULTS, {place / name for name in _KEPT}
     found: list[tuple[Path, str]] = []
     for path in sorted(results.iterdir()) if results.is_dir() else ():
-        if path in kept:
+        if path in kept or path.name not in _MADE:
             continue
         about = _ABOUT.get(path.name, _OTHERS)
         if any(path in keep.parents for keep in kept if keep.exists()):
@@ -100,6 +105,12 @@ def _left(place: Path) -> list[tuple[Path, str]]:
     if found and (place / _STATE).is_dir():
         found.append((place / _STATE, "Snakemake's notes, which name files"))
     return found
+
+
+def _foreign(place: Path) -> list[Path]:
+    """What lies among the results that no study makes."""
+    results = place / paths.RESULTS
+    return [path for path in sorted(results.iterdir()) if path.name not in _MADE] if results.is_dir() else []
 
 
 def _size(path: Path) -> str:

@@ -38,6 +38,8 @@ def run(
     target = Path(folder or ".").resolve()
     if study is not None:
         read_alone(Path(study))
+    if target.exists() and not target.is_dir():
+        raise StudyError(f"{folder}: is a file; name a folder, which may be a new one (--in DIR, make's IN=DIR)")
     made = next((path for path in (*reversed(target.parents), target) if not path.exists()), None)
     target.mkdir(parents=True, exist_ok=True)
     arguments = list(targets)

@@ -83,6 +83,7 @@ def load(raw: dict) -> dict:
         (check_secure, check_dedup, _check_specs, _check_overrides),
         (
             check_budget,
+            _check_useful,
             _check_cells,
             check_label_kinds,
             check_averages,
@@ -122,6 +123,17 @@ def _read_overrides(config: dict) -> None:
         for name in config["methods"].keys() & (matching(override["match"], "entry") or config["methods"]):
             rules = method_schema(config["methods"][name]["method"])
             override["set"] = _numbers(override["set"], {"properties": rules["properties"]})
+
+
+def _check_useful(config: dict) -> None:
+    """Refuse a goal that no score can have; what guessing has depends on the data (command/planning.py)."""
+    said = config.get("useful")
+    if said:
+        _known("useful.metric", said["metric"], metrics.names(), "metric")
+        most = 100 if metrics.metric_of(said["metric"]).percent else 1
+        for key in ("at_least", "without_privacy"):
+            if not 0 <= said.get(key, 0) <= most:
+                raise StudyError(f"useful.{key}: {said[key]} of {said['metric']!r}: must be from 0 to {most}")
 
 
 def _check_cells(config: dict) -> None:

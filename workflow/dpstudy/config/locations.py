@@ -100,6 +100,21 @@ def weights_file(config: dict, features: dict) -> Path | None:
     return None if isinstance(weights, dict) or weights in ("random", "hub") else Path(data_root(config)) / weights
 
 
+def check_run_folder(config: dict, folder: Path) -> None:
+    """Refuse to run a study among the images of one of its private data sets: results would be taken for images.
+
+    Raises:
+        StudyError: names the key.
+    """
+    for name in config["datasets"]:
+        for images in _folders(config, name):
+            if folder.is_relative_to(images) and images != Path(data_root(config)).resolve():
+                raise StudyError(
+                    f"datasets.{name}.location: {images} holds what this study reads, and {folder}, where it is run, "
+                    "lies in it; run it elsewhere (make's IN=DIR, --in DIR)"
+                )
+
+
 def check_locations(config: dict, used: Mapping[str, Collection[str]] | None = None) -> None:
     """Refuse a data set whose folder, or a network whose file of weights, is not there.
 

@@ -135,7 +135,8 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
     sampled = any(is_sampled(cell.options(study)) for cell in cells)
     if together <= ENOUGH[sampled] * ceiling:  # near it the accountants of the trainings decide
         return
-    largest, count = fitting(ceiling, before, len(cells), delta, sampled), len(cells)
+    count, most = len(cells), fitting(ceiling, before, len(cells), delta, sampled)
+    largest = f"{most:g}" if most else ""  # as the config wants it: 3, not 3.0
     fits = f"one with ε = {largest} fits" if count == 1 else f"{count} fit, each with ε = {largest}"
     fewer = "leave it out" if count == 1 else "ask for fewer"
     raise StudyError(

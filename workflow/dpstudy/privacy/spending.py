@@ -216,7 +216,8 @@ class Spending:
         if before is None or before < float(self.ceiling):
             return ""
         spent = f"ε = {upper_bound(before)} is spent on these records, those of other folders included"
-        return f"cell {cell}: nothing is left of {budget} ({spent}); leave the cell out, or decide on a larger budget"
+        larger = "leave the cell out, or decide on a larger budget (`make plan` says what the study comes to)"
+        return f"cell {cell}: nothing is left of {budget} ({spent}); {larger}"
 
     def before(self, dataset: str, delta: float, records: str, cells: Collection[str] = ()) -> float | None:
         """The epsilon of all that was spent on these records, but for what these cells have begun and go on with; None

@@ -226,7 +226,7 @@ def _how(several: bool, calibrated: str) -> list[str]:
     columns = f"`image` and a {told} for each label" if several else f"`image`, `predicted` and a {told} for each class"
     return [
         "```sh",
-        "pip install -r requirements.txt",
+        "pip install -r requirements.txt  # in an environment outside this folder",
         "python verify.py  # whether this folder is as it was released",
         "python predict.py image1.png image2.png > scores.csv",
         "```",

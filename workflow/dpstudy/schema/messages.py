@@ -49,7 +49,7 @@ def explain(error: ValidationError, prefix: str = "") -> str:
         hint = _to_quote(error.instance) if text and isinstance(error.instance, bool | date) else ""
         return f"{place}: {_quoted(error.instance)} is neither {shapes}{hint}"
     if error.validator == "pattern":
-        wanted = error.schema.get("description") or "spelled otherwise"
+        wanted = error.schema.get("x-spelled") or error.schema.get("description") or "spelled otherwise"
         hint = f"; quote it{_TRUTHS}" if error.instance in ("False", "True") else ""  # as YAML has no and yes, as a key
         return f"{place}: {_quoted(error.instance)} must be {wanted}{hint}"
     if error.validator == "type":
