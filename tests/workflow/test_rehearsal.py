@@ -44,6 +44,7 @@ def test_nothing_is_spent_and_nothing_is_left(clinic):
     ):
         assert words in done.stdout
     assert "  of clinic the study spends epsilon 2 at delta 0.001, all models together" in done.stdout
+    assert "  with these models it would be about 2, which a run allows\n" in done.stdout
 
 
 def test_what_is_kept_has_a_book_of_its_own_and_no_image_of_the_owners(clinic):

@@ -3,10 +3,12 @@
 import pytest
 
 from dpstudy.command import own_study
+from dpstudy.command.own_study import together_mu
 from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
+from dpstudy.privacy.gaussian import mu_of
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.spending import BOOK, Spending
 
@@ -59,3 +61,20 @@ def test_seeded_noise_costs_nothing_to_draw_again(study, tmp_path):
     trained(tmp_path, "first")
     study["noise"] = "seeded"
     own_study.check_paid_here("mine.yaml", CELL, tmp_path / "second")
+
+
+def test_a_budget_that_the_models_would_exceed_is_told_before_a_run(study, tmp_path, monkeypatch):
+    two = [Cell("own", "pixels", "least-squares", "2"), Cell("own", "pixels", "default", "inf")]
+    assert together_mu(study | {"seeds": [0, 1]}, two[:1]) == pytest.approx(2**0.5 * mu_of(2, 1e-5))
+    study |= {"seeds": [0], "methods": {}}
+    monkeypatch.setattr(own_study, "unfold", lambda _study: two[:1])
+    monkeypatch.setattr(own_study, "is_sampled", lambda _options: False)
+    monkeypatch.setattr(Cell, "options", lambda _cell, _study: {})
+    trained(tmp_path, "first")
+    (told,) = own_study.beside_the_book(study, "own")
+    assert told.startswith("of own ε = ") and "stands in the budget log already" in told
+    for budget, fits in (("1.5", "refuses"), ("3", "allows")):
+        study["release"]["budget"] = budget
+        *_, last = own_study.beside_the_book(study, "own")
+        assert last.endswith(f", which a run {fits}"), last
+    assert not list(own_study.beside_the_book(study | {"noise": "seeded"}, "own"))

@@ -1,13 +1,18 @@
 """A study, read for the commands that look at it before it runs; most of them at those of somebody's own images."""
 
+import math
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dpstudy.config.cells import unfold
+from dpstudy.config.cells import Cell, unfold
 from dpstudy.config.loading import read_study
 from dpstudy.config.locations import books_of, records_of
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
+from dpstudy.plan.first_spending import ENOUGH
+from dpstudy.plan.resources import is_sampled
+from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending, about
 
@@ -60,3 +65,25 @@ def in_the_book(study: dict, name: str) -> tuple[float | None, str]:
     where = ", ".join(str(one.path) for one in book.shared)
     of = f", and the budget is {budget}" if budget else ""
     return spent, f"of {name} {told} in the budget log already{of}" + (f" ({where})" if where else "")
+
+
+def beside_the_book(study: dict, name: str) -> Iterator[str]:
+    """What stands in the book of a data set, and whether the study's models fit beside it; nothing without secure
+    noise."""
+    if study["noise"] != "secure":
+        return
+    spent, told = in_the_book(study, name)
+    yield told
+    if spent is not None and "budget" in study["release"]:
+        cells, delta = [one for one in unfold(study) if one.dataset == name], float(study["datasets"][name]["delta"])
+        mu = together_mu(study, [one for one in cells if one.epsilon != "inf"])
+        whole = gaussian.epsilon_of(math.hypot(mu, gaussian.mu_of(spent, delta) if spent else 0.0), delta)
+        sampled = any(is_sampled(cell.options(study)) for cell in cells)
+        fits = "allows" if whole <= ENOUGH[sampled] * float(study["release"]["budget"]) else "refuses"
+        yield f"with these models it would be about {upper_bound(whole)}, which a run {fits}"
+
+
+def together_mu(study: dict, cells: Sequence[Cell]) -> float:
+    """mu of all models of these cells, of one data set and with finite epsilons, reckoned as of Gaussian releases."""
+    squares = (gaussian.mu_of(float(one.epsilon), float(study["datasets"][one.dataset]["delta"])) ** 2 for one in cells)
+    return math.sqrt(len(study["seeds"]) * sum(squares))

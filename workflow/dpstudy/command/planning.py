@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dpstudy import methods
-from dpstudy.command.own_study import in_the_book, read_own_study
+from dpstudy.command.own_study import beside_the_book, read_own_study, together_mu
 from dpstudy.command.planned_costs import feature_costs
 from dpstudy.config.cells import Cell, unfold
 from dpstudy.config.tuned import PUBLIC
@@ -25,8 +25,6 @@ from dpstudy.forecast.skill import value_of
 from dpstudy.methods import operating_points
 from dpstudy.methods.calibrated import needed_share, share_of
 from dpstudy.methods.problem import Problem
-from dpstudy.plan.first_spending import ENOUGH
-from dpstudy.plan.resources import is_sampled
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.printed import upper_bound
@@ -89,14 +87,14 @@ def planned(
     averaged, finite = entry.get("contributions") == "average", [cell for cell in cells if cell.epsilon != "inf"]
     scale = 1.0 if averaged else known.records / known.units / most
     what = Plan(known.units, sorted({float(cell.epsilon) for cell in finite}), delta, scale, entry["unit"] == "subject")
-    mu = math.sqrt(sum(len(study["seeds"]) * gaussian.mu_of(float(cell.epsilon), delta) ** 2 for cell in finite))
+    mu = together_mu(study, finite)
     together = gaussian.epsilon_of(mu, delta) if finite else 0.0
     useful = _useful(study, known)
     forecasts = _forecasts(known)
     expected = [_expected(study, cell, known, forecasts, useful, what, most) for cell in finite]
     lines = [
         *_sizes(name, known, entry, delta, most),
-        *_budget(study, name, mu, delta, any(is_sampled(cell.options(study)) for cell in cells)),
+        *(f"  {told}" for told in beside_the_book(study, name)),
         f"  {_models(len(finite) * len(study['seeds']))} about epsilon {upper_bound(together)} together, at delta "
         f"{upper_bound(delta)}",
         *feature_costs(study, name, known, cells),
@@ -147,18 +145,6 @@ def _sizes(name: str, known: Sizes, entry: Mapping, delta: float, most: int) -> 
     yield f"  delta {upper_bound(delta)} is {upper_bound(delta * known.units, 2)} of one over their number" + (
         "; a tenth of that at most is usual" if delta * known.units > 0.1 else ""
     )
-
-
-def _budget(study: dict, name: str, mu: float, delta: float, sampled: bool) -> Iterator[str]:
-    """What stands in the book, and whether the models of the study fit beside it."""
-    if study["noise"] != "secure":
-        return
-    spent, told = in_the_book(study, name)
-    yield f"  {told}"
-    if spent is not None and "budget" in study["release"]:
-        whole = gaussian.epsilon_of(math.hypot(mu, gaussian.mu_of(spent, delta) if spent else 0.0), delta)
-        told = "allows" if whole <= ENOUGH[sampled] * float(study["release"]["budget"]) else "refuses"
-        yield f"  with these models it would be about {upper_bound(whole)}, which a run {told}"
 
 
 def _calibrated(study: dict, cells: Sequence[Cell], known: Sizes, most: int) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from dpstudy.command.own_study import in_the_book, read_own_study
+from dpstudy.command.own_study import beside_the_book, read_own_study
 from dpstudy.command.workflow import run
 from dpstudy.config.cells import unfold
 from dpstudy.config.including import read_config
@@ -128,8 +128,7 @@ def _known(study: dict, name: str, root: Path) -> Iterator[str]:
     """
     entry = study["datasets"][name]
     yield from (f"datasets.{name}: {told}" for told in look_through(name, entry, root, entry["delta"]))
-    if study["noise"] == "secure":
-        yield in_the_book(study, name)[1]
+    yield from beside_the_book(study, name)
 
 
 def _releasable(config: Path) -> str | None:
