@@ -20,6 +20,7 @@ SHARE, READ_SHARE = 0.85, 0.5  # asked for, at least
 OVER_EAGER = {"lite0 at 128 x 128": 4.0, "resnet50 at 224 x 224": 1.3}  # times as many images, asked for
 LITE0_RATE = 60_000 / (8 * 60) / 2  # images a second and core at 224 x 224: 60,000 in 8 minutes on 2 cores
 _BLOCK = 1 << 24
+FAST = "openvino" if find_spec("openvino") else "torch"
 _TIMM = {"extractor": "timm", "weights": "random"}
 NETWORKS = {  # name -> options and images
     "wrn-16-2 at 32 x 32": ({"extractor": "backbone"}, 2_048),
@@ -31,10 +32,10 @@ NETWORKS = {  # name -> options and images
 VIT = "vit_small_patch16_224"
 ABOUT = """\
 {threads} thread(s), images a second of wall time, medians of {repeats}. Whole: the job on a shard of images of {SIDE} x
-{SIDE}: reading and checking them, resizing and scaling, the network by backend auto, writing the features; what opens
+{SIDE}: reading and checking them, resizing and scaling, the network by OpenVINO, writing the features; what opens
 and converts the network, once a job, is left out and stands behind it in seconds. Torch: the same with backend torch.
-The others are the network alone on prepared tensors: what backend auto runs (bare), torch in the memory layout channels
-last, ONNX Runtime (where onnx and onnxruntime are installed).
+The others are the network alone on prepared tensors: what OpenVINO runs (bare), torch in the memory layout channels
+last, ONNX Runtime (where onnx and onnxruntime are installed). Without OpenVINO all is torch.
 """
 
 
@@ -75,7 +76,7 @@ def _extraction(name: str, folder: Path, repeats: int) -> dict[str, float]:
     _write_backbone(folder / "net")
     backbone = folder / "net" if options["extractor"] == "backbone" else None
     pixels, opened = images.load(folder / "images").images, {}
-    for backend in ("torch", "auto"):
+    for backend in ("torch", FAST):
         started = time.perf_counter()
         opened[backend] = open_extractor(options | {"backend": backend}, backbone)
         opened[backend].shape(pixels.shape[1:])
@@ -85,8 +86,8 @@ def _extraction(name: str, folder: Path, repeats: int) -> dict[str, float]:
     blocks = [plain.views(pixels[start : start + size])[0] for start in range(0, rows, size)]
     blocks = [block for block in blocks if block.shape == blocks[0].shape]
     last = copy.deepcopy(plain.network).to(memory_format=torch.channels_last)
-    auto = opened["auto"]._runners[blocks[0].shape][1]
-    ways = {"bare": auto, "channels last": lambda x: last(x.contiguous(memory_format=torch.channels_last))}
+    fast = opened[FAST]._runners[blocks[0].shape][1]
+    ways = {"bare": fast, "channels last": lambda x: last(x.contiguous(memory_format=torch.channels_last))}
     if find_spec("onnx") and find_spec("onnxruntime"):
         ways["ONNX Runtime"] = _by_onnx(plain.network, blocks[0], folder / "net.onnx")
 
@@ -99,7 +100,7 @@ def _extraction(name: str, folder: Path, repeats: int) -> dict[str, float]:
         with mock.patch.object(extract, "open_extractor", lambda *_: opened[backend]):
             extract.extract_shard(options, folder / "images", 0, folder / "out" / "part-00000.parquet", private=True)
 
-    tasks = {"whole": lambda: whole("auto"), "torch": lambda: whole("torch")}
+    tasks = {"whole": lambda: whole(FAST), "torch": lambda: whole("torch")}
     tasks |= {way: lambda run=run: over_blocks(run) for way, run in ways.items()}
     seconds = medians(alternate(tasks, repeats, time.perf_counter))
     through = len(blocks) * len(blocks[0])
