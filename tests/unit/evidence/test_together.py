@@ -1,14 +1,13 @@
 """Recorded accuracies of several studies decide a claim together."""
 
+from dataclasses import replace
 from functools import cache
-
-import pytest
 
 from dpstudy.config.loading import load
 from dpstudy.evidence.measured import Measured
 from dpstudy.evidence.together import NotRecordedError, judged_together
 from dpstudy.evidence.verdicts import pool
-from dpstudy.tables.claims.finding import HOLDS, OPEN
+from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
 from tests.unit.evidence.test_verdicts import OVER_CNNS, PATE, STUDY
 
 
@@ -53,14 +52,25 @@ def test_ties_stand_for_themselves_where_nothing_decides():
     assert (pooled.verdict, pooled.by) == (OPEN, "s")
 
 
-@pytest.mark.parametrize(
-    "one",
-    [line("s", "linear", "2", 98.9, kind="reduced"), line("s", "linear", "2", 98.9, certified="2.1")],
-    ids=["reduced", "certified at more"],
-)
-def test_what_does_not_stand_beside_the_paper_decides_nothing(one):
+def test_what_certifies_more_than_its_epsilon_decides_nothing():
     assert of(judged_together(studies(), [line("s", "linear", "2", 98.9)]), PATE)
-    assert not judged_together(studies(), [one])
+    assert not judged_together(studies(), [line("s", "linear", "2", 98.9, certified="2.1")])
+
+
+def test_reduced_cells_are_judged_study_by_study_and_where_their_study_was_not():
+    half = [line(study, "linear", "3", 98.9, kind="reduced") for study in "sf"]
+    half += [line("f", "cnn", "3", 98.0, kind="reduced"), line("s", "cnn", "3", 99.8, kind="reduced")]
+    found = of(judged_together(studies(), half), OVER_CNNS)
+    assert [(one.study, one.verdict, one.kind, one.what) for one in found] == [
+        ("s", FAILS, "reduced", "half"),
+        ("f", HOLDS, "reduced", "half"),
+    ]
+    whole = of(judged_together(studies(), [line("s", "linear", "3", 98.9), line("s", "cnn", "3", 98.0)]), OVER_CNNS)
+    (pooled,) = of(pool([], found + whole), OVER_CNNS)
+    assert (pooled.verdict, pooled.by) == (HOLDS, "s")  # by what is at full size
+    own = replace(found[0], verdict=HOLDS, numbers="by its own documents")
+    (pooled,) = of(pool([own], found), OVER_CNNS)
+    assert pooled.verdict == HOLDS and "s: by its own documents" in pooled.numbers
 
 
 def test_a_claim_that_needs_what_was_not_recorded_is_left_to_its_study(monkeypatch):

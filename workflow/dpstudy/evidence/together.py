@@ -1,4 +1,5 @@
-"""Claims judged on the recorded accuracies of all studies at once: one about three data sets on all three."""
+"""Claims judged on recorded accuracies, those at full size of all studies at once: one about three data sets on all
+three."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,22 +39,25 @@ class _Recorded(Mapping[str, Any]):
 
 
 def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) -> list[Verdict]:
-    """What the recorded cells at full size say, of all studies at once, of the papers whose experiments have roles.
+    """What the recorded cells say of the papers whose experiments have roles: those at full size of all studies at
+    once, reduced ones and stand-ins of each study.
 
     Args:
         studies: the shipped ones, checked.
         measured: the recorded lines.
     """
-    lines = {line.key: line for line in measured if line.kind == FULL}
-    found: dict[str, list[tuple[Run, Measured]]] = {}
+    lines = {line.key: line for line in measured}
+    found: dict[tuple[str, str, str, str], list[tuple[Run, Measured]]] = {}
     for study in studies:
         for paper, printed in PAPERS.items():
             if table := claims_table(dict(study), paper):
                 spec = study["tables"][table]
                 for place in places(spec, study["epsilons"], printed.by_backbone):
                     if line := lines.get((study["study"], *place.cell, spec.get("metric", "top1"))):
-                        found.setdefault(paper, []).append((place.run(*_documents(line)), line))
-    return [one for paper, pairs in found.items() for one in _verdicts(paper, pairs)]
+                        alone = "" if line.kind == FULL else line.study
+                        group = found.setdefault((paper, alone, line.kind, line.what), [])
+                        group.append((place.run(*_documents(line)), line))
+    return [one for group, pairs in found.items() for one in _verdicts(*group, pairs)]
 
 
 def _documents(line: Measured) -> tuple:
@@ -69,9 +73,9 @@ def _documents(line: Measured) -> tuple:
     return line.n, value, _Recorded(), ledger
 
 
-def _verdicts(paper: str, pairs: list[tuple[Run, Measured]]) -> Iterator[Verdict]:
+def _verdicts(paper: str, study: str, kind: str, what: str, pairs: list[tuple[Run, Measured]]) -> Iterator[Verdict]:
     evidence, claims = evidence_of(paper, [run for run, _ in pairs]), claims_of(paper)
-    names = ", ".join(dict.fromkeys(line.study for _, line in pairs))
+    names = study or ", ".join(dict.fromkeys(line.study for _, line in pairs))
     for name, judge in judges(paper).items():
         try:
             one = judge(evidence)
@@ -80,4 +84,4 @@ def _verdicts(paper: str, pairs: list[tuple[Run, Measured]]) -> Iterator[Verdict
         if one.decided_by == CELLS or (one.verdict == OPEN and UNDECIDED in one.here):
             ((claim, _, _, here),) = claims_rows([(claims[name], one)])
             date = max(line.date for _, line in pairs)
-            yield Verdict(paper, claim, names, one.verdict, here, FULL, "", date, len(pairs))
+            yield Verdict(paper, claim, names, one.verdict, here, kind, what, date, len(pairs))

@@ -150,10 +150,13 @@ def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[
     paper's; else by what is printed, or by computation; else open, with what cells say that cannot decide it.
 
     Args:
-        together: on all studies at full size at once (`judged_together`), in the place of what each of them says.
+        together: by recorded accuracies (`judged_together`): on all studies at full size at once, in the place of what
+            each of them says; and of each other study, where it says nothing itself.
     """
-    replaced = {(one.paper, one.claim): one.verdict for one in together}
-    verdicts = [one for one in verdicts if one.kind != FULL or _stands(one, replaced)] + list(together)
+    replaced = {(one.paper, one.claim): one.verdict for one in together if one.kind == FULL}
+    said = {one.key for one in verdicts}
+    together = [one for one in together if one.kind == FULL or one.key not in said]
+    verdicts = [one for one in verdicts if one.kind != FULL or _stands(one, replaced)] + together
     of_claim: dict[tuple[str, str], list[Verdict]] = {}
     for one in verdicts:
         of_claim.setdefault((one.paper, one.claim), []).append(one)
