@@ -1,4 +1,4 @@
-"""Claims judged on the recorded accuracies of all studies at once: one about three data sets on all three."""
+"""Verdicts on claims from the recorded accuracies of all studies together, for claims about several data sets."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ from dpstudy.tables.published import claims_of
 
 
 class NotRecordedError(Exception):
-    """A judge asks for what measured.csv does not hold: its claim is judged where the study's documents are."""
+    """A claim needs documents that measured.csv does not hold, and is judged within its study instead."""
 
 
 class _Recorded(Mapping[str, Any]):
@@ -38,7 +38,7 @@ class _Recorded(Mapping[str, Any]):
 
 
 def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) -> list[Verdict]:
-    """What the recorded cells at full size say, of all studies at once, of the papers whose experiments have roles.
+    """The verdicts of all recorded full-size cells together, on papers whose experiments have roles.
 
     Args:
         studies: the shipped ones, checked.
